@@ -1,0 +1,146 @@
+//! Identity of what a log holds.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::name::RoleName;
+
+/// Place of a fact in its log: 0, 1, 2, … without gaps. It orders what one log holds and is no
+/// identity across runs.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+/// A span of a run: run > round / task / member > attempt / call. The root is [`SpanId::RUN`].
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct SpanId(pub u32);
+
+impl SpanId {
+    /// The run itself.
+    pub const RUN: SpanId = SpanId(0);
+}
+
+/// Time since the start of the run in microseconds, pauses included.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Elapsed(pub u64);
+
+impl Elapsed {
+    /// From a duration; microseconds, the rest is cut off.
+    pub fn of(duration: Duration) -> Self {
+        Self(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
+    }
+    /// As a duration.
+    pub fn duration(self) -> Duration {
+        Duration::from_micros(self.0)
+    }
+    /// From then to now; zero when `earlier` is later.
+    pub fn since(self, earlier: Elapsed) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// A run, such as `r-7f3a`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(Arc<str>);
+
+impl RunId {
+    /// The id of this text.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A place where a run can be paused, stepped or told of a flag: what a pattern is about to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Boundary {
+    /// Before a round, from 1.
+    Round(u32),
+    /// Before a role is asked. `nth` tells the seats of a role apart that sits twice, from 1.
+    Message {
+        /// Round, from 1.
+        round: u32,
+        /// Who is asked.
+        role: RoleName,
+        /// Which of this role's seats, from 1.
+        nth: u32,
+    },
+    /// Before the result is put together.
+    Finalize,
+}
+
+impl Boundary {
+    /// Its id: the same in every run of one scenario.
+    pub fn id(&self) -> BoundaryId {
+        BoundaryId::new(match self {
+            Self::Round(round) => format!("round:{round}"),
+            Self::Message { round, role, nth: 1 } => format!("message:{round}:{role}"),
+            Self::Message { round, role, nth } => format!("message:{round}:{role}#{nth}"),
+            Self::Finalize => "finalize".to_owned(),
+        })
+    }
+
+    /// Whether `S` (step one round) comes to rest here.
+    pub fn ends_round(&self) -> bool {
+        matches!(self, Self::Round(_) | Self::Finalize)
+    }
+}
+
+/// The id of a [`Boundary`]: `round:2`, `message:2:risk_analyst`, `finalize`. Unlike [`Seq`] it is
+/// the same in every run, so pauses, flag changes and stops are pinned to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BoundaryId(Arc<str>);
+
+impl BoundaryId {
+    /// The id of this text; a person may name a boundary that never comes.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+    /// For people: `round 2`, `risk_analyst in round 2`, `finalize`.
+    pub fn for_people(&self) -> String {
+        let mut parts = self.0.splitn(3, ':');
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some("round"), Some(round), None) => format!("round {round}"),
+            (Some("message"), Some(round), Some(role)) => format!("{role} in round {round}"),
+            _ => self.0.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for BoundaryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}

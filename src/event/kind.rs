@@ -1,0 +1,594 @@
+//! What can happen in a run. Facts only: each is complete, stays true, and is enough to show the
+//! run again without the engine. The schema is versioned ([`SCHEMA_VERSION`]) and additive.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::contribution::{Conflict, Contribution, Decision};
+use super::id::{BoundaryId, RunId, SpanId};
+use super::stop::StopReason;
+use crate::scenario::name::{FlagName, InputName, RoleName, ScenarioName, ToolName};
+
+/// Version of the schema of facts.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One kind of fact with its fields. In JSON the kind is a dotted name (`round.closed`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+pub enum EventKind {
+    /// The first fact of every log.
+    #[serde(rename = "run.started")]
+    RunStarted(Arc<RunStarted>),
+    /// The last fact of every log; closes the run's span.
+    #[serde(rename = "run.closed")]
+    RunClosed(Box<RunClosed>),
+
+    /// Someone asked for a pause; branches still on their way finish first.
+    #[serde(rename = "pausing")]
+    Pausing {
+        /// Who asked.
+        by: By,
+    },
+    /// Every branch stands at a boundary, and the run's clock with them.
+    #[serde(rename = "paused")]
+    Paused {
+        /// Where the branches stand, the first to go on first.
+        at: Vec<BoundaryId>,
+    },
+    /// The run goes on.
+    #[serde(rename = "resumed")]
+    Resumed {
+        /// Who let it.
+        by: By,
+        /// How long the clock stood, in milliseconds.
+        paused_ms: u64,
+    },
+    /// A paused run was let go one step.
+    #[serde(rename = "stepped")]
+    Stepped {
+        /// How far it goes before it rests again.
+        step: Step,
+        /// The boundary it was let past.
+        boundary: BoundaryId,
+        /// How long the clock stood, in milliseconds.
+        paused_ms: u64,
+    },
+    /// A flag has another position from this boundary on.
+    #[serde(rename = "flag.changed")]
+    FlagChanged {
+        /// Which.
+        flag: FlagName,
+        /// Its position now.
+        on: bool,
+        /// Who switched it.
+        by: By,
+        /// Where it took effect.
+        boundary: BoundaryId,
+    },
+
+    /// Opens a round's span.
+    #[serde(rename = "round.started")]
+    RoundStarted {
+        /// The span it stands in.
+        parent: SpanId,
+        /// From 1.
+        round: u32,
+        /// Every seat of the sequence, taken or not.
+        seats: Vec<SeatPlan>,
+    },
+    /// Closes a round's span: every seat is in and the policy has decided.
+    #[serde(rename = "round.closed")]
+    RoundClosed {
+        /// From 1.
+        round: u32,
+        /// What `detect_conflicts` found.
+        conflicts: Vec<Conflict>,
+        /// What `decide_round_outcome` said; `None`: another round.
+        decision: Option<Decision>,
+    },
+    /// The gateway took a contribution.
+    #[serde(rename = "contribution.accepted")]
+    ContributionAccepted {
+        /// From 1.
+        round: u32,
+        /// Which seat of the sequence, from 0.
+        seat: u16,
+        /// The contribution as it counts.
+        contribution: Arc<Contribution>,
+        /// Keys beyond the contract that were dropped.
+        extra_keys: u32,
+        /// Actions beyond the third that were dropped.
+        extra_actions: u32,
+        /// How many messages the run has used, this one included.
+        messages: u32,
+    },
+    /// The gateway refused a seat or what it said; the run stops.
+    #[serde(rename = "contribution.refused")]
+    ContributionRefused {
+        /// From 1.
+        round: u32,
+        /// Which seat of the sequence, from 0.
+        seat: u16,
+        /// Whose.
+        role: RoleName,
+        /// Why.
+        reason: StopReason,
+        /// What the model gave; `None` where it was not asked.
+        raw: Option<Value>,
+    },
+    /// The result's text, put together at the end.
+    #[serde(rename = "answer.composed")]
+    AnswerComposed {
+        /// White space around it trimmed.
+        text: Arc<str>,
+    },
+
+    /// Opens a call's span: something is asked of a tool or model through the gateway.
+    #[serde(rename = "call.started")]
+    CallStarted(Box<CallStarted>),
+    /// Closes a call's span with an answer.
+    #[serde(rename = "call.answered")]
+    CallAnswered {
+        /// Attempts it took.
+        attempts: u32,
+    },
+    /// Closes a call's span for good.
+    #[serde(rename = "call.failed")]
+    CallFailed {
+        /// Attempts made.
+        attempts: u32,
+        /// The reason it gives a run that cannot do without it.
+        reason: StopReason,
+    },
+    /// Another attempt follows after a wait.
+    #[serde(rename = "call.retried")]
+    CallRetried {
+        /// The number of the attempt that follows.
+        attempt: u32,
+        /// The wait before it, in milliseconds.
+        wait_ms: u64,
+        /// What the last one failed of.
+        after: FailureClass,
+        /// Its HTTP status, if it had one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
+    },
+    /// Opens an attempt's span.
+    #[serde(rename = "attempt.started")]
+    AttemptStarted {
+        /// The call.
+        parent: SpanId,
+        /// From 1.
+        attempt: u32,
+        /// Its bound in milliseconds.
+        timeout_ms: u64,
+    },
+    /// Closes an attempt's span with a reply; it holds the whole text.
+    #[serde(rename = "attempt.answered")]
+    AttemptAnswered(Box<Reply>),
+    /// Closes an attempt's span with a failure.
+    #[serde(rename = "attempt.failed")]
+    AttemptFailed(Box<AttemptFailed>),
+
+    /// A reply was mended before it was judged, as the scenario allows.
+    #[serde(rename = "reply.repaired")]
+    ReplyRepaired {
+        /// What was done, such as `fences`.
+        repair: String,
+    },
+    /// A condition of the scenario could not be evaluated; it counts as false.
+    #[serde(rename = "condition.failed")]
+    ConditionFailed {
+        /// Where it stands, such as `script[3].when`.
+        place: String,
+        /// What went wrong.
+        text: String,
+    },
+    /// Something a person should know that stops nothing.
+    #[serde(rename = "warning")]
+    Warning {
+        /// What.
+        text: String,
+    },
+
+    /// A fact of a later version: kept and shown as such, never an error.
+    #[serde(skip)]
+    Unknown {
+        /// Its kind.
+        kind: Arc<str>,
+        /// Its fields.
+        fields: Arc<Map<String, Value>>,
+    },
+}
+
+/// What was asked, whole: the head of the log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The run.
+    pub run: RunId,
+    /// Wall clock at the start, Unix time in milliseconds.
+    pub wall_ms: u64,
+    /// The scenario's name.
+    pub scenario: ScenarioName,
+    /// Its title.
+    pub title: String,
+    /// What the run is asked.
+    pub goal: String,
+    /// Who answers.
+    pub model: ModelLabel,
+    /// The inputs with their values, in the scenario's order.
+    pub inputs: Map<String, Value>,
+    /// The flags at the start, in the scenario's order.
+    pub flags: Vec<FlagAt>,
+    /// Start of every random number.
+    pub seed: u64,
+    /// Prices, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PricesHead>,
+    /// What the pattern alone needs.
+    pub plan: PatternPlan,
+}
+
+/// US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PricesHead {
+    /// Tokens of the prompt.
+    pub prompt_usd_per_million: f64,
+    /// Tokens of the reply.
+    pub completion_usd_per_million: f64,
+}
+
+/// The pattern and its limits, as the run was started with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "pattern", rename_all = "snake_case")]
+pub enum PatternPlan {
+    /// Source `000`.
+    Collaboration(CollaborationPlan),
+}
+
+impl PatternPlan {
+    /// The pattern's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Collaboration(_) => "collaboration",
+        }
+    }
+}
+
+/// Source `000`: who sits, and the limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CollaborationPlan {
+    /// Who speaks, in this order.
+    pub sequence: Vec<RoleName>,
+    /// The roles behind a flag.
+    pub behind: BTreeMap<RoleName, BehindFlag>,
+    /// `parallel` or `sequential`.
+    pub parallel: bool,
+    /// Rounds at most.
+    pub max_rounds: u32,
+    /// Contributions at most.
+    pub max_messages: u32,
+    /// Milliseconds of the whole run, pauses not counted.
+    pub max_ms: u64,
+    /// Votes for `go` that decide.
+    pub min_go_votes: u32,
+    /// Inputs that `team_summary` repeats.
+    pub summary_inputs: Vec<InputName>,
+}
+
+/// The flag a role sits behind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BehindFlag {
+    /// Which.
+    pub flag: FlagName,
+    /// Whether the run stops when its turn comes and the flag is off.
+    pub deny: bool,
+}
+
+/// A flag and its position.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlagAt {
+    /// Which.
+    pub name: FlagName,
+    /// What it does, for people.
+    pub label: String,
+    /// Its position.
+    pub on: bool,
+}
+
+/// Who answers a run's model calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "source", rename_all = "snake_case")]
+pub enum ModelLabel {
+    /// The scenario's script.
+    Scripted,
+    /// An endpoint.
+    Live {
+        /// The model's name.
+        name: String,
+        /// The endpoint's host, never more of its address.
+        host: String,
+    },
+}
+
+/// Who made something happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A person at the dashboard.
+    You,
+    /// The command line (`--flag NAME=on@round:2`, `--pause-at`).
+    Schedule,
+    /// A breakpoint.
+    Breakpoint,
+    /// The process was suspended (Ctrl-Z).
+    Suspend,
+}
+
+/// How far a step goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// To the next boundary.
+    Boundary,
+    /// To the next round.
+    Round,
+}
+
+/// A seat as a round finds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeatPlan {
+    /// Who.
+    pub role: RoleName,
+    /// Whether it is asked.
+    pub asked: Asked,
+}
+
+/// Whether a seat is asked in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// Yes.
+    Yes,
+    /// Its flag is off, and it leaves its seat empty.
+    Off,
+    /// Its flag is off, and the run stops here (`agent_denied`).
+    Denied,
+    /// The messages are spent by its turn, and the run stops here (`max_messages`).
+    Unaffordable,
+    /// The run is sure to stop before its turn.
+    NotReached,
+}
+
+/// What is asked of a model or tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallStarted {
+    /// The span it stands in.
+    pub parent: SpanId,
+    /// The tool's name at the gateway; `llm` for a model.
+    pub tool: ToolName,
+    /// On whose behalf.
+    pub purpose: Purpose,
+    /// What the model is shown.
+    pub prompt: Prompt,
+}
+
+/// On whose behalf a call is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "purpose", rename_all = "snake_case")]
+pub enum Purpose {
+    /// A seat's contribution.
+    Contribution {
+        /// From 1.
+        round: u32,
+        /// Which seat of the sequence, from 0.
+        seat: u16,
+        /// Who sits there.
+        role: RoleName,
+    },
+    /// The text at the end.
+    Finalize,
+}
+
+/// What a model is shown: what this call adds to an earlier one, so that a long chain of calls
+/// stays linear.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// The call whose prompt and reply come first, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<SpanId>,
+    /// The messages that are new.
+    pub messages: Arc<[ChatMessage]>,
+}
+
+/// One message of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatMessage {
+    /// Who speaks.
+    pub role: Speaker,
+    /// What is said.
+    pub content: Arc<str>,
+}
+
+/// Who speaks in a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    /// The instructions.
+    System,
+    /// The one who asks.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// A model's reply, whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Its text.
+    pub text: Arc<str>,
+    /// Tokens, where the endpoint (or the script) counted them.
+    pub usage: Option<Usage>,
+    /// Milliseconds to the first token, where it was streamed.
+    pub first_token_ms: Option<u64>,
+    /// The model that says it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Why it ended, in the endpoint's words (`stop`, `length`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<String>,
+}
+
+/// Tokens of one call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Of the prompt.
+    pub prompt_tokens: u64,
+    /// Of the reply.
+    pub completion_tokens: u64,
+}
+
+/// An attempt that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptFailed {
+    /// Its class.
+    pub class: FailureClass,
+    /// Its HTTP status, if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What happened and what to do; keys and addresses redacted, bounded.
+    pub text: String,
+    /// What `Retry-After` asked for, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// The part of the reply that had come; it stays with its attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Arc<str>>,
+}
+
+/// Classes of failures (source `003`; spec section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureClass {
+    /// The attempt's whole time was up.
+    Timeout,
+    /// The name does not resolve.
+    Resolve,
+    /// Connection refused or unreachable.
+    Connect,
+    /// The TLS handshake failed.
+    Tls,
+    /// The connection broke in the middle.
+    Reset,
+    /// HTTP 429.
+    RateLimited,
+    /// HTTP 401 or 403.
+    Auth,
+    /// Any other HTTP status that is no success.
+    Status,
+    /// A body that breaks the contract.
+    BadResponse,
+    /// A body past its cap.
+    TooLarge,
+    /// A panic, contained.
+    Panic,
+    /// The run was stopped in the middle of it.
+    Cancelled,
+}
+
+impl FailureClass {
+    /// Its word on the screen and in files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Reset => "reset",
+            Self::RateLimited => "rate_limited",
+            Self::Auth => "auth",
+            Self::Status => "status",
+            Self::BadResponse => "bad_response",
+            Self::TooLarge => "too_large",
+            Self::Panic => "panic",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// How a run ended. What it came to is a fold of the log
+/// ([`World::outcome`](super::world::World::outcome)).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunClosed {
+    /// Why.
+    pub reason: StopReason,
+    /// Where, as the sources say it (`round_2:risk_analyst`, `finalize`); `None` for a success.
+    pub phase: Option<String>,
+    /// The last boundary that was passed.
+    pub boundary: Option<BoundaryId>,
+    /// Milliseconds since the start, pauses left out.
+    pub elapsed_ms: u64,
+    /// Milliseconds of pauses.
+    pub paused_ms: u64,
+    /// Calls still in flight: always 0.
+    pub in_flight: u32,
+}
+
+impl EventKind {
+    /// The dotted name, as in JSON.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::RunStarted(_) => "run.started",
+            Self::RunClosed(_) => "run.closed",
+            Self::Pausing { .. } => "pausing",
+            Self::Paused { .. } => "paused",
+            Self::Resumed { .. } => "resumed",
+            Self::Stepped { .. } => "stepped",
+            Self::FlagChanged { .. } => "flag.changed",
+            Self::RoundStarted { .. } => "round.started",
+            Self::RoundClosed { .. } => "round.closed",
+            Self::ContributionAccepted { .. } => "contribution.accepted",
+            Self::ContributionRefused { .. } => "contribution.refused",
+            Self::AnswerComposed { .. } => "answer.composed",
+            Self::CallStarted(_) => "call.started",
+            Self::CallAnswered { .. } => "call.answered",
+            Self::CallFailed { .. } => "call.failed",
+            Self::CallRetried { .. } => "call.retried",
+            Self::AttemptStarted { .. } => "attempt.started",
+            Self::AttemptAnswered(_) => "attempt.answered",
+            Self::AttemptFailed(_) => "attempt.failed",
+            Self::ReplyRepaired { .. } => "reply.repaired",
+            Self::ConditionFailed { .. } => "condition.failed",
+            Self::Warning { .. } => "warning",
+            Self::Unknown { kind, .. } => kind,
+        }
+    }
+
+    /// The parent of the span that this fact opens, if it opens one.
+    pub fn opens(&self) -> Option<SpanId> {
+        match self {
+            Self::RunStarted(_) => Some(SpanId::RUN),
+            Self::RoundStarted { parent, .. } | Self::AttemptStarted { parent, .. } => {
+                Some(*parent)
+            }
+            Self::CallStarted(call) => Some(call.parent),
+            _ => None,
+        }
+    }
+
+    /// Whether this fact closes its span.
+    pub fn closes(&self) -> bool {
+        matches!(
+            self,
+            Self::RunClosed(_)
+                | Self::RoundClosed { .. }
+                | Self::CallAnswered { .. }
+                | Self::CallFailed { .. }
+                | Self::AttemptAnswered(_)
+                | Self::AttemptFailed(_)
+        )
+    }
+}

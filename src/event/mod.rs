@@ -1,0 +1,34 @@
+//! What happened: ids, facts ([`EventKind`]), stop reasons, commands as data, and [`World`], the
+//! only fold of a log.
+//!
+//! No engine, no clock, no input or output lives here; the wire form of a fact is
+//! [`Event::to_line`] and [`Event::from_line`].
+
+pub mod command;
+pub mod contribution;
+pub mod id;
+pub mod kind;
+pub mod stop;
+pub mod visible;
+mod wire;
+pub mod world;
+
+pub use command::Command;
+pub use id::{Boundary, BoundaryId, Elapsed, RunId, Seq, SpanId};
+pub use kind::EventKind;
+pub use stop::{StopClass, StopReason};
+pub use wire::LineError;
+pub use world::World;
+
+/// One fact of a log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Its place in the log.
+    pub seq: Seq,
+    /// When, since the start of the run.
+    pub at: Elapsed,
+    /// The span it belongs to; a fact that opens a span carries that span's id.
+    pub span: SpanId,
+    /// What.
+    pub kind: EventKind,
+}

@@ -1,0 +1,3 @@
+//! stub
+#[derive(Clone, Debug, Default)]
+pub struct World;

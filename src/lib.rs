@@ -1,0 +1,13 @@
+//! `roundtable`: launches runs of multi-agent patterns and shows them live.
+//!
+//! One idea carries everything: **a run is a log of events, and all that anyone sees is a fold of
+//! that log.** The engine only appends; the dashboard, the headless result and every export are
+//! readers of the same log, so they cannot disagree.
+//!
+//! Each module is a *room*; `ARCHITECTURE.md` says what lives where, and `tests/layering.rs` fails
+//! when a room imports one that it may not.
+
+pub mod bus;
+pub mod event;
+pub mod llm;
+pub mod scenario;

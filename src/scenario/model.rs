@@ -1,0 +1,307 @@
+//! A scenario once it has been read and found good: everything that a run needs, nothing optional
+//! left to guess. Templates (`{{input}}`) are filled in already.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::condition::Condition;
+use super::name::{FlagName, InputName, RoleName, ScenarioName};
+
+/// One scenario, complete in itself.
+#[derive(Debug)]
+pub struct Scenario {
+    /// The stem of its file.
+    pub name: ScenarioName,
+    /// Where it was read from.
+    pub origin: Origin,
+    /// SHA-256 of the file's bytes in hex: what a person's trust is kept under.
+    pub hash: String,
+    /// One line for lists and headers.
+    pub title: String,
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// What the run is asked, with its inputs filled in.
+    pub goal: String,
+    /// Asked for in the launch form, in the file's order.
+    pub inputs: Vec<Input>,
+    /// Switches of this scenario, in the file's order.
+    pub flags: Vec<Flag>,
+    /// What every role is shown, unchanged (`shared_context` of `000`), with inputs filled in.
+    pub facts: Map<String, Value>,
+    /// The pattern and what it alone needs.
+    pub pattern: PatternSpec,
+    /// How the model is asked.
+    pub model: ModelSettings,
+    /// The gateway's policy for model calls (`[tools.llm]`).
+    pub llm: CallPolicy,
+    /// What the model says offline.
+    pub script: Script,
+    /// Start of every random number of a run.
+    pub seed: u64,
+    /// Odd but not wrong, such as a role that sits twice.
+    pub warnings: Vec<String>,
+}
+
+impl Scenario {
+    /// The flag of this name, if the scenario has it.
+    pub fn flag(&self, name: &str) -> Option<&Flag> {
+        self.flags.iter().find(|flag| flag.name.as_str() == name)
+    }
+}
+
+/// Where a scenario's text came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Shipped inside the program, found again under this path of the repository.
+    Shipped(&'static str),
+    /// A person's file.
+    File(std::path::PathBuf),
+}
+
+/// The pattern of a scenario, with the part of the file that only this pattern has.
+#[derive(Debug)]
+pub enum PatternSpec {
+    /// Source `000`: roles with stances, in rounds.
+    Collaboration(CollaborationSpec),
+}
+
+impl PatternSpec {
+    /// The pattern's name as the file and the screen say it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Collaboration(_) => "collaboration",
+        }
+    }
+}
+
+/// `pattern = "collaboration"`.
+#[derive(Debug)]
+pub struct CollaborationSpec {
+    /// Limits of `000`.
+    pub budget: Budget,
+    /// Who speaks, in this order; what the source calls `TEAM_SEQUENCE`.
+    pub sequence: Vec<RoleName>,
+    /// Whether the seats of a round are asked at once.
+    pub concurrency: Concurrency,
+    /// The roles by name: every name of `sequence` is here.
+    pub roles: BTreeMap<RoleName, Role>,
+    /// System prompt of the launch brief.
+    pub finalize_prompt: Arc<str>,
+    /// Inputs that `team_summary` repeats, such as `report_date` and `region`.
+    pub summary_inputs: Vec<InputName>,
+}
+
+/// Limits of a collaboration run, named as in `000`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Rounds at most, at least 1.
+    pub max_rounds: u32,
+    /// Contributions at most.
+    pub max_messages: u32,
+    /// Seconds of the whole run, pauses not counted.
+    pub max_seconds: Duration,
+    /// Votes for `go` that decide, at least 1.
+    pub min_go_votes: u32,
+}
+
+/// How the seats of one round are asked. The outcome is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concurrency {
+    /// All at once: a round takes as long as its slowest seat.
+    Parallel,
+    /// One after another.
+    Sequential,
+}
+
+/// A role at the table.
+#[derive(Debug, Clone)]
+pub struct Role {
+    /// Its system prompt, the reply contract not yet added.
+    pub prompt: Arc<str>,
+    /// The flag it sits behind, if any.
+    pub behind: Option<Behind>,
+}
+
+/// What a flag does to a role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Behind {
+    /// The flag.
+    pub flag: FlagName,
+    /// What happens while it is off.
+    pub when_off: WhenOff,
+}
+
+/// What happens to a role whose flag is off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenOff {
+    /// It leaves its seat empty until the flag is on.
+    Skip,
+    /// The run stops with `agent_denied:<role>` when its turn comes.
+    Deny,
+}
+
+/// An input of the scenario, shown in the launch form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// Its name in templates and on the command line.
+    pub name: InputName,
+    /// What the form says beside it.
+    pub label: String,
+    /// Its value (the file's, or what `--set inputs.NAME=VALUE` said).
+    pub value: Value,
+    /// What may be given.
+    pub kind: InputKind,
+}
+
+/// What an input may be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InputKind {
+    /// Any text.
+    Text,
+    /// A day as `YYYY-MM-DD`.
+    Date,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// One of these.
+    Choice(Vec<String>),
+}
+
+/// A switch of the scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flag {
+    /// Its name.
+    pub name: FlagName,
+    /// What it does, for people.
+    pub label: String,
+    /// Its position at the start.
+    pub default: bool,
+}
+
+/// How the model is asked.
+#[derive(Debug, Clone)]
+pub struct ModelSettings {
+    /// Whether replies are streamed (`stream`, default true).
+    pub stream: bool,
+    /// The model's name, where the scenario sets one (else `OPENAI_MODEL`).
+    pub name: Option<String>,
+    /// The endpoint, where the scenario sets one (else `OPENAI_BASE_URL`).
+    pub base_url: Option<String>,
+    /// What may be mended in a reply before it is judged.
+    pub repair: Repair,
+    /// Prices, where known: without them the cost is `null`.
+    pub prices: Option<Prices>,
+}
+
+/// What may be mended in a model's reply; each repair is an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repair {
+    /// Nothing: fenced JSON is a reply that is not JSON.
+    Nothing,
+    /// A Markdown code fence around the whole reply is taken off.
+    Fences,
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prices {
+    /// Tokens of the prompt.
+    pub prompt_usd_per_million: f64,
+    /// Tokens of the reply.
+    pub completion_usd_per_million: f64,
+}
+
+/// The gateway's policy for one tool (source `003`, checklist: time-out on every call, retries in
+/// one place with back-off and jitter).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallPolicy {
+    /// Bound of one attempt, the whole of it; `None` leaves it to `OPENAI_TIMEOUT_SECONDS`, then 60 s.
+    pub timeout: Option<Duration>,
+    /// Attempts of one call, the first included; at least 1.
+    pub max_attempts: u32,
+    /// Waits before attempt 2, 3, …; the last repeats. Empty: none.
+    pub backoff: Arc<[Duration]>,
+    /// Equal jitter: half the wait is certain, the other half drawn by the run's seed.
+    pub jitter: bool,
+    /// Whether a call may be repeated at all.
+    pub idempotent: bool,
+}
+
+/// What the model says offline: the first row whose conditions hold.
+#[derive(Debug, Default)]
+pub struct Script {
+    /// The rows in the file's order.
+    pub rows: Vec<ScriptRow>,
+}
+
+/// One `[[script]]` of a scenario.
+#[derive(Debug)]
+pub struct ScriptRow {
+    /// Only this role; `None`: any.
+    pub role: Option<RoleName>,
+    /// Only this step; `None`: a role's contribution.
+    pub step: Option<ScriptStep>,
+    /// Only in this round.
+    pub round: Option<u32>,
+    /// Only for this attempt of a call, from 1.
+    pub attempt: Option<u32>,
+    /// Only when this holds for what the role is shown.
+    pub when: Option<Condition>,
+    /// How long the answer takes.
+    pub latency: Latency,
+    /// What goes wrong first, if anything.
+    pub fault: Option<ScriptFault>,
+    /// The text that the model gives: `reply` as JSON, `raw` and `text` as they are.
+    pub answer: Arc<str>,
+}
+
+/// A step of a pattern that is no role's turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptStep {
+    /// The launch brief at the end.
+    Finalize,
+}
+
+/// A seeded draw between two bounds, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Latency {
+    /// At least.
+    pub min: Duration,
+    /// At most.
+    pub max: Duration,
+}
+
+/// What goes wrong in the first `times` attempts of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptFault {
+    /// How it fails.
+    pub kind: ScriptFaultKind,
+    /// How many attempts of a call fail, from the first.
+    pub times: u32,
+}
+
+/// How a scripted attempt fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScriptFaultKind {
+    /// The endpoint answers with this HTTP status.
+    Status {
+        /// Such as 503.
+        status: u16,
+        /// What its `Retry-After` says, if it has one.
+        retry_after: Option<Duration>,
+    },
+    /// Nothing comes until the time-out.
+    Hang,
+    /// The connection is refused.
+    Refused,
+    /// The connection breaks half-way through the reply.
+    Reset,
+    /// A body that is no chat completion.
+    BadResponse,
+}
