@@ -1,1 +1,3 @@
+//! The `roundtable` program: everything it does lives in the library.
+
 fn main() {}

@@ -194,6 +194,31 @@ pub enum EventKind {
         text: String,
     },
 
+    /// In the session's log: a run was started.
+    #[serde(rename = "session.run_started")]
+    SessionRunStarted {
+        /// Which.
+        run: RunId,
+        /// Of which scenario.
+        scenario: ScenarioName,
+    },
+    /// In the session's log: a run has ended.
+    #[serde(rename = "session.run_closed")]
+    SessionRunClosed {
+        /// Which.
+        run: RunId,
+        /// Why.
+        reason: StopReason,
+    },
+    /// In the session's log: the facts of a finished run were dropped to bound memory.
+    #[serde(rename = "session.run_forgotten")]
+    SessionRunForgotten {
+        /// Which.
+        run: RunId,
+        /// How many facts it had.
+        facts: u64,
+    },
+
     /// A fact of a later version: kept and shown as such, never an error.
     #[serde(skip)]
     Unknown {
@@ -563,8 +588,34 @@ impl EventKind {
             Self::ReplyRepaired { .. } => "reply.repaired",
             Self::ConditionFailed { .. } => "condition.failed",
             Self::Warning { .. } => "warning",
+            Self::SessionRunStarted { .. } => "session.run_started",
+            Self::SessionRunClosed { .. } => "session.run_closed",
+            Self::SessionRunForgotten { .. } => "session.run_forgotten",
             Self::Unknown { kind, .. } => kind,
         }
+    }
+
+    /// About how many bytes a fact of this kind takes: what memory is bounded by.
+    pub fn weight(&self) -> usize {
+        let held = match self {
+            Self::CallStarted(call) => {
+                call.prompt.messages.iter().map(|message| 24 + message.content.len()).sum()
+            }
+            Self::AttemptAnswered(reply) => 128 + reply.text.len(),
+            Self::AttemptFailed(failed) => {
+                128 + failed.text.len() + failed.partial.as_ref().map_or(0, |text| text.len())
+            }
+            Self::ContributionAccepted { contribution, .. } => {
+                contribution.summary.len()
+                    + contribution.actions.iter().map(|action| 24 + action.len()).sum::<usize>()
+            }
+            Self::ContributionRefused { .. } | Self::RunStarted(_) => 1024,
+            Self::RoundStarted { seats, .. } => seats.len() * 32,
+            Self::AnswerComposed { text } => text.len(),
+            Self::Unknown { .. } => 512,
+            _ => 0,
+        };
+        std::mem::size_of::<super::Event>() + 32 + held
     }
 
     /// The parent of the span that this fact opens, if it opens one.

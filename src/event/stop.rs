@@ -105,6 +105,11 @@ pub enum StopClass {
 }
 
 impl StopReason {
+    /// Whether the run came to its end.
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Success)
+    }
+
     /// Its class (decisions, "Exit codes").
     pub fn class(&self) -> StopClass {
         match self {

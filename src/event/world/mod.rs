@@ -1,3 +1,353 @@
-//! stub
+//! The only fold of a log: what every screen, result and export shows. [`World::apply`] is total:
+//! any fact, in any order that a file may hold, changes something or nothing, and never fails.
+//!
+//! What all patterns share stands here; each pattern has a projection of its own in a file beside.
+
+pub mod activity;
+pub mod collaboration;
+mod outcome;
+pub mod spans;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use activity::Activity;
+pub use collaboration::Collaboration;
+pub use outcome::Outcome;
+pub use spans::{Span, SpanKind, SpanState, Spans};
+
+use super::kind::{
+    By, CallStarted, CollaborationPlan, PatternPlan, RunClosed, RunStarted, Step, Usage,
+};
+use super::{BoundaryId, Elapsed, Event, EventKind, Seq};
+use crate::scenario::name::FlagName;
+
+/// Marks kept for the scrubber; further ones are counted in [`World::marks_left_out`].
+const MARKS: usize = 2048;
+
+/// A run as its log tells it so far.
 #[derive(Clone, Debug, Default)]
-pub struct World;
+pub struct World {
+    /// What was asked; `None` before the first fact.
+    pub head: Option<Arc<RunStarted>>,
+    /// How the run stands.
+    pub stage: Stage,
+    /// The tree of spans.
+    pub spans: Spans,
+    /// Counts.
+    pub tally: Tally,
+    /// The flags, in the scenario's order.
+    pub flags: Vec<FlagNow>,
+    /// Moments worth a mark on the scrubber, in order.
+    pub marks: Vec<Mark>,
+    /// Marks beyond the cap.
+    pub marks_left_out: u64,
+    /// Facts over time.
+    pub activity: Activity,
+    /// The pattern's own projection.
+    pub pattern: PatternWorld,
+    /// The answer, once it is composed.
+    pub answer: Option<Arc<str>>,
+    /// How it ended, once it has.
+    pub closed: Option<Arc<RunClosed>>,
+    /// Time of the last fact.
+    pub at: Elapsed,
+    /// The place after the last fact.
+    pub next: Seq,
+    pauses: Duration,
+}
+
+/// The projection of the run's pattern.
+#[derive(Clone, Debug, Default)]
+pub enum PatternWorld {
+    /// No head yet.
+    #[default]
+    None,
+    /// Source `000`.
+    Collaboration(Collaboration),
+}
+
+/// How a run stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Stage {
+    /// No fact yet.
+    #[default]
+    Empty,
+    /// On its way.
+    Running,
+    /// A pause was asked for; branches still on their way finish first.
+    Pausing {
+        /// Who asked.
+        by: By,
+    },
+    /// Every branch stands at a boundary.
+    Paused {
+        /// Where, the first to go on first.
+        at: Vec<BoundaryId>,
+        /// Since when.
+        since: Elapsed,
+    },
+    /// Ended; [`World::closed`] says how.
+    Closed,
+}
+
+/// Counts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Facts.
+    pub facts: u64,
+    /// Calls asked for.
+    pub calls: u64,
+    /// Calls answered.
+    pub answered: u64,
+    /// Calls failed for good.
+    pub failed: u64,
+    /// Attempts made.
+    pub attempts: u64,
+    /// Attempts that failed.
+    pub failed_attempts: u64,
+    /// Attempts that repeated an earlier one.
+    pub retries: u64,
+    /// Calls whose next attempt waits now.
+    pub retrying: u64,
+    /// Tokens, of the replies that counted them.
+    pub usage: Usage,
+    /// Replies that counted no tokens.
+    pub uncounted: u64,
+    /// Facts of kinds that this version does not know.
+    pub unknown: u64,
+}
+
+impl Tally {
+    /// Calls open now.
+    pub fn open(&self) -> u64 {
+        self.calls.saturating_sub(self.answered + self.failed)
+    }
+}
+
+/// A flag as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlagNow {
+    /// Which.
+    pub name: FlagName,
+    /// What it does, for people.
+    pub label: String,
+    /// Its position.
+    pub on: bool,
+    /// Its position at the start.
+    pub at_start: bool,
+    /// Its last change: when, where and by whom.
+    pub changed: Option<(Elapsed, BoundaryId, By)>,
+}
+
+/// A moment worth a mark on the scrubber.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// When.
+    pub at: Elapsed,
+    /// The fact.
+    pub seq: Seq,
+    /// What.
+    pub what: MarkKind,
+}
+
+/// What a mark stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MarkKind {
+    /// A round was opened.
+    Round(u32),
+    /// The answer is being composed.
+    Finalize,
+    /// A flag was switched.
+    Flag(FlagName, bool),
+    /// A call is tried again.
+    Retry,
+    /// The run was paused.
+    Paused,
+    /// A call or a contribution failed for good.
+    Failed,
+    /// The run ended.
+    Closed,
+}
+
+impl World {
+    /// A world before its first fact.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The world of these facts.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut world = Self::new();
+        for event in events {
+            world.apply(event);
+        }
+        world
+    }
+
+    /// Folds one fact.
+    pub fn apply(&mut self, event: &Event) {
+        self.tally.facts += 1;
+        self.at = self.at.max(event.at);
+        self.next = self.next.max(Seq(event.seq.0.saturating_add(1)));
+        self.activity.count(event.at);
+        self.spans.apply(event);
+        match &event.kind {
+            EventKind::RunStarted(head) => {
+                if self.head.is_some() {
+                    return;
+                }
+                self.stage = Stage::Running;
+                self.flags = head
+                    .flags
+                    .iter()
+                    .map(|flag| FlagNow {
+                        name: flag.name.clone(),
+                        label: flag.label.clone(),
+                        on: flag.on,
+                        at_start: flag.on,
+                        changed: None,
+                    })
+                    .collect();
+                self.pattern = match head.plan {
+                    PatternPlan::Collaboration(_) => {
+                        PatternWorld::Collaboration(Collaboration::default())
+                    }
+                };
+                self.head = Some(Arc::clone(head));
+            }
+            EventKind::RunClosed(closed) => {
+                self.stage = Stage::Closed;
+                self.closed = Some(Arc::new((**closed).clone()));
+                self.pauses = Duration::from_millis(closed.paused_ms);
+                self.mark(event, MarkKind::Closed);
+            }
+            EventKind::Pausing { by } => self.set_stage(Stage::Pausing { by: *by }),
+            EventKind::Paused { at } => {
+                self.set_stage(Stage::Paused { at: at.clone(), since: event.at });
+                self.mark(event, MarkKind::Paused);
+            }
+            EventKind::Resumed { paused_ms, .. } => {
+                self.pauses += Duration::from_millis(*paused_ms);
+                self.set_stage(Stage::Running);
+            }
+            EventKind::Stepped { paused_ms, step, .. } => {
+                self.pauses += Duration::from_millis(*paused_ms);
+                self.set_stage(match step {
+                    Step::Boundary => Stage::Pausing { by: By::You },
+                    Step::Round => Stage::Running,
+                });
+            }
+            EventKind::FlagChanged { flag, on, by, boundary } => {
+                if let Some(row) = self.flags.iter_mut().find(|row| row.name == *flag) {
+                    row.on = *on;
+                    row.changed = Some((event.at, boundary.clone(), *by));
+                }
+                self.mark(event, MarkKind::Flag(flag.clone(), *on));
+            }
+            EventKind::RoundStarted { round, .. } => self.mark(event, MarkKind::Round(*round)),
+            EventKind::ContributionRefused { .. } => self.mark(event, MarkKind::Failed),
+            EventKind::AnswerComposed { text } => self.answer = Some(Arc::clone(text)),
+            EventKind::CallStarted(call) => {
+                self.tally.calls += 1;
+                self.mark_call(event, call);
+            }
+            EventKind::CallAnswered { .. } => self.tally.answered += 1,
+            EventKind::CallFailed { .. } => {
+                self.tally.failed += 1;
+                self.mark(event, MarkKind::Failed);
+            }
+            EventKind::CallRetried { .. } => {
+                self.tally.retries += 1;
+                self.tally.retrying += 1;
+                self.mark(event, MarkKind::Retry);
+            }
+            EventKind::AttemptStarted { attempt, .. } => {
+                self.tally.attempts += 1;
+                if *attempt > 1 {
+                    self.tally.retrying = self.tally.retrying.saturating_sub(1);
+                }
+            }
+            EventKind::AttemptAnswered(reply) => match reply.usage {
+                Some(usage) => {
+                    let sum = &mut self.tally.usage;
+                    sum.prompt_tokens = sum.prompt_tokens.saturating_add(usage.prompt_tokens);
+                    sum.completion_tokens =
+                        sum.completion_tokens.saturating_add(usage.completion_tokens);
+                }
+                None => self.tally.uncounted += 1,
+            },
+            EventKind::AttemptFailed(_) => self.tally.failed_attempts += 1,
+            EventKind::Unknown { .. } => self.tally.unknown += 1,
+            _ => {}
+        }
+        match &mut self.pattern {
+            PatternWorld::None => {}
+            PatternWorld::Collaboration(collaboration) => {
+                collaboration.apply(event, &self.spans);
+            }
+        }
+    }
+
+    /// How long the run has been going at `now`, pauses left out: what `max_seconds` bounds.
+    pub fn active(&self, now: Elapsed) -> Duration {
+        if let Some(closed) = &self.closed {
+            return Duration::from_millis(closed.elapsed_ms);
+        }
+        let standing = match &self.stage {
+            Stage::Paused { since, .. } => now.since(*since),
+            _ => Duration::ZERO,
+        };
+        now.duration().saturating_sub(self.pauses).saturating_sub(standing)
+    }
+
+    /// US dollars so far, where prices are known and every reply counted its tokens.
+    pub fn cost_usd(&self) -> Option<f64> {
+        let prices = self.head.as_ref()?.prices?;
+        if self.tally.uncounted > 0 {
+            return None;
+        }
+        let usage = self.tally.usage;
+        Some(
+            (usage.prompt_tokens as f64 * prices.prompt_usd_per_million
+                + usage.completion_tokens as f64 * prices.completion_usd_per_million)
+                / 1e6,
+        )
+    }
+
+    /// Whether the run is neither empty nor closed.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.stage, Stage::Empty | Stage::Closed)
+    }
+
+    /// The collaboration's projection and plan, where the run is one.
+    pub fn collaboration(&self) -> Option<(&Collaboration, &CollaborationPlan)> {
+        match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
+            (PatternWorld::Collaboration(world), Some(PatternPlan::Collaboration(plan))) => {
+                Some((world, plan))
+            }
+            _ => None,
+        }
+    }
+
+    /// A closed run stays closed, whatever a file says after it.
+    fn set_stage(&mut self, stage: Stage) {
+        if self.is_live() {
+            self.stage = stage;
+        }
+    }
+
+    fn mark(&mut self, event: &Event, what: MarkKind) {
+        if self.marks.len() < MARKS {
+            self.marks.push(Mark { at: event.at, seq: event.seq, what });
+        } else {
+            self.marks_left_out += 1;
+        }
+    }
+
+    fn mark_call(&mut self, event: &Event, call: &CallStarted) {
+        if call.purpose == super::kind::Purpose::Finalize {
+            self.mark(event, MarkKind::Finalize);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The tree of spans, folded from the facts that open and close them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::event::kind::{FailureClass, Purpose};
+use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
+
+/// Rows in one shared chunk. Chunks are copied on write, so that a checkpoint of a world shares
+/// all that has not changed since.
+const CHUNK: u32 = 64;
+
+/// Every span that was opened. Any ids that a file may hold are taken.
+#[derive(Clone, Debug, Default)]
+pub struct Spans {
+    chunks: BTreeMap<u32, Arc<Vec<Option<Span>>>>,
+    opened: u64,
+    open: u64,
+}
+
+/// One span.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// Its id.
+    pub id: SpanId,
+    /// The span it stands in; the run's own is its own parent.
+    pub parent: SpanId,
+    /// What it is.
+    pub what: SpanKind,
+    /// When it was opened.
+    pub opened: Elapsed,
+    /// When it was closed, if it was.
+    pub closed: Option<Elapsed>,
+    /// How it ended, or that it has not.
+    pub state: SpanState,
+    /// The fact that opened it.
+    pub opened_by: Seq,
+    /// The fact that closed it.
+    pub closed_by: Option<Seq>,
+    /// Its first child.
+    pub first_child: Option<SpanId>,
+    last_child: Option<SpanId>,
+    /// The next child of its parent.
+    pub next_sibling: Option<SpanId>,
+}
+
+impl Span {
+    /// How long it took, or has taken until `now`.
+    pub fn took(&self, now: Elapsed) -> std::time::Duration {
+        self.closed.unwrap_or(now).since(self.opened)
+    }
+}
+
+/// What a span is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpanKind {
+    /// The run.
+    Run,
+    /// A round, from 1.
+    Round(u32),
+    /// A call for someone.
+    Call(Purpose),
+    /// An attempt of a call, from 1.
+    Attempt(u32),
+}
+
+/// How a span stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanState {
+    /// Not closed yet.
+    Open,
+    /// Closed well.
+    Done,
+    /// Closed with a failure.
+    Failed(Option<FailureClass>),
+}
+
+impl Spans {
+    /// The span of this id.
+    pub fn get(&self, id: SpanId) -> Option<&Span> {
+        self.chunks.get(&(id.0 / CHUNK))?.get((id.0 % CHUNK) as usize)?.as_ref()
+    }
+
+    /// How many were opened.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// How many are open now.
+    pub fn open(&self) -> u64 {
+        self.open
+    }
+
+    /// The children of a span in the order they were opened.
+    pub fn children(&self, id: SpanId) -> impl Iterator<Item = &Span> {
+        let first = self.get(id).and_then(|span| span.first_child);
+        std::iter::successors(first.and_then(|first| self.get(first)), |span| {
+            span.next_sibling.and_then(|next| self.get(next))
+        })
+    }
+
+    /// The child of a span that was opened last.
+    pub fn last_child(&self, id: SpanId) -> Option<&Span> {
+        self.get(self.get(id)?.last_child?)
+    }
+
+    fn get_mut(&mut self, id: SpanId) -> Option<&mut Span> {
+        let chunk = self.chunks.get_mut(&(id.0 / CHUNK))?;
+        chunk.get((id.0 % CHUNK) as usize)?.as_ref()?;
+        Arc::make_mut(chunk).get_mut((id.0 % CHUNK) as usize)?.as_mut()
+    }
+
+    /// Folds what a fact does to the tree. A span that is opened twice keeps its first opening; a
+    /// fact about a span that was never opened changes nothing.
+    pub(super) fn apply(&mut self, event: &Event) {
+        if let Some(parent) = event.kind.opens() {
+            let what = match &event.kind {
+                EventKind::RoundStarted { round, .. } => SpanKind::Round(*round),
+                EventKind::CallStarted(call) => SpanKind::Call(call.purpose.clone()),
+                EventKind::AttemptStarted { attempt, .. } => SpanKind::Attempt(*attempt),
+                _ => SpanKind::Run,
+            };
+            self.open_span(event, parent, what);
+        } else if event.kind.closes() {
+            let state = match &event.kind {
+                EventKind::AttemptFailed(failed) => SpanState::Failed(Some(failed.class)),
+                EventKind::CallFailed { .. } => SpanState::Failed(None),
+                EventKind::RunClosed(closed) if !closed.reason.is_success() => {
+                    SpanState::Failed(None)
+                }
+                _ => SpanState::Done,
+            };
+            let Some(span) = self.get_mut(event.span).filter(|span| span.closed.is_none()) else {
+                return;
+            };
+            span.closed = Some(event.at);
+            span.closed_by = Some(event.seq);
+            span.state = state;
+            self.open -= 1;
+        }
+    }
+
+    fn open_span(&mut self, event: &Event, parent: SpanId, what: SpanKind) {
+        let id = event.span;
+        if self.get(id).is_some() {
+            return;
+        }
+        let chunk =
+            self.chunks.entry(id.0 / CHUNK).or_insert_with(|| Arc::new(vec![None; CHUNK as usize]));
+        Arc::make_mut(chunk)[(id.0 % CHUNK) as usize] = Some(Span {
+            id,
+            parent,
+            what,
+            opened: event.at,
+            closed: None,
+            state: SpanState::Open,
+            opened_by: event.seq,
+            closed_by: None,
+            first_child: None,
+            last_child: None,
+            next_sibling: None,
+        });
+        self.opened += 1;
+        self.open += 1;
+        if parent == id {
+            return;
+        }
+        let Some(above) = self.get_mut(parent) else { return };
+        match above.last_child.replace(id) {
+            None => above.first_child = Some(id),
+            Some(before) => {
+                if let Some(before) = self.get_mut(before) {
+                    before.next_sibling = Some(id);
+                }
+            }
+        }
+    }
+}
