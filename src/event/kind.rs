@@ -56,6 +56,14 @@ pub enum EventKind {
         /// How long the clock stood, in milliseconds.
         paused_ms: u64,
     },
+    /// A breakpoint was set or taken away.
+    #[serde(rename = "breakpoint.changed")]
+    BreakpointChanged {
+        /// Where the run will rest.
+        at: BoundaryId,
+        /// Whether it is set.
+        set: bool,
+    },
     /// A flag has another position from this boundary on.
     #[serde(rename = "flag.changed")]
     FlagChanged {
@@ -573,6 +581,7 @@ impl EventKind {
             Self::Resumed { .. } => "resumed",
             Self::Stepped { .. } => "stepped",
             Self::FlagChanged { .. } => "flag.changed",
+            Self::BreakpointChanged { .. } => "breakpoint.changed",
             Self::RoundStarted { .. } => "round.started",
             Self::RoundClosed { .. } => "round.closed",
             Self::ContributionAccepted { .. } => "contribution.accepted",

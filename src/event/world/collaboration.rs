@@ -85,6 +85,8 @@ pub enum SeatState {
     Refused,
     /// The model could not be had; the run stops.
     Failed,
+    /// The run was stopped while it spoke.
+    Cancelled,
 }
 
 impl Round {
@@ -202,6 +204,9 @@ impl Collaboration {
             EventKind::CallRetried { .. } => self.set_state(event.span, spans, SeatState::Retrying),
             EventKind::CallAnswered { .. } => {
                 self.set_state(event.span, spans, SeatState::Answered)
+            }
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                self.set_state(event.span, spans, SeatState::Cancelled);
             }
             EventKind::CallFailed { .. } => self.set_state(event.span, spans, SeatState::Failed),
             EventKind::ContributionAccepted {

@@ -8,6 +8,7 @@ pub mod collaboration;
 mod outcome;
 pub mod spans;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub use spans::{Span, SpanKind, SpanState, Spans};
 use super::kind::{
     By, CallStarted, CollaborationPlan, PatternPlan, RunClosed, RunStarted, Step, Usage,
 };
-use super::{BoundaryId, Elapsed, Event, EventKind, Seq};
+use super::{BoundaryId, Elapsed, Event, EventKind, Seq, StopReason};
 use crate::scenario::name::FlagName;
 
 /// Marks kept for the scrubber; further ones are counted in [`World::marks_left_out`].
@@ -48,6 +49,8 @@ pub struct World {
     pub pattern: PatternWorld,
     /// The answer, once it is composed.
     pub answer: Option<Arc<str>>,
+    /// Where the run will rest when it comes there.
+    pub breakpoints: BTreeSet<BoundaryId>,
     /// How it ended, once it has.
     pub closed: Option<Arc<RunClosed>>,
     /// Time of the last fact.
@@ -245,6 +248,12 @@ impl World {
                 }
                 self.mark(event, MarkKind::Flag(flag.clone(), *on));
             }
+            EventKind::BreakpointChanged { at, set: true } => {
+                self.breakpoints.insert(at.clone());
+            }
+            EventKind::BreakpointChanged { at, set: false } => {
+                self.breakpoints.remove(at);
+            }
             EventKind::RoundStarted { round, .. } => self.mark(event, MarkKind::Round(*round)),
             EventKind::ContributionRefused { .. } => self.mark(event, MarkKind::Failed),
             EventKind::AnswerComposed { text } => self.answer = Some(Arc::clone(text)),
@@ -253,9 +262,11 @@ impl World {
                 self.mark_call(event, call);
             }
             EventKind::CallAnswered { .. } => self.tally.answered += 1,
-            EventKind::CallFailed { .. } => {
+            EventKind::CallFailed { reason, .. } => {
                 self.tally.failed += 1;
-                self.mark(event, MarkKind::Failed);
+                if *reason != StopReason::Cancelled {
+                    self.mark(event, MarkKind::Failed);
+                }
             }
             EventKind::CallRetried { .. } => {
                 self.tally.retries += 1;

@@ -136,7 +136,7 @@ impl World {
                 let given = head.inputs.get(name.as_str()).cloned().unwrap_or(Value::Null);
                 summary.insert(name.to_string(), given);
             }
-            if let Some(last) = closed_rounds().last() {
+            if let Some(last) = closed_rounds().next_back() {
                 let stances: Vec<_> = last
                     .contributions()
                     .map(|from| StanceRow {
