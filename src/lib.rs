@@ -7,7 +7,9 @@
 //! Each module is a *room*; `ARCHITECTURE.md` says what lives where, and `tests/layering.rs` fails
 //! when a room imports one that it may not.
 
+pub mod app;
 pub mod bus;
 pub mod event;
 pub mod llm;
 pub mod scenario;
+pub mod ui;

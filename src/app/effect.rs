@@ -1,0 +1,74 @@
+//! What the dashboard asks of the shell. Data only: nothing here is carried out by this room.
+
+use std::sync::Arc;
+
+use crate::event::{Command, RunId};
+use crate::scenario::Scenario;
+use crate::scenario::name::FlagName;
+
+/// Something for the shell to do; it answers with a [`Msg`](super::Msg) where there is news.
+#[derive(Debug)]
+pub enum Effect {
+    /// Start a run. Answered with `Started` or `StartFailed`.
+    Start(Box<LaunchRequest>),
+    /// A command to a run; what comes of it are facts.
+    Command {
+        /// To which run.
+        run: RunId,
+        /// What.
+        command: Command,
+    },
+    /// Put this on the clipboard.
+    Copy(String),
+    /// Write this file into the working directory. Answered with `Notice` or `EffectFailed`.
+    Export {
+        /// The file's name, without a folder.
+        file: String,
+        /// What it holds.
+        contents: String,
+    },
+    /// Show this in the person's pager.
+    Page(String),
+    /// Read the scenarios again. Answered with `Scenarios`.
+    Rescan,
+    /// Go to the background; live runs have been told to pause by the commands before it.
+    Suspend,
+    /// Paint everything again.
+    Redraw,
+    /// Leave the program.
+    Quit {
+        /// The exit code.
+        code: u8,
+    },
+}
+
+/// Tells the answers to requests apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// A run that is asked for.
+#[derive(Clone, Debug)]
+pub struct LaunchRequest {
+    /// Comes back with the answer.
+    pub id: RequestId,
+    /// The scenario, with every change of the form laid over it.
+    pub scenario: Arc<Scenario>,
+    /// Who answers its model calls.
+    pub model: ModelWanted,
+    /// Positions of flags at the start that differ from the scenario's.
+    pub flags: Vec<(FlagName, bool)>,
+    /// Start of every random number, where it is not the scenario's.
+    pub seed: Option<u64>,
+}
+
+/// Who answers the model calls of a run that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelWanted {
+    /// The scenario's script.
+    Scripted {
+        /// Without the script's latency.
+        instant: bool,
+    },
+    /// The endpoint that the shell has settled on (see [`LiveOffer`](super::state::LiveOffer)).
+    Live,
+}

@@ -1,0 +1,20 @@
+//! The dashboard's behaviour: state, messages, update, key table. It has no terminal, no async
+//! runtime and no clock of its own; time comes in with the messages, and what it wants done goes
+//! out as effects.
+
+pub mod action;
+pub mod effect;
+pub mod key;
+pub mod keymap;
+pub mod msg;
+pub mod run;
+pub mod state;
+pub mod update;
+
+pub use action::Action;
+pub use effect::Effect;
+pub use key::{Key, KeyCode};
+pub use keymap::Context;
+pub use msg::Msg;
+pub use state::State;
+pub use update::{Update, update};
