@@ -9,7 +9,11 @@
 
 pub mod app;
 pub mod bus;
+pub mod engine;
 pub mod event;
 pub mod llm;
+pub mod pattern;
+pub mod run;
 pub mod scenario;
+pub mod tool;
 pub mod ui;

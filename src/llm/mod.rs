@@ -4,6 +4,8 @@
 //! One call of [`ChatModel::chat`] is one attempt: no model retries, waits or times out by itself
 //! (the gateway does), and dropping the future cancels the attempt.
 
+pub mod scripted;
+
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -56,6 +58,11 @@ pub fn failure(class: FailureClass, text: impl Into<String>) -> Box<Failure> {
 pub trait ChatModel: Send + Sync {
     /// What the screen and the log call it.
     fn label(&self) -> ModelLabel;
+
+    /// Whether answers depend on what is shown to conditions; where not, nothing is prepared.
+    fn reads_conditions(&self) -> bool {
+        false
+    }
 
     /// One attempt.
     fn chat<'a>(

@@ -2,6 +2,7 @@
 //! flags. Knows nothing of runs, models or screens.
 
 pub mod condition;
+pub mod draw;
 pub mod model;
 pub mod name;
 

@@ -1,0 +1,408 @@
+//! Starts runs, holds their handles, takes commands. One task per run; everything of a run lives
+//! in that task, so when it ends nothing of the run is left.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::watch;
+
+use crate::bus::Bus;
+use crate::event::kind::{
+    BehindFlag, CollaborationPlan, FlagAt, PatternPlan, PricesHead, RunClosed, RunStarted,
+};
+use crate::event::{BoundaryId, Command, EventKind, RunId, SpanId, StopReason};
+use crate::llm::ChatModel;
+use crate::llm::scripted::Scripted;
+use crate::pattern::collaboration;
+use crate::run::{Gate, RunContext, RunSettings};
+use crate::scenario::Scenario;
+use crate::scenario::draw::draw;
+use crate::scenario::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
+use crate::scenario::name::FlagName;
+use crate::tool::contained::Contained;
+
+/// What a run is started with.
+pub struct Launch {
+    /// What is asked.
+    pub scenario: Arc<Scenario>,
+    /// Who answers.
+    pub model: ModelChoice,
+    /// Positions of flags at the start that differ from the scenario's.
+    pub flags: Vec<(FlagName, bool)>,
+    /// What is to happen at which boundary.
+    pub schedule: Schedule,
+    /// Start of every random number, in place of the scenario's.
+    pub seed: Option<u64>,
+}
+
+impl Launch {
+    /// The scenario as it stands, offline.
+    pub fn scripted(scenario: Arc<Scenario>, instant: bool) -> Self {
+        Self {
+            scenario,
+            model: ModelChoice::Scripted { instant },
+            flags: Vec::new(),
+            schedule: Schedule::default(),
+            seed: None,
+        }
+    }
+}
+
+/// Who answers a run's model calls.
+pub enum ModelChoice {
+    /// The scenario's script.
+    Scripted {
+        /// Leaves out its latencies.
+        instant: bool,
+    },
+    /// A model, with the bound of one attempt where the scenario sets none.
+    Live(Arc<dyn ChatModel>, Duration),
+}
+
+/// What the command line asks to happen at boundaries.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// Flags to turn.
+    pub flags: Vec<(BoundaryId, FlagName, bool)>,
+    /// Where to rest.
+    pub breaks: Vec<BoundaryId>,
+    /// Whether to rest at the first boundary.
+    pub start_paused: bool,
+}
+
+/// Limits of the engine.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineSettings {
+    /// About how many bytes of finished runs' logs are kept; the oldest finished go first.
+    pub finished_bytes: u64,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        Self { finished_bytes: 256 << 20 }
+    }
+}
+
+/// The engine of one session.
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    settings: EngineSettings,
+    session: Bus,
+    nonce: u64,
+    runs: Mutex<Runs>,
+}
+
+#[derive(Default)]
+struct Runs {
+    started: u32,
+    by_id: BTreeMap<RunId, RunHandle>,
+    finished: VecDeque<(RunId, u64)>,
+    finished_bytes: u64,
+}
+
+impl Shared {
+    fn runs(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the log of a finished run, and drops the oldest finished ones above the cap.
+    fn finished(&self, run: &RunId, bus: &Bus, reason: StopReason) {
+        self.session.publish(SpanId::RUN, EventKind::SessionRunClosed { run: run.clone(), reason });
+        let mut runs = self.runs();
+        runs.finished_bytes += bus.weight();
+        runs.finished.push_back((run.clone(), bus.weight()));
+        while runs.finished_bytes > self.settings.finished_bytes && runs.finished.len() > 1 {
+            let Some((oldest, bytes)) = runs.finished.pop_front() else { break };
+            runs.finished_bytes -= bytes;
+            if let Some(handle) = runs.by_id.remove(&oldest) {
+                let facts = handle.bus().len();
+                self.session
+                    .publish(SpanId::RUN, EventKind::SessionRunForgotten { run: oldest, facts });
+            }
+        }
+    }
+}
+
+/// A run that was started. Cheap to clone.
+#[derive(Clone)]
+pub struct RunHandle {
+    id: RunId,
+    bus: Bus,
+    gate: Arc<Gate>,
+    in_flight: Arc<AtomicU32>,
+    done: watch::Receiver<bool>,
+}
+
+impl RunHandle {
+    /// Its id.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// Its log.
+    pub fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    /// Asks something of the run; it becomes facts in the log when it takes effect.
+    pub fn send(&self, command: Command) {
+        self.gate.command(command);
+    }
+
+    /// Calls that are out now.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.load(Ordering::Acquire)
+    }
+
+    /// Waits until the run has ended and its log is closed.
+    pub async fn finished(&self) {
+        // An error means that the run's task is gone, which is as finished as it gets.
+        let _ = self.done.clone().wait_for(|done| *done).await;
+    }
+}
+
+impl Engine {
+    /// An engine with no runs.
+    pub fn new(settings: EngineSettings) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
+        let runs = Mutex::default();
+        Self { shared: Arc::new(Shared { settings, session: Bus::new(), nonce, runs }) }
+    }
+
+    /// The session's log: which runs were started, closed and forgotten.
+    pub fn session(&self) -> &Bus {
+        &self.shared.session
+    }
+
+    /// A run of this session that is not forgotten.
+    pub fn run(&self, id: &RunId) -> Option<RunHandle> {
+        self.shared.runs().by_id.get(id).cloned()
+    }
+
+    /// The runs of this session that are not forgotten.
+    pub fn runs(&self) -> Vec<RunHandle> {
+        self.shared.runs().by_id.values().cloned().collect()
+    }
+
+    /// Calls of all runs that are out now.
+    pub fn in_flight(&self) -> u32 {
+        self.runs().iter().map(RunHandle::in_flight).sum()
+    }
+
+    /// Starts a run. Must be called within a tokio runtime.
+    pub fn start(&self, launch: Launch) -> RunHandle {
+        let Launch { scenario, model, flags, schedule, seed } = launch;
+        let seed = seed.unwrap_or(scenario.seed);
+        let (model, default_timeout): (Arc<dyn ChatModel>, _) = match model {
+            ModelChoice::Scripted { instant } => {
+                (Arc::new(Scripted::new(Arc::clone(&scenario), instant)), Duration::from_secs(60))
+            }
+            ModelChoice::Live(model, timeout) => (model, timeout),
+        };
+        let mut positions: Vec<FlagAt> = scenario
+            .flags
+            .iter()
+            .map(|flag| FlagAt {
+                name: flag.name.clone(),
+                label: flag.label.clone(),
+                on: flag.default,
+            })
+            .collect();
+        for (name, on) in flags {
+            if let Some(flag) = positions.iter_mut().find(|flag| flag.name == name) {
+                flag.on = on;
+            }
+        }
+        let bus = Bus::new();
+        let context = RunContext::new(RunSettings {
+            bus: bus.clone(),
+            max: max_time(&scenario.pattern),
+            flags: positions.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
+            seed,
+            model: Arc::clone(&model),
+            policy: scenario.llm.clone(),
+            timeout: scenario.llm.timeout.unwrap_or(default_timeout),
+        });
+        let (done, done_later) = watch::channel(false);
+        let handle = {
+            let mut runs = self.shared.runs();
+            let id = self.next_id(&mut runs);
+            let handle = RunHandle {
+                id: id.clone(),
+                bus: bus.clone(),
+                gate: Arc::clone(context.gate()),
+                in_flight: context.flight(),
+                done: done_later,
+            };
+            runs.by_id.insert(id, handle.clone());
+            handle
+        };
+        let head = head_of(&handle.id, &scenario, model.label(), positions, seed);
+        bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
+        for warning in &scenario.warnings {
+            bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
+        }
+        for (at, flag, on) in schedule.flags {
+            context.gate().schedule(at, flag, on);
+        }
+        for at in schedule.breaks {
+            context.gate().command(Command::Break { at, set: true });
+        }
+        if schedule.start_paused {
+            context.gate().command(Command::Pause { by: crate::event::kind::By::Schedule });
+        }
+        self.shared.session.publish(
+            SpanId::RUN,
+            EventKind::SessionRunStarted {
+                run: handle.id.clone(),
+                scenario: scenario.name.clone(),
+            },
+        );
+        let (shared, id) = (Arc::clone(&self.shared), handle.id.clone());
+        tokio::spawn(async move {
+            let reason = play(&context, &scenario).await;
+            bus.close();
+            shared.finished(&id, &bus, reason);
+            let _ = done.send(true);
+        });
+        handle
+    }
+
+    /// Cancels every run and waits until each has ended.
+    pub async fn shutdown(&self) {
+        let runs = self.runs();
+        for run in &runs {
+            run.send(Command::Cancel);
+        }
+        for run in &runs {
+            run.finished().await;
+        }
+    }
+
+    fn next_id(&self, runs: &mut Runs) -> RunId {
+        loop {
+            runs.started += 1;
+            let number = draw(self.shared.nonce, "run", runs.started, "id");
+            // Four digits are easy to say; a session with thousands of runs gets longer ones.
+            let id = if runs.by_id.len() < 4096 {
+                format!("r-{:04x}", number & 0xffff)
+            } else {
+                format!("r-{:08x}", number & 0xffff_ffff)
+            };
+            let id = RunId::new(id);
+            if !runs.by_id.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+}
+
+/// Plays a run to its end and writes its last fact.
+async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
+    let ended = {
+        let pattern = async {
+            match &scenario.pattern {
+                PatternSpec::Collaboration(spec) => {
+                    collaboration::play::play(context, scenario, spec).await
+                }
+            }
+        };
+        let pattern = Contained::new(Box::pin(pattern));
+        tokio::select! {
+            biased;
+            over = context.gate().over_now() => Err(over),
+            ended = pattern => ended.unwrap_or_else(|panic| {
+                tracing::error!(%panic, "a pattern panicked; its run is closed");
+                let text = format!("a bug of ours ended the run: {panic}");
+                context.publish(SpanId::RUN, EventKind::Warning { text });
+                Err(StopReason::InternalError)
+            }),
+        }
+    };
+    let (elapsed, paused, boundary) = context.gate().close();
+    let (reason, phase) = match ended {
+        Ok(()) => (StopReason::Success, None),
+        Err(reason) => (reason, context.phase()),
+    };
+    context.publish(
+        SpanId::RUN,
+        EventKind::RunClosed(Box::new(RunClosed {
+            reason: reason.clone(),
+            phase,
+            boundary,
+            elapsed_ms: millis(elapsed),
+            paused_ms: millis(paused),
+            in_flight: context.in_flight(),
+        })),
+    );
+    reason
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn max_time(pattern: &PatternSpec) -> Duration {
+    match pattern {
+        PatternSpec::Collaboration(spec) => spec.budget.max_seconds,
+    }
+}
+
+fn head_of(
+    run: &RunId,
+    scenario: &Scenario,
+    model: crate::event::kind::ModelLabel,
+    flags: Vec<FlagAt>,
+    seed: u64,
+) -> RunStarted {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    RunStarted {
+        run: run.clone(),
+        wall_ms: millis(wall),
+        scenario: scenario.name.clone(),
+        title: scenario.title.clone(),
+        goal: scenario.goal.clone(),
+        model,
+        inputs: scenario
+            .inputs
+            .iter()
+            .map(|input| (input.name.to_string(), input.value.clone()))
+            .collect(),
+        flags,
+        seed,
+        prices: scenario.model.prices.map(|prices| PricesHead {
+            prompt_usd_per_million: prices.prompt_usd_per_million,
+            completion_usd_per_million: prices.completion_usd_per_million,
+        }),
+        plan: match &scenario.pattern {
+            PatternSpec::Collaboration(spec) => PatternPlan::Collaboration(plan_of(spec)),
+        },
+    }
+}
+
+fn plan_of(spec: &CollaborationSpec) -> CollaborationPlan {
+    CollaborationPlan {
+        sequence: spec.sequence.clone(),
+        behind: spec
+            .roles
+            .iter()
+            .filter_map(|(name, role)| {
+                let behind = role.behind.as_ref()?;
+                let deny = behind.when_off == WhenOff::Deny;
+                Some((name.clone(), BehindFlag { flag: behind.flag.clone(), deny }))
+            })
+            .collect(),
+        parallel: spec.concurrency == Concurrency::Parallel,
+        max_rounds: spec.budget.max_rounds,
+        max_messages: spec.budget.max_messages,
+        max_ms: millis(spec.budget.max_seconds),
+        min_go_votes: spec.budget.min_go_votes,
+        summary_inputs: spec.summary_inputs.clone(),
+    }
+}

@@ -1,0 +1,205 @@
+//! The scenario's script as a model: the first row whose conditions hold says what comes, how
+//! late, in what pieces, and what fails first. The same seed gives the same run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::time::{Instant, sleep_until};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{ChatModel, ChatRequest, Failure, Listener, failure};
+use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
+use crate::scenario::Scenario;
+use crate::scenario::draw::part;
+use crate::scenario::model::{Latency, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
+
+/// The least time between two pieces: the dashboard draws no faster.
+const PIECE: Duration = Duration::from_millis(33);
+
+/// A model that plays a scenario's script.
+pub struct Scripted {
+    scenario: Arc<Scenario>,
+    instant: bool,
+    conditions: bool,
+}
+
+impl Scripted {
+    /// The script of this scenario; `instant` leaves its latencies out.
+    pub fn new(scenario: Arc<Scenario>, instant: bool) -> Self {
+        let conditions = scenario.script.rows.iter().any(|row| row.when.is_some());
+        Self { scenario, instant, conditions }
+    }
+
+    fn row(&self, request: &ChatRequest, listener: &dyn Listener) -> Option<&ScriptRow> {
+        self.scenario.script.rows.iter().enumerate().find_map(|(place, row)| {
+            if !speaks(row, request) {
+                return None;
+            }
+            let Some(when) = &row.when else { return Some(row) };
+            match when.holds(&request.shown) {
+                Ok(holds) => holds.then_some(row),
+                Err(error) => {
+                    let place = format!("script[{place}].when");
+                    listener.condition_failed(&place, &error.to_string());
+                    None
+                }
+            }
+        })
+    }
+
+    fn latency(&self, latency: Latency, draw: u64) -> Duration {
+        if self.instant {
+            return Duration::ZERO;
+        }
+        let spread = latency.max.saturating_sub(latency.min);
+        latency.min + part(spread, draw)
+    }
+
+    async fn play(
+        &self,
+        request: &ChatRequest,
+        listener: &dyn Listener,
+    ) -> Result<Reply, Box<Failure>> {
+        let Some(row) = self.row(request, listener) else {
+            return Err(failure(FailureClass::BadResponse, nothing_scripted(request)));
+        };
+        let started = Instant::now();
+        let takes = self.latency(row.latency, request.draw);
+        if let Some(fault) = row.fault.as_ref().filter(|fault| request.attempt <= fault.times) {
+            return Err(self.fail(fault, row, started, takes, listener).await);
+        }
+        let first_token = self.speak(&row.answer, started, takes, listener).await;
+        Ok(Reply {
+            text: Arc::clone(&row.answer),
+            usage: Some(Usage {
+                prompt_tokens: request.messages.iter().map(|said| words(&said.content)).sum(),
+                completion_tokens: words(&row.answer),
+            }),
+            first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
+            model: None,
+            finish: Some("stop".to_owned()),
+        })
+    }
+
+    /// Says the text over the time that it takes, a third of it before the first word. Gives the
+    /// time to the first word.
+    async fn speak(
+        &self,
+        text: &str,
+        started: Instant,
+        takes: Duration,
+        listener: &dyn Listener,
+    ) -> Duration {
+        if takes.is_zero() || !self.scenario.model.stream {
+            if !takes.is_zero() {
+                sleep_until(started + takes).await;
+            }
+            listener.piece(text);
+            return takes;
+        }
+        let silence = takes / 3;
+        let speaking = takes - silence;
+        let words: Vec<&str> = text.split_word_bounds().collect();
+        let ticks = (speaking.as_millis() / PIECE.as_millis()).max(1) as usize;
+        let pieces = ticks.min(words.len()).max(1);
+        let mut said = 0;
+        for piece in 0..pieces {
+            let share = speaking.mul_f64(piece as f64 / pieces as f64);
+            sleep_until(started + silence + share).await;
+            let until = words.len() * (piece + 1) / pieces;
+            listener.piece(&words[said..until].concat());
+            said = until;
+        }
+        sleep_until(started + takes).await;
+        silence
+    }
+
+    async fn fail(
+        &self,
+        fault: &ScriptFault,
+        row: &ScriptRow,
+        started: Instant,
+        takes: Duration,
+        listener: &dyn Listener,
+    ) -> Box<Failure> {
+        match &fault.kind {
+            ScriptFaultKind::Hang => std::future::pending().await,
+            ScriptFaultKind::Reset => {
+                let half: String =
+                    row.answer.chars().take(row.answer.chars().count() / 2).collect();
+                self.speak(&half, started, takes, listener).await;
+                failure(FailureClass::Reset, "the connection broke half-way (scripted)")
+            }
+            ScriptFaultKind::Refused => {
+                sleep_until(started + takes).await;
+                failure(FailureClass::Connect, "connection refused (scripted)")
+            }
+            ScriptFaultKind::BadResponse => {
+                sleep_until(started + takes).await;
+                failure(FailureClass::BadResponse, "a body that is no chat completion (scripted)")
+            }
+            ScriptFaultKind::Status { status, retry_after } => {
+                sleep_until(started + takes).await;
+                let class = match status {
+                    429 => FailureClass::RateLimited,
+                    401 | 403 => FailureClass::Auth,
+                    _ => FailureClass::Status,
+                };
+                let mut failed = failure(class, format!("HTTP {status} (scripted)"));
+                failed.status = Some(*status);
+                failed.retry_after_ms = retry_after.map(millis);
+                failed
+            }
+        }
+    }
+}
+
+/// Whether a row is for this step, role, round and attempt.
+fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
+    let fits = match &request.purpose {
+        Purpose::Contribution { round, role, .. } => {
+            row.step.is_none()
+                && row.role.as_ref().is_none_or(|named| named == role)
+                && row.round.is_none_or(|named| named == *round)
+        }
+        Purpose::Finalize => row.step == Some(ScriptStep::Finalize),
+    };
+    fits && row.attempt.is_none_or(|named| named == request.attempt)
+}
+
+fn nothing_scripted(request: &ChatRequest) -> String {
+    let whom = match &request.purpose {
+        Purpose::Contribution { round, role, .. } => format!("{role} in round {round}"),
+        Purpose::Finalize => "the finalize step".to_owned(),
+    };
+    format!("the script has no reply for {whom}: add a [[script]] row whose conditions hold")
+}
+
+/// What stands for tokens offline: words, counted.
+fn words(text: &str) -> u64 {
+    text.split_ascii_whitespace().count() as u64
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl ChatModel for Scripted {
+    fn label(&self) -> ModelLabel {
+        ModelLabel::Scripted
+    }
+
+    fn reads_conditions(&self) -> bool {
+        self.conditions
+    }
+
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        listener: &'a dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, Box<Failure>>> {
+        self.play(request, listener).boxed()
+    }
+}

@@ -1,0 +1,117 @@
+//! What is asked: the source's payloads (`000`, `propose_contribution` and
+//! `compose_final_answer`), with instructions of our own.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
+use crate::event::kind::{ChatMessage, Speaker};
+use crate::scenario::name::RoleName;
+
+/// Rounds that a role is shown again.
+pub const RECENT_ROUNDS: usize = 2;
+
+/// Added to every role's prompt: the shape a contribution must have.
+const REPLY_CONTRACT: &str = r#"Answer with a single JSON object and nothing around it:
+{"agent": "<your role>", "stance": "go" | "caution" | "block", "summary": "<one short paragraph>", "confidence": <number from 0 to 1>, "actions": ["<concrete step>", "... at most three"]}
+`agent` is the value of `role` in the message you are given. Rest your judgement on the facts given there alone, and name steps that someone can carry out."#;
+
+/// A closed round as later rounds and the final step see it.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistoryRow {
+    /// From 1.
+    pub round: u32,
+    /// In sequence order.
+    pub contributions: Vec<Arc<Contribution>>,
+    /// What `detect_conflicts` found.
+    pub conflicts: Vec<Conflict>,
+    /// What was decided, if it was.
+    pub decision: Option<Decision>,
+}
+
+/// A round as a role is shown it again.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecentRound {
+    round: u32,
+    decision: Option<Decision>,
+    conflicts: Vec<Conflict>,
+    stances: Vec<RecentStance>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct RecentStance {
+    agent: RoleName,
+    stance: Stance,
+    confidence: f64,
+}
+
+/// The last [`RECENT_ROUNDS`] rounds (`_round_summaries` of the source).
+pub fn recent_rounds(history: &[HistoryRow]) -> Vec<RecentRound> {
+    history[history.len().saturating_sub(RECENT_ROUNDS)..]
+        .iter()
+        .map(|row| RecentRound {
+            round: row.round,
+            decision: row.decision,
+            conflicts: row.conflicts.clone(),
+            stances: row
+                .contributions
+                .iter()
+                .map(|from| RecentStance {
+                    agent: from.agent.clone(),
+                    stance: from.stance,
+                    confidence: from.confidence,
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+#[derive(Serialize)]
+struct RolePayload<'a> {
+    goal: &'a str,
+    role: &'a RoleName,
+    shared_context: &'a Map<String, Value>,
+    recent_rounds: &'a [RecentRound],
+    open_conflicts: &'a [Conflict],
+}
+
+#[derive(Serialize)]
+struct BriefPayload<'a> {
+    goal: &'a str,
+    final_decision: Decision,
+    history: &'a [HistoryRow],
+}
+
+/// What a role is shown.
+pub fn for_role(
+    prompt: &str,
+    goal: &str,
+    role: &RoleName,
+    facts: &Map<String, Value>,
+    recent: &[RecentRound],
+    open_conflicts: &[Conflict],
+) -> Arc<[ChatMessage]> {
+    let payload =
+        RolePayload { goal, role, shared_context: facts, recent_rounds: recent, open_conflicts };
+    conversation(format!("{}\n\n{REPLY_CONTRACT}", prompt.trim()), &payload)
+}
+
+/// What the one who writes the brief is shown.
+pub fn for_brief(
+    prompt: &str,
+    goal: &str,
+    final_decision: Decision,
+    history: &[HistoryRow],
+) -> Arc<[ChatMessage]> {
+    conversation(prompt.trim().to_owned(), &BriefPayload { goal, final_decision, history })
+}
+
+fn conversation(system: String, payload: &impl Serialize) -> Arc<[ChatMessage]> {
+    let user = serde_json::to_string(payload).unwrap_or_default();
+    Arc::new([
+        ChatMessage { role: Speaker::System, content: system.into() },
+        ChatMessage { role: Speaker::User, content: user.into() },
+    ])
+}

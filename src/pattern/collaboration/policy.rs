@@ -1,0 +1,196 @@
+//! The rules of source `000`, pure: what counts as a contribution, what is a conflict, when the
+//! table has decided. Checks run in the source's order, so the first that fails names the reason.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::event::StopReason;
+use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
+use crate::event::stop::ContributionFault;
+use crate::scenario::name::RoleName;
+
+/// The roles that may act (the execution allowlist).
+pub type RoleSet = BTreeSet<RoleName>;
+
+/// The most actions of a contribution that count.
+pub const MAX_ACTIONS: usize = 3;
+
+/// The keys of the contract.
+const KEYS: [&str; 5] = ["agent", "stance", "summary", "confidence", "actions"];
+
+/// A contribution that was taken, and what was dropped from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accepted {
+    /// What counts.
+    pub contribution: Contribution,
+    /// Keys beyond the contract.
+    pub extra_keys: u32,
+    /// Actions beyond [`MAX_ACTIONS`].
+    pub extra_actions: u32,
+}
+
+fn fault(fault: ContributionFault) -> StopReason {
+    StopReason::InvalidContribution(fault)
+}
+
+/// The text without the white space around it, unless that leaves nothing.
+fn filled(value: &Value) -> Option<&str> {
+    value.as_str().map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// `validate_contribution` of source `000`.
+///
+/// # Errors
+/// `invalid_contribution:*`, the first check that fails.
+pub fn validate_contribution(raw: &Value, allowed: &RoleSet) -> Result<Accepted, StopReason> {
+    let Some(object) = raw.as_object() else { return Err(fault(ContributionFault::NotObject)) };
+    let [Some(agent), Some(stance), Some(summary), Some(confidence), Some(actions)] =
+        KEYS.map(|key| object.get(key))
+    else {
+        return Err(fault(ContributionFault::MissingKeys));
+    };
+
+    let agent = filled(agent).ok_or_else(|| fault(ContributionFault::Agent))?;
+    let Some(agent) = allowed.get(agent) else {
+        return Err(fault(ContributionFault::agent_not_allowed(agent)));
+    };
+    let stance = stance
+        .as_str()
+        .and_then(|text| Stance::ALL.into_iter().find(|stance| stance.word() == text.trim()))
+        .ok_or_else(|| fault(ContributionFault::Stance))?;
+    let summary = filled(summary).ok_or_else(|| fault(ContributionFault::Summary))?;
+    let confidence = confidence.as_f64().ok_or_else(|| fault(ContributionFault::ConfidenceType))?;
+    if !(0.0..=1.0).contains(&confidence) {
+        return Err(fault(ContributionFault::ConfidenceRange));
+    }
+    let actions = actions
+        .as_array()
+        .filter(|actions| !actions.is_empty())
+        .ok_or_else(|| fault(ContributionFault::Actions))?
+        .iter()
+        .map(|action| filled(action).ok_or_else(|| fault(ContributionFault::ActionItem)))
+        .collect::<Result<Vec<&str>, _>>()?;
+
+    Ok(Accepted {
+        contribution: Contribution {
+            agent: agent.clone(),
+            stance,
+            summary: summary.into(),
+            confidence: round_to_thousandths(confidence),
+            actions: actions.iter().take(MAX_ACTIONS).map(|action| (*action).into()).collect(),
+        },
+        extra_keys: count(object.len() - KEYS.len()),
+        extra_actions: count(actions.len().saturating_sub(MAX_ACTIONS)),
+    })
+}
+
+fn count(things: usize) -> u32 {
+    u32::try_from(things).unwrap_or(u32::MAX)
+}
+
+/// `round(x, 3)` of the source: by the exact binary value, a true tie to the even digit, which is
+/// how Rust writes a float with three decimals.
+fn round_to_thousandths(x: f64) -> f64 {
+    format!("{x:.3}").parse().unwrap_or(x)
+}
+
+/// `detect_conflicts` of source `000`.
+pub fn detect_conflicts(stances: impl IntoIterator<Item = Stance>) -> Vec<Conflict> {
+    let stances: BTreeSet<Stance> = stances.into_iter().collect();
+    if stances.is_empty() {
+        return vec![Conflict::NoContributions];
+    }
+    let has = |stance| stances.contains(&stance);
+    let mut conflicts = Vec::new();
+    if has(Stance::Go) && has(Stance::Caution) && !has(Stance::Block) {
+        conflicts.push(Conflict::GoVsCaution);
+    }
+    if has(Stance::Block) && stances.len() > 1 {
+        conflicts.push(Conflict::BlockingVsNonBlock);
+    }
+    if stances.len() == Stance::ALL.len() {
+        conflicts.push(Conflict::HighDivergence);
+    }
+    conflicts
+}
+
+/// `decide_round_outcome` of source `000`: two blocks are a no, one block keeps the round open,
+/// enough votes to go decide, and caution beside them stays in the decision's name.
+pub fn decide_round_outcome(
+    stances: impl IntoIterator<Item = Stance>,
+    min_go_votes: u32,
+) -> Option<Decision> {
+    let (mut go, mut caution, mut block) = (0u32, 0u32, 0u32);
+    for stance in stances {
+        match stance {
+            Stance::Go => go += 1,
+            Stance::Caution => caution += 1,
+            Stance::Block => block += 1,
+        }
+    }
+    if block >= 2 {
+        Some(Decision::NoGo)
+    } else if block > 0 || go < min_go_votes {
+        None
+    } else if caution == 0 {
+        Some(Decision::Go)
+    } else {
+        Some(Decision::GoWithCaution)
+    }
+}
+
+/// The gateway of source `000`: the execution allowlist and the message budget stand before
+/// anything that a role says.
+#[derive(Clone, Debug)]
+pub struct ContributionGateway {
+    max_messages: u32,
+    messages: u32,
+}
+
+impl ContributionGateway {
+    /// A gateway that has taken nothing yet.
+    pub fn new(max_messages: u32) -> Self {
+        Self { max_messages, messages: 0 }
+    }
+
+    /// Messages used.
+    pub fn messages(&self) -> u32 {
+        self.messages
+    }
+
+    /// Whether a seat may be asked, with `ahead` seats asked before it whose replies are not in.
+    ///
+    /// # Errors
+    /// `agent_denied:<role>`, then `max_messages`: the source finds them after it has asked and
+    /// paid, we before.
+    pub fn may_ask(&self, role: &RoleName, allow: &RoleSet, ahead: u32) -> Result<(), StopReason> {
+        if !allow.contains(role) {
+            return Err(StopReason::AgentDenied(role.clone()));
+        }
+        if self.messages.saturating_add(ahead) >= self.max_messages {
+            return Err(StopReason::MaxMessages);
+        }
+        Ok(())
+    }
+
+    /// `accept` of source `000`.
+    ///
+    /// # Errors
+    /// `agent_denied:<role>`, `max_messages`, `invalid_contribution:*`, in this order. A message
+    /// that is refused for what it says has been used.
+    pub fn accept(
+        &mut self,
+        raw: &Value,
+        expected: &RoleName,
+        allow: &RoleSet,
+    ) -> Result<Accepted, StopReason> {
+        self.may_ask(expected, allow, 0)?;
+        self.messages += 1;
+        let accepted = validate_contribution(raw, allow)?;
+        if accepted.contribution.agent != *expected {
+            return Err(fault(ContributionFault::AgentMismatch(expected.clone())));
+        }
+        Ok(accepted)
+    }
+}

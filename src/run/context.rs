@@ -1,0 +1,288 @@
+//! The context of one run: everything that a pattern may ask for and that is not its own logic.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use super::gate::{Gate, Stop};
+use crate::bus::{Bus, LiveSlot};
+use crate::event::kind::{
+    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
+};
+use crate::event::stop::LlmError;
+use crate::event::{Boundary, EventKind, Seq, SpanId, StopReason};
+use crate::llm::{ChatModel, ChatRequest, Listener};
+use crate::scenario::condition::Shown;
+use crate::scenario::draw::draw;
+use crate::scenario::model::CallPolicy;
+use crate::scenario::name::{FlagName, ToolName};
+use crate::tool::{Attempt, Call, CallFailed, CallScope, Callee};
+
+/// What a run is made of.
+pub struct RunSettings {
+    /// Its log.
+    pub bus: Bus,
+    /// Bound of the whole run, pauses not counted.
+    pub max: Duration,
+    /// The flags at the start.
+    pub flags: BTreeMap<FlagName, bool>,
+    /// Start of every random number.
+    pub seed: u64,
+    /// Who answers.
+    pub model: Arc<dyn ChatModel>,
+    /// The gateway's policy for model calls.
+    pub policy: CallPolicy,
+    /// Bound of one attempt of a model call.
+    pub timeout: Duration,
+}
+
+/// What a pattern is handed while it runs.
+pub struct RunContext {
+    bus: Bus,
+    gate: Arc<Gate>,
+    seed: u64,
+    model: Arc<dyn ChatModel>,
+    policy: CallPolicy,
+    timeout: Duration,
+    in_flight: Arc<AtomicU32>,
+    phase: Mutex<Option<String>>,
+}
+
+/// What is asked of the model.
+#[derive(Debug)]
+pub struct Ask {
+    /// The span that the call stands in.
+    pub parent: SpanId,
+    /// On whose behalf.
+    pub purpose: Purpose,
+    /// Where in the run: the same text in every run, what random numbers hang on.
+    pub path: String,
+    /// The whole conversation.
+    pub messages: Arc<[ChatMessage]>,
+    /// Whether the reply must be a JSON object.
+    pub json: bool,
+    /// What conditions of a script may look at.
+    pub shown: Arc<Shown>,
+}
+
+impl RunContext {
+    /// The context of a run that starts now.
+    pub fn new(settings: RunSettings) -> Self {
+        let RunSettings { bus, max, flags, seed, model, policy, timeout } = settings;
+        let gate = Gate::new(bus.clone(), max, flags);
+        Self {
+            bus,
+            gate,
+            seed,
+            model,
+            policy,
+            timeout,
+            in_flight: Arc::default(),
+            phase: Mutex::new(None),
+        }
+    }
+
+    /// The gate that commands go to.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// Awaited before a pattern acts.
+    ///
+    /// # Errors
+    /// [`Stop`] when the run has been cancelled or its time is up.
+    pub async fn boundary(&self, at: Boundary) -> Result<(), Stop> {
+        self.gate.pass(&at).await
+    }
+
+    /// Whether a flag is on; read it right after a boundary.
+    pub fn flag(&self, flag: &FlagName) -> bool {
+        self.gate.flag(flag)
+    }
+
+    /// Appends a fact.
+    pub fn publish(&self, span: SpanId, kind: EventKind) -> Seq {
+        self.bus.publish(span, kind)
+    }
+
+    /// Opens a span with the fact that opens it.
+    pub fn open(&self, kind: EventKind) -> SpanId {
+        let span = self.bus.next_span();
+        self.bus.publish(span, kind);
+        span
+    }
+
+    /// Says where the run is, in the words of the source (`round_2:risk_analyst`): what a stop at
+    /// any moment from now on is put down to.
+    pub fn at_phase(&self, phase: String) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some(phase);
+    }
+
+    /// Where the run is.
+    pub fn phase(&self) -> Option<String> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The counter of attempts that are out.
+    pub fn flight(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.in_flight)
+    }
+
+    /// Attempts that are out.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.load(Ordering::Acquire)
+    }
+
+    /// Whether the model's answers depend on what is shown to conditions (a script with `when`).
+    pub fn reads_conditions(&self) -> bool {
+        self.model.reads_conditions()
+    }
+
+    /// Asks the model through the gateway. While the call is out its branch is on its way, so a
+    /// pause waits for it.
+    ///
+    /// # Errors
+    /// [`CallFailed`] with the run's stop reason after the last attempt.
+    pub async fn ask(&self, ask: Ask) -> Result<(SpanId, Reply), Box<CallFailed>> {
+        let _branch = self.gate.branch();
+        let scope = AskScope { cx: self, path: &ask.path };
+        let call = Call {
+            started: CallStarted {
+                parent: ask.parent,
+                tool: ToolName::from("llm"),
+                purpose: ask.purpose.clone(),
+                prompt: Prompt { after: None, messages: Arc::clone(&ask.messages) },
+            },
+            policy: &self.policy,
+            timeout: self.timeout,
+        };
+        call.make(&scope, &Asked { scope: &scope, ask: &ask }).await
+    }
+}
+
+/// One model call of a run, as the gateway sees it.
+struct AskScope<'a> {
+    cx: &'a RunContext,
+    path: &'a str,
+}
+
+impl CallScope for AskScope<'_> {
+    fn bus(&self) -> &Bus {
+        &self.cx.bus
+    }
+
+    fn remaining(&self) -> Duration {
+        self.cx.gate.remaining()
+    }
+
+    fn draw(&self, attempt: u32) -> u64 {
+        draw(self.cx.seed, self.path, attempt, "wait")
+    }
+
+    fn in_flight(&self, out: bool) {
+        if out {
+            self.cx.in_flight.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.cx.in_flight.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    fn reason(&self, failure: &AttemptFailed) -> StopReason {
+        stop_reason(failure)
+    }
+}
+
+/// What a model call that failed for good gives the run (spec section 1, "Model failures").
+pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
+    let error = match failure.class {
+        FailureClass::Timeout => return StopReason::LlmTimeout,
+        FailureClass::Panic => return StopReason::InternalError,
+        FailureClass::Cancelled => return StopReason::Cancelled,
+        FailureClass::Auth => LlmError::Auth,
+        FailureClass::RateLimited => LlmError::RateLimited,
+        FailureClass::Resolve | FailureClass::Connect | FailureClass::Tls | FailureClass::Reset => {
+            LlmError::Connection
+        }
+        FailureClass::Status => failure.status.map_or(LlmError::BadResponse, LlmError::Http),
+        FailureClass::BadResponse | FailureClass::TooLarge => LlmError::BadResponse,
+    };
+    StopReason::LlmError(error)
+}
+
+/// The model behind the gateway, with what it is asked.
+struct Asked<'a> {
+    scope: &'a AskScope<'a>,
+    ask: &'a Ask,
+}
+
+impl Callee for Asked<'_> {
+    fn attempt<'a>(
+        &'a self,
+        attempt: Attempt<'a>,
+    ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
+        let cx = self.scope.cx;
+        let request = ChatRequest {
+            messages: Arc::clone(&self.ask.messages),
+            json: self.ask.json,
+            purpose: self.ask.purpose.clone(),
+            attempt: attempt.number,
+            draw: draw(cx.seed, self.scope.path, attempt.number, "model"),
+            shown: Arc::clone(&self.ask.shown),
+        };
+        Box::pin(async move {
+            let listener = ToSlot { bus: &cx.bus, call: attempt.call, live: attempt.live };
+            cx.model.chat(&request, &listener).await
+        })
+    }
+}
+
+/// Puts what a model says while it speaks where readers find it.
+struct ToSlot<'a> {
+    bus: &'a Bus,
+    call: SpanId,
+    live: &'a LiveSlot,
+}
+
+impl Listener for ToSlot<'_> {
+    fn piece(&self, text: &str) {
+        self.live.push(text);
+    }
+
+    fn condition_failed(&self, place: &str, text: &str) {
+        let (place, text) = (place.to_owned(), text.to_owned());
+        self.bus.publish(self.call, EventKind::ConditionFailed { place, text });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::failure;
+
+    #[test]
+    fn failures_give_the_reasons_of_the_spec() {
+        use FailureClass::*;
+        let table = [
+            (Timeout, None, "llm_timeout"),
+            (Auth, Some(401), "llm_error:auth"),
+            (Auth, Some(403), "llm_error:auth"),
+            (RateLimited, Some(429), "llm_error:rate_limited"),
+            (Status, Some(500), "llm_error:http_500"),
+            (Status, Some(404), "llm_error:http_404"),
+            (Resolve, None, "llm_error:connection"),
+            (Connect, None, "llm_error:connection"),
+            (Tls, None, "llm_error:connection"),
+            (Reset, None, "llm_error:connection"),
+            (BadResponse, Some(200), "llm_error:bad_response"),
+            (TooLarge, Some(200), "llm_error:bad_response"),
+            (Panic, None, "internal_error"),
+        ];
+        for (class, status, expected) in table {
+            let failed = AttemptFailed { status, ..*failure(class, "") };
+            assert_eq!(stop_reason(&failed).to_string(), expected, "{class:?}");
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! The one place where a run can be held: pause, step, breakpoints, flags, cancelling, the
+//! deadline. Every branch of a pattern awaits [`Gate::pass`] before it acts.
+//!
+//! A pause is `pausing` until every branch stands at a boundary; only then does the run's clock
+//! stop, and `max_seconds` with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::bus::Bus;
+use crate::event::kind::{By, Step};
+use crate::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
+use crate::scenario::name::FlagName;
+
+/// Why a branch must not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop(pub StopReason);
+
+/// The gate of one run. Commands come in at [`Gate::command`], branches at [`Gate::pass`].
+pub struct Gate {
+    bus: Bus,
+    max: Duration,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+struct State {
+    started: Instant,
+    /// How long the clock has stood before now.
+    paused: Duration,
+    hold: Hold,
+    /// A running run rests at the next boundary that ends a round.
+    rest_at_round: bool,
+    /// Branches on their way: neither standing at a boundary nor done.
+    branches: u32,
+    /// Branches standing at a boundary, in the order they came.
+    standing: BTreeMap<u64, BoundaryId>,
+    arrivals: u64,
+    breaks: BTreeSet<BoundaryId>,
+    flags: BTreeMap<FlagName, bool>,
+    asked: Vec<(FlagName, bool, By)>,
+    scheduled: Vec<(BoundaryId, FlagName, bool)>,
+    last: Option<BoundaryId>,
+    cancelled: bool,
+    closed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    /// Boundaries let through.
+    Going,
+    /// They do not, and branches are still on their way.
+    Pausing,
+    /// Every branch stands; the clock stands since then.
+    Paused(Instant),
+}
+
+impl Gate {
+    /// A gate whose clock starts now, for a run with one branch.
+    pub fn new(bus: Bus, max: Duration, flags: BTreeMap<FlagName, bool>) -> Arc<Self> {
+        Arc::new(Self {
+            bus,
+            max,
+            state: Mutex::new(State {
+                started: Instant::now(),
+                paused: Duration::ZERO,
+                hold: Hold::Going,
+                rest_at_round: false,
+                branches: 1,
+                standing: BTreeMap::new(),
+                arrivals: 0,
+                breaks: BTreeSet::new(),
+                flags,
+                asked: Vec::new(),
+                scheduled: Vec::new(),
+                last: None,
+                cancelled: false,
+                closed: false,
+            }),
+            changed: Notify::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, kind: EventKind) {
+        self.bus.publish(SpanId::RUN, kind);
+    }
+
+    /// Turns a flag when this boundary comes, as `--flag NAME=on@BOUNDARY` asks.
+    pub fn schedule(&self, at: BoundaryId, flag: FlagName, on: bool) {
+        self.lock().scheduled.push((at, flag, on));
+    }
+
+    /// Takes a command. It becomes facts when it takes effect; one that changes nothing becomes
+    /// none.
+    pub fn command(&self, command: Command) {
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        match command {
+            Command::Pause { by } => self.hold(&mut state, by),
+            Command::Resume { by } => {
+                state.rest_at_round = false;
+                if state.hold != Hold::Going {
+                    let paused_ms = millis(state.start_clock());
+                    state.hold = Hold::Going;
+                    self.publish(EventKind::Resumed { by, paused_ms });
+                }
+            }
+            Command::Step => match state.first_standing() {
+                Some((arrival, boundary)) if matches!(state.hold, Hold::Paused(_)) => {
+                    let paused_ms = millis(state.start_clock());
+                    state.hold = Hold::Pausing;
+                    state.set_out(arrival);
+                    let step = Step::Boundary;
+                    self.publish(EventKind::Stepped { step, boundary, paused_ms });
+                }
+                _ => self.hold(&mut state, By::You),
+            },
+            Command::StepRound => match state.first_standing() {
+                Some((_, boundary)) if matches!(state.hold, Hold::Paused(_)) => {
+                    let paused_ms = millis(state.start_clock());
+                    state.hold = Hold::Going;
+                    state.rest_at_round = true;
+                    let step = Step::Round;
+                    self.publish(EventKind::Stepped { step, boundary, paused_ms });
+                }
+                _ => {
+                    if state.hold == Hold::Pausing {
+                        state.hold = Hold::Going;
+                    }
+                    if !state.rest_at_round {
+                        state.rest_at_round = true;
+                        self.publish(EventKind::Pausing { by: By::You });
+                    }
+                }
+            },
+            Command::SetFlag { flag, on, by } => {
+                if state.flags.contains_key(&flag) {
+                    state.asked.retain(|(asked, _, _)| *asked != flag);
+                    state.asked.push((flag, on, by));
+                }
+            }
+            Command::Break { at, set } => {
+                let changed =
+                    if set { state.breaks.insert(at.clone()) } else { state.breaks.remove(&at) };
+                if changed {
+                    self.publish(EventKind::BreakpointChanged { at, set });
+                }
+            }
+            Command::Cancel => state.cancelled = true,
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    fn hold(&self, state: &mut State, by: By) {
+        if state.hold == Hold::Going {
+            state.hold = Hold::Pausing;
+            state.rest_at_round = false;
+            self.publish(EventKind::Pausing { by });
+            self.rest_if_all_stand(state);
+        }
+    }
+
+    /// Stops the clock once nothing is on its way any more.
+    fn rest_if_all_stand(&self, state: &mut State) {
+        if state.hold == Hold::Pausing && state.branches == 0 && !state.standing.is_empty() {
+            state.hold = Hold::Paused(Instant::now());
+            self.publish(EventKind::Paused { at: state.standing.values().cloned().collect() });
+        }
+    }
+
+    /// Awaited by a branch before it acts: lets it through, or holds it while the run is paused.
+    /// Flags that were asked for take effect here.
+    ///
+    /// # Errors
+    /// [`Stop`] when the run has been cancelled or its time is up.
+    pub async fn pass(&self, boundary: &Boundary) -> Result<(), Stop> {
+        let id = boundary.id();
+        let standing = {
+            let mut state = self.lock();
+            if state.breaks.contains(&id) {
+                self.hold(&mut state, By::Breakpoint);
+            }
+            if state.rest_at_round && boundary.ends_round() {
+                state.rest_at_round = false;
+                state.hold = Hold::Pausing;
+            }
+            state.arrivals += 1;
+            let arrival = state.arrivals;
+            state.branches -= 1;
+            state.standing.insert(arrival, id.clone());
+            self.rest_if_all_stand(&mut state);
+            Standing { gate: self, arrival }
+        };
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            {
+                let mut state = self.lock();
+                if let Some(reason) = self.over(&state) {
+                    return Err(Stop(reason));
+                }
+                if state.hold == Hold::Going || !state.standing.contains_key(&standing.arrival) {
+                    self.turn_flags(&mut state, &id);
+                    state.last = Some(id);
+                    return Ok(());
+                }
+            }
+            changed.await;
+        }
+    }
+
+    fn turn_flags(&self, state: &mut State, at: &BoundaryId) {
+        let due: Vec<_> = {
+            let (due, later) =
+                std::mem::take(&mut state.scheduled).into_iter().partition(|(when, ..)| when == at);
+            state.scheduled = later;
+            due
+        };
+        let due = due.into_iter().map(|(_, flag, on): (BoundaryId, _, _)| (flag, on, By::Schedule));
+        let asked = std::mem::take(&mut state.asked);
+        for (flag, on, by) in due.chain(asked) {
+            if let Some(position) = state.flags.get_mut(&flag).filter(|position| **position != on) {
+                *position = on;
+                self.publish(EventKind::FlagChanged { flag, on, by, boundary: at.clone() });
+            }
+        }
+    }
+
+    /// A further branch sets out beside the one that calls this; it is on its way until the
+    /// returned guard is dropped.
+    pub fn branch(self: &Arc<Self>) -> Branch {
+        self.lock().branches += 1;
+        Branch(Arc::clone(self))
+    }
+
+    /// Whether a flag is on now. Read it right after a boundary: between two it does not change.
+    pub fn flag(&self, flag: &FlagName) -> bool {
+        self.lock().flags.get(flag).copied().unwrap_or(false)
+    }
+
+    /// The positions of all flags.
+    pub fn flags(&self) -> BTreeMap<FlagName, bool> {
+        self.lock().flags.clone()
+    }
+
+    /// Time the run has been going, pauses left out.
+    pub fn active(&self) -> Duration {
+        self.lock().active()
+    }
+
+    /// What is left of the run's time.
+    pub fn remaining(&self) -> Duration {
+        self.max.saturating_sub(self.active())
+    }
+
+    /// Completes with the reason when the run has been cancelled or its time is up.
+    pub async fn over_now(&self) -> StopReason {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let wake = {
+                let state = self.lock();
+                if let Some(reason) = self.over(&state) {
+                    return reason;
+                }
+                match state.hold {
+                    Hold::Paused(_) => None,
+                    Hold::Going | Hold::Pausing => {
+                        Instant::now().checked_add(self.max.saturating_sub(state.active()))
+                    }
+                }
+            };
+            let deadline = async {
+                match wake {
+                    Some(wake) => sleep_until(wake).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                () = changed => {}
+                () = deadline => {}
+            }
+        }
+    }
+
+    fn over(&self, state: &State) -> Option<StopReason> {
+        if state.cancelled {
+            Some(StopReason::Cancelled)
+        } else if state.active() >= self.max {
+            Some(StopReason::MaxSeconds)
+        } else {
+            None
+        }
+    }
+
+    /// Closes the gate: no command takes effect any more. Gives the time the run was going, the
+    /// time it stood, and the last boundary that was passed.
+    pub fn close(&self) -> (Duration, Duration, Option<BoundaryId>) {
+        let mut state = self.lock();
+        state.start_clock();
+        state.hold = Hold::Going;
+        state.closed = true;
+        (state.active(), state.paused, state.last.clone())
+    }
+}
+
+impl State {
+    fn active(&self) -> Duration {
+        let standing = match self.hold {
+            Hold::Paused(since) => since.elapsed(),
+            Hold::Going | Hold::Pausing => Duration::ZERO,
+        };
+        self.started.elapsed().saturating_sub(self.paused).saturating_sub(standing)
+    }
+
+    /// Lets the clock go on; gives how long it stood.
+    fn start_clock(&mut self) -> Duration {
+        match self.hold {
+            Hold::Paused(since) => {
+                let stood = since.elapsed();
+                self.paused += stood;
+                stood
+            }
+            Hold::Going | Hold::Pausing => Duration::ZERO,
+        }
+    }
+
+    /// A branch that stood is on its way again.
+    fn set_out(&mut self, arrival: u64) {
+        if self.standing.remove(&arrival).is_some() {
+            self.branches += 1;
+        }
+    }
+
+    fn first_standing(&self) -> Option<(u64, BoundaryId)> {
+        self.standing.iter().next().map(|(arrival, boundary)| (*arrival, boundary.clone()))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A branch that stands at a boundary; on its way again when this is dropped, however the wait
+/// ended.
+struct Standing<'a> {
+    gate: &'a Gate,
+    arrival: u64,
+}
+
+impl Drop for Standing<'_> {
+    fn drop(&mut self) {
+        self.gate.lock().set_out(self.arrival);
+    }
+}
+
+/// A branch on its way beside the one that started it.
+pub struct Branch(Arc<Gate>);
+
+impl Drop for Branch {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.branches -= 1;
+        self.0.rest_if_all_stand(&mut state);
+    }
+}

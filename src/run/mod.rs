@@ -1,0 +1,12 @@
+//! What a pattern is handed while it runs: the [`RunContext`] with its boundaries, flags, deadline
+//! and model, and the [`Crew`] that lets several calls go on side by side inside one task.
+//!
+//! Pausing, stepping, breakpoints, cancelling and the deadline are all in [`gate`], nowhere else.
+
+mod context;
+mod crew;
+pub mod gate;
+
+pub use context::{Ask, RunContext, RunSettings};
+pub use crew::Crew;
+pub use gate::{Gate, Stop};

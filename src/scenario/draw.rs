@@ -1,0 +1,50 @@
+//! Random numbers of a run: a hash of (seed, path, attempt, use) each, never a shared stream, so
+//! what runs side by side cannot change what another draws.
+
+use std::time::Duration;
+
+use siphasher::sip::SipHasher13;
+
+/// A random number of its own. `path` is where in the run (the same text in every run), `what`
+/// tells two uses at one place apart.
+pub fn draw(seed: u64, path: &str, attempt: u32, what: &str) -> u64 {
+    let mut bytes = Vec::with_capacity(path.len() + what.len() + 5);
+    bytes.extend_from_slice(&attempt.to_le_bytes());
+    bytes.extend_from_slice(path.as_bytes());
+    bytes.push(0);
+    bytes.extend_from_slice(what.as_bytes());
+    SipHasher13::new_with_keys(seed, 0).hash(&bytes)
+}
+
+/// A share of `whole` between nothing and all of it, as evenly as the draw's 64 bits are.
+pub fn part(whole: Duration, draw: u64) -> Duration {
+    let nanos = whole.as_nanos() * u128::from(draw) / u128::from(u64::MAX);
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_differ_by_each_of_their_parts_and_repeat() {
+        let first = draw(42, "message:1:risk_analyst", 1, "wait");
+        assert_eq!(first, draw(42, "message:1:risk_analyst", 1, "wait"));
+        for other in [
+            draw(43, "message:1:risk_analyst", 1, "wait"),
+            draw(42, "message:2:risk_analyst", 1, "wait"),
+            draw(42, "message:1:risk_analyst", 2, "wait"),
+            draw(42, "message:1:risk_analyst", 1, "model"),
+        ] {
+            assert_ne!(first, other);
+        }
+    }
+
+    #[test]
+    fn a_part_lies_between_nothing_and_all() {
+        let whole = Duration::from_millis(900);
+        assert_eq!(part(whole, 0), Duration::ZERO);
+        assert_eq!(part(whole, u64::MAX), whole);
+        assert_eq!(part(Duration::ZERO, 7), Duration::ZERO);
+    }
+}

@@ -1,0 +1,86 @@
+//! A panic inside a tool or model is contained: it fails its attempt and nothing else. While such
+//! code runs, a mark on its thread tells the program's panic hook to leave the terminal alone.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+struct Mark;
+
+impl Mark {
+    fn set() -> Self {
+        DEPTH.with(|depth| depth.set(depth.get() + 1));
+        Self
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        DEPTH.with(|depth| depth.set(depth.get() - 1));
+    }
+}
+
+/// Whether a panic on this thread, now, will be contained.
+pub fn is_contained() -> bool {
+    DEPTH.with(|depth| depth.get() > 0)
+}
+
+/// A future whose panics become a value.
+pub struct Contained<F>(F);
+
+impl<F: Future + Unpin> Contained<F> {
+    /// Contains what happens in `inner`.
+    pub fn new(inner: F) -> Self {
+        Self(inner)
+    }
+}
+
+impl<F: Future + Unpin> Future for Contained<F> {
+    type Output = Result<F::Output, String>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = {
+            let _mark = Mark::set();
+            // The future is dropped after a panic and its half-done state seen by nobody.
+            catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(cx)))
+        };
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+            Err(panic) => Poll::Ready(Err(what_it_said(&*panic))),
+        }
+    }
+}
+
+fn what_it_said(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_becomes_a_value_and_the_mark_goes_with_it() {
+        let seen = Contained::new(Box::pin(async {
+            assert!(is_contained());
+            if is_contained() {
+                panic!("boom {}", 1);
+            }
+        }))
+        .await;
+        assert_eq!(seen, Err("boom 1".to_owned()));
+        assert!(!is_contained());
+    }
+}

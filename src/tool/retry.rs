@@ -1,0 +1,147 @@
+//! Whether an attempt is followed by another, and after what wait: pure, the one place of retries
+//! (source `003`, spec section 5).
+
+use std::time::Duration;
+
+use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::scenario::draw::part;
+use crate::scenario::model::CallPolicy;
+
+/// What follows a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another attempt after this wait.
+    Retry(Duration),
+    /// Nothing: the call has failed.
+    GiveUp,
+}
+
+/// Whether a failure of this kind may be followed by another attempt at all: time-out, connection
+/// trouble, 5xx and 429 may; a refused key, a broken contract, a panic may not.
+pub fn is_retried(failure: &AttemptFailed) -> bool {
+    match failure.class {
+        FailureClass::Timeout
+        | FailureClass::Resolve
+        | FailureClass::Connect
+        | FailureClass::Reset
+        | FailureClass::RateLimited => true,
+        FailureClass::Status => failure.status.is_some_and(|status| status >= 500),
+        FailureClass::Tls
+        | FailureClass::Auth
+        | FailureClass::BadResponse
+        | FailureClass::TooLarge
+        | FailureClass::Panic
+        | FailureClass::Cancelled => false,
+    }
+}
+
+/// Decides after attempt `attempt` (from 1) failed with `remaining` of the run's time left.
+/// `draw` is random bits of this wait's own.
+pub fn next(
+    policy: &CallPolicy,
+    attempt: u32,
+    failure: &AttemptFailed,
+    remaining: Duration,
+    draw: u64,
+) -> Next {
+    if attempt >= policy.max_attempts || !policy.idempotent || !is_retried(failure) {
+        return Next::GiveUp;
+    }
+    let wait = backoff(policy, attempt, draw);
+    let asked = Duration::from_millis(failure.retry_after_ms.unwrap_or(0));
+    let wait = wait.max(asked);
+    if wait >= remaining { Next::GiveUp } else { Next::Retry(wait) }
+}
+
+/// The wait after attempt `attempt` (from 1): its place in the list, the last repeats; with equal
+/// jitter half of it is certain and the rest drawn.
+pub fn backoff(policy: &CallPolicy, attempt: u32, draw: u64) -> Duration {
+    let place = (attempt.saturating_sub(1) as usize).min(policy.backoff.len().saturating_sub(1));
+    let Some(full) = policy.backoff.get(place).copied() else { return Duration::ZERO };
+    if policy.jitter { full / 2 + part(full / 2, draw) } else { full }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    fn policy() -> CallPolicy {
+        CallPolicy {
+            timeout: None,
+            max_attempts: 4,
+            backoff: [250, 750].map(Duration::from_millis).into(),
+            jitter: false,
+            idempotent: true,
+        }
+    }
+
+    fn failed(
+        class: FailureClass,
+        status: Option<u16>,
+        retry_after_ms: Option<u64>,
+    ) -> AttemptFailed {
+        AttemptFailed { class, status, text: String::new(), retry_after_ms, partial: None }
+    }
+
+    #[test]
+    fn which_failures_are_tried_again() {
+        use FailureClass::*;
+        let table = [
+            (Timeout, None, true),
+            (Resolve, None, true),
+            (Connect, None, true),
+            (Reset, None, true),
+            (RateLimited, Some(429), true),
+            (Status, Some(500), true),
+            (Status, Some(503), true),
+            (Status, Some(400), false),
+            (Status, Some(404), false),
+            (Auth, Some(401), false),
+            (Tls, None, false),
+            (BadResponse, Some(200), false),
+            (TooLarge, Some(200), false),
+            (Panic, None, false),
+            (Cancelled, None, false),
+        ];
+        for (class, status, expected) in table {
+            assert_eq!(is_retried(&failed(class, status, None)), expected, "{class:?} {status:?}");
+        }
+    }
+
+    #[test]
+    fn waits_follow_the_list_and_the_last_repeats() {
+        let failure = failed(FailureClass::Timeout, None, None);
+        let waits: Vec<_> = (1..=4).map(|at| next(&policy(), at, &failure, LONG, 0)).collect();
+        let ms = |ms| Next::Retry(Duration::from_millis(ms));
+        assert_eq!(waits, [ms(250), ms(750), ms(750), Next::GiveUp]);
+    }
+
+    #[test]
+    fn equal_jitter_keeps_half_of_the_wait() {
+        let jittered = CallPolicy { jitter: true, ..policy() };
+        assert_eq!(backoff(&jittered, 1, 0), Duration::from_millis(125));
+        assert_eq!(backoff(&jittered, 1, u64::MAX), Duration::from_millis(250));
+        let middle = backoff(&jittered, 1, u64::MAX / 2);
+        assert!(middle > Duration::from_millis(186) && middle < Duration::from_millis(188));
+    }
+
+    #[test]
+    fn retry_after_is_a_floor_and_the_deadline_a_wall() {
+        let limited = |after| failed(FailureClass::RateLimited, Some(429), after);
+        let at = |after, left| next(&policy(), 1, &limited(after), left, 0);
+        assert_eq!(at(Some(2000), LONG), Next::Retry(Duration::from_secs(2)));
+        assert_eq!(at(Some(100), LONG), Next::Retry(Duration::from_millis(250)));
+        assert_eq!(at(None, LONG), Next::Retry(Duration::from_millis(250)));
+        assert_eq!(at(Some(2000), Duration::from_secs(2)), Next::GiveUp);
+        assert_eq!(at(Some(3_600_000), Duration::from_secs(40)), Next::GiveUp);
+    }
+
+    #[test]
+    fn what_must_not_be_repeated_is_not() {
+        let once = CallPolicy { idempotent: false, ..policy() };
+        let failure = failed(FailureClass::Timeout, None, None);
+        assert_eq!(next(&once, 1, &failure, LONG, 0), Next::GiveUp);
+    }
+}
