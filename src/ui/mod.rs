@@ -1,8 +1,12 @@
 //! The dashboard's look: pure functions from the state to cells. Nothing here changes anything.
 
 pub mod chrome;
+pub mod format;
+pub mod glyph;
 pub mod home;
 pub mod run;
+pub mod text;
+pub mod theme;
 pub mod too_small;
 
 use std::time::Duration;
@@ -10,14 +14,20 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use self::glyph::Glyphs;
+use self::theme::Theme;
 use crate::app::State;
 use crate::app::state::Screen;
 
 /// What every pane is drawn with.
 #[derive(Clone, Copy, Debug)]
-pub struct Cx {
+pub struct Cx<'a> {
     /// Time since the start of the program.
     pub now: Duration,
+    /// How each role looks.
+    pub theme: &'a Theme,
+    /// Which set of glyphs.
+    pub glyphs: Glyphs,
 }
 
 /// Draws the whole screen.

@@ -1,0 +1,508 @@
+//! Drawing text that others wrote: columns are kept whatever it holds. Control characters, escape
+//! sequences and bidi controls are shown as visible symbols, wide and combining characters take
+//! the columns that the terminal gives them, and nothing is ever drawn outside its bounds.
+
+use std::borrow::Cow;
+
+use ratatui::buffer::{Buffer, CellWidth};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::glyph::{Glyph, Glyphs};
+use crate::event::visible::{is_hostile, stand_in};
+
+/// The most characters in one cell: a letter with a few marks, a family emoji. More than this is
+/// no text but an attack on the cells around it.
+const CELL_CHARS: usize = 16;
+
+/// What is drawn for a cluster that no cell can hold.
+const REPLACEMENT: &str = "\u{fffd}";
+
+/// One cell's worth of text and how many columns it takes: at least 1, at most 2.
+type Cluster<'a> = (Cow<'a, str>, u16);
+
+/// The clusters of a text, each fit to be drawn.
+fn clusters(text: &str) -> impl Iterator<Item = Cluster<'_>> {
+    text.graphemes(true).map(cluster)
+}
+
+fn cluster(grapheme: &str) -> Cluster<'_> {
+    if let [byte @ b' '..=b'~'] = grapheme.as_bytes() {
+        debug_assert!(byte.is_ascii());
+        return (Cow::Borrowed(grapheme), 1);
+    }
+    if grapheme.chars().any(is_hostile) {
+        let shown = grapheme.chars().find(|c| is_hostile(*c)).map_or('\u{fffd}', stand_in);
+        return (Cow::Owned(shown.to_string()), 1);
+    }
+    if grapheme.chars().nth(CELL_CHARS).is_some() {
+        return (Cow::Borrowed(REPLACEMENT), 1);
+    }
+    match grapheme.cell_width() {
+        width @ (1 | 2) => (Cow::Borrowed(grapheme), width),
+        _ => (Cow::Borrowed(REPLACEMENT), 1),
+    }
+}
+
+/// How many columns a text takes.
+pub fn columns(text: &str) -> usize {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.len();
+    }
+    clusters(text).map(|(_, width)| usize::from(width)).sum()
+}
+
+/// Draws a text from `x` on in row `y`, at most `width` columns and never outside the buffer; what
+/// does not fit is cut off. Returns the column after the last one drawn.
+pub fn draw(buf: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+    let area = buf.area;
+    if y < area.top() || y >= area.bottom() || x < area.left() {
+        return x;
+    }
+    let end = x.saturating_add(width).min(area.right());
+    let mut x = x;
+    for (cluster, width) in clusters(text) {
+        if x >= end || end - x < width {
+            break;
+        }
+        if let Some(cell) = buf.cell_mut((x, y)) {
+            cell.set_symbol(&cluster).set_style(style);
+        }
+        for behind in x + 1..x + width {
+            if let Some(cell) = buf.cell_mut((behind, y)) {
+                cell.reset();
+                cell.set_style(style);
+            }
+        }
+        x += width;
+    }
+    x
+}
+
+/// Fills a rectangle with a style, keeping its text.
+pub fn paint(buf: &mut Buffer, area: Rect, style: Style) {
+    buf.set_style(area.intersection(buf.area), style);
+}
+
+/// Empties a rectangle.
+pub fn clear(buf: &mut Buffer, area: Rect) {
+    let area = area.intersection(buf.area);
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            if let Some(cell) = buf.cell_mut((x, y)) {
+                cell.reset();
+            }
+        }
+    }
+}
+
+/// The text in at most `width` columns, its end left out where it is longer.
+pub fn elide(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
+    if columns(text) <= width {
+        return Cow::Borrowed(text);
+    }
+    let dots = ellipsis(width, glyphs);
+    let mut out = head(text, width - columns(dots)).to_owned();
+    out.truncate(out.trim_end().len());
+    out.push_str(dots);
+    Cow::Owned(out)
+}
+
+/// The text in at most `width` columns, its middle left out where it is longer: the two ends of a
+/// name are what tells it from the next.
+///
+/// ```
+/// use roundtable::ui::glyph::Glyphs;
+/// use roundtable::ui::text::elide_middle;
+/// assert_eq!(elide_middle("regional_finance_analyst", 13, Glyphs::Unicode), "region…nalyst");
+/// assert_eq!(elide_middle("short", 13, Glyphs::Unicode), "short");
+/// ```
+pub fn elide_middle(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
+    if columns(text) <= width {
+        return Cow::Borrowed(text);
+    }
+    let dots = ellipsis(width, glyphs);
+    let room = width - columns(dots);
+    let front = head(text, room.div_ceil(2));
+    let mut out = front.to_owned();
+    out.push_str(dots);
+    out.push_str(tail(text, room - columns(front).min(room)));
+    Cow::Owned(out)
+}
+
+fn ellipsis(width: usize, glyphs: Glyphs) -> &'static str {
+    let dots = glyphs.of(Glyph::Ellipsis);
+    if columns(dots) > width { "" } else { dots }
+}
+
+/// The longest start of the text that fits.
+fn head(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        used += usize::from(cluster(grapheme).1);
+        if used > width {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// The longest end of the text that fits.
+fn tail(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    let mut from = text.len();
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        used += usize::from(cluster(grapheme).1);
+        if used > width {
+            break;
+        }
+        from = at;
+    }
+    &text[from..]
+}
+
+/// The columns that a tab runs to.
+const TAB: usize = 4;
+
+/// The text in rows of at most `width` columns. Line ends of the text end a row; words are kept
+/// whole where they fit into one; tabs run to the next fourth column. Each row is what [`draw`]
+/// draws: no row holds a line end or a tab.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    for_each_row(text, width, |row| {
+        rows.push(row);
+        true
+    });
+    rows
+}
+
+/// The first `most` rows of [`wrap`], and whether there are more.
+pub fn wrap_within(text: &str, width: usize, most: usize) -> (Vec<String>, bool) {
+    let mut rows = Vec::new();
+    let mut more = false;
+    for_each_row(text, width, |row| {
+        more = rows.len() == most;
+        if !more {
+            rows.push(row);
+        }
+        !more
+    });
+    (rows, more)
+}
+
+/// The step by which [`wrap_end`] moves on, in bytes.
+const STRIDE: usize = 4096;
+
+/// The last `most` rows of [`wrap`], and whether there are more before them. Only as much of the
+/// text's end as can fill them is looked at, so a long text that still comes costs no more than a
+/// short one; where that begins moves on in strides, so that rows stand still while it grows.
+pub fn wrap_end(text: &str, width: usize, most: usize) -> (Vec<String>, bool) {
+    let look = width.saturating_mul(most + 1).saturating_mul(4);
+    let mut from = text.len().saturating_sub(look) / STRIDE * STRIDE;
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    if from > 0 {
+        from += text[from..].find([' ', '\n']).map_or(0, |at| at + 1);
+    }
+    let mut rows = wrap(&text[from..], width);
+    let before = rows.len().saturating_sub(most);
+    rows.drain(..before);
+    (rows, before > 0 || from > 0)
+}
+
+/// Wraps `text` and hands each row to `take` until it says no.
+fn for_each_row(text: &str, width: usize, mut take: impl FnMut(String) -> bool) {
+    let width = width.max(1);
+    for line in text.split('\n') {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let mut row = Row { text: String::new(), width: 0 };
+        for word in words(line) {
+            let blank = word.starts_with([' ', '\t']);
+            let wide = if word == "\t" { TAB - row.width % TAB } else { columns(word) };
+            if row.width + wide <= width {
+                row.push(word, wide);
+                continue;
+            }
+            if blank {
+                // Blanks at a row's end are not carried over.
+                if !take(row.finish()) {
+                    return;
+                }
+                continue;
+            }
+            if row.width > 0 && wide <= width {
+                if !take(row.finish()) {
+                    return;
+                }
+                row.push(word, wide);
+                continue;
+            }
+            for grapheme in word.graphemes(true) {
+                let one = usize::from(cluster(grapheme).1);
+                if row.width + one > width && row.width > 0 && !take(row.finish()) {
+                    return;
+                }
+                row.push(grapheme, one);
+            }
+        }
+        if !take(row.finish()) {
+            return;
+        }
+    }
+}
+
+/// The runs of blanks, the tabs and the words of a line, all of it in order.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let end = match first {
+            '\t' => 1,
+            ' ' => rest.find(|c| c != ' ').unwrap_or(rest.len()),
+            _ => rest.find([' ', '\t']).unwrap_or(rest.len()),
+        };
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        Some(word)
+    })
+}
+
+struct Row {
+    text: String,
+    width: usize,
+}
+
+impl Row {
+    fn push(&mut self, piece: &str, width: usize) {
+        if piece == "\t" {
+            self.text.extend(std::iter::repeat_n(' ', width));
+        } else {
+            self.text.push_str(piece);
+        }
+        self.width += width;
+    }
+
+    fn finish(&mut self) -> String {
+        self.width = 0;
+        let mut text = std::mem::take(&mut self.text);
+        text.truncate(text.trim_end_matches(' ').len());
+        text
+    }
+}
+
+/// Draws one piece after the other into one row, and never past its end.
+pub struct Pen<'a> {
+    buf: &'a mut Buffer,
+    glyphs: Glyphs,
+    x: u16,
+    y: u16,
+    end: u16,
+}
+
+impl<'a> Pen<'a> {
+    /// A pen at the start of the first row of `area`.
+    pub fn new(buf: &'a mut Buffer, area: Rect, glyphs: Glyphs) -> Self {
+        let end = if area.height == 0 { area.x } else { area.right() };
+        Self { buf, glyphs, x: area.x, y: area.y, end }
+    }
+
+    /// Columns that are left.
+    pub fn left(&self) -> u16 {
+        self.end.saturating_sub(self.x)
+    }
+
+    /// The column that is drawn next.
+    pub fn x(&self) -> u16 {
+        self.x
+    }
+
+    /// Draws a text, its end left out where it does not fit.
+    pub fn put(&mut self, text: &str, style: Style) -> &mut Self {
+        let left = self.left();
+        self.put_within(text, left, style)
+    }
+
+    /// Draws a text in at most `width` columns, its end left out where it does not fit.
+    pub fn put_within(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
+        let width = width.min(self.left());
+        let text = elide(text, usize::from(width), self.glyphs);
+        self.x = draw(self.buf, self.x, self.y, width, &text, style);
+        self
+    }
+
+    /// Draws a name in exactly `width` columns: its middle left out, or blanks after it.
+    pub fn name(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
+        let width = width.min(self.left());
+        let start = self.x;
+        let text = elide_middle(text, usize::from(width), self.glyphs);
+        draw(self.buf, self.x, self.y, width, &text, style);
+        self.x = start + width;
+        self
+    }
+
+    /// Draws a text in exactly `width` columns: its end left out, or blanks after it.
+    pub fn cell(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
+        let width = width.min(self.left());
+        let start = self.x;
+        self.put_within(text, width, style);
+        self.x = start + width;
+        self
+    }
+
+    /// Draws a text at the right end of `width` columns.
+    pub fn right(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
+        let taken = u16::try_from(columns(text)).unwrap_or(u16::MAX);
+        let pad = width.saturating_sub(taken);
+        self.space(pad).put_within(text, width - pad, style)
+    }
+
+    /// Draws a glyph of ours.
+    pub fn glyph(&mut self, glyph: Glyph, style: Style) -> &mut Self {
+        let text = self.glyphs.of(glyph);
+        self.put(text, style)
+    }
+
+    /// Draws a glyph of ours `times` times.
+    pub fn glyphs(&mut self, glyph: Glyph, times: u16, style: Style) -> &mut Self {
+        for _ in 0..times.min(self.left()) {
+            self.glyph(glyph, style);
+        }
+        self
+    }
+
+    /// Leaves columns as they are.
+    pub fn space(&mut self, width: u16) -> &mut Self {
+        self.x = self.x.saturating_add(width).min(self.end);
+        self
+    }
+
+    /// Goes on at this column, if that is further on.
+    pub fn to(&mut self, x: u16) -> &mut Self {
+        self.x = self.x.max(x).min(self.end);
+        self
+    }
+
+    /// Whether a text of this many columns still fits.
+    pub fn fits(&self, width: usize) -> bool {
+        width <= usize::from(self.left())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HOSTILE: &str = "a\u{1b}[2J\u{202e}b\u{7}\u{9b}31m\u{200b}e\u{301}宽👩‍👩‍👧\u{301}\r\n\tz";
+
+    fn row(buf: &Buffer, y: u16) -> String {
+        (buf.area.left()..buf.area.right()).map(|x| buf[(x, y)].symbol()).collect()
+    }
+
+    #[test]
+    fn hostile_text_is_shown_and_never_sent() {
+        let mut buf = Buffer::empty(Rect::new(0, 0, 40, 1));
+        draw(&mut buf, 0, 0, 40, HOSTILE, Style::new());
+        let row = row(&buf, 0);
+        assert!(row.starts_with("a␛[2J\u{fffd}b␇\u{fffd}31m\u{fffd}e\u{301}宽"), "{row}");
+        assert!(!row.chars().any(is_hostile));
+    }
+
+    #[test]
+    fn a_cluster_that_no_cell_holds_is_replaced() {
+        let tower = format!("e{}", "\u{301}".repeat(500));
+        assert_eq!(columns(&tower), 1);
+        let mut buf = Buffer::empty(Rect::new(0, 0, 4, 1));
+        draw(&mut buf, 0, 0, 4, &format!("x{tower}y"), Style::new());
+        assert_eq!(row(&buf, 0), "x\u{fffd}y ");
+        assert_eq!(columns("\u{301}"), 1, "a mark without a letter takes a column of its own");
+    }
+
+    #[test]
+    fn a_wide_character_is_not_cut_in_half() {
+        let mut buf = Buffer::empty(Rect::new(0, 0, 6, 1));
+        let end = draw(&mut buf, 0, 0, 3, "宽宽", Style::new());
+        assert_eq!(end, 2);
+        assert_eq!(buf[(2, 0)].symbol(), " ");
+        assert_eq!(elide("宽宽宽", 4, Glyphs::Unicode), "宽…");
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        assert_eq!(elide("demand holds", 8, Glyphs::Unicode), "demand…");
+        assert_eq!(elide("demand holds", 8, Glyphs::Ascii), "demand..");
+        assert_eq!(elide_middle("risk_analyst", 7, Glyphs::Unicode), "ris…yst");
+        assert_eq!(elide_middle("risk_analyst", 1, Glyphs::Unicode), "…");
+        assert_eq!(elide_middle("risk_analyst", 1, Glyphs::Ascii), "r");
+        assert_eq!(elide("risk_analyst", 0, Glyphs::Unicode), "");
+    }
+
+    #[test]
+    fn words_stay_whole_where_they_fit() {
+        let rows =
+            wrap("Failed payments stay under\n\nthe line: http://verylongword.example/x", 12);
+        assert_eq!(
+            rows,
+            [
+                "Failed",
+                "payments",
+                "stay under",
+                "",
+                "the line: ht",
+                "tp://verylon",
+                "gword.exampl",
+                "e/x"
+            ]
+        );
+        assert_eq!(wrap("a\tb", 10), ["a   b"]);
+        assert_eq!(wrap("", 10), [""]);
+        assert_eq!(wrap_within("a b c d", 1, 2), (vec!["a".to_owned(), "b".to_owned()], true));
+    }
+
+    #[test]
+    fn the_end_of_a_long_text_is_found_without_its_start() {
+        let long = "word ".repeat(50_000) + "\nlast line";
+        let (rows, more) = wrap_end(&long, 20, 3);
+        assert!(more);
+        assert_eq!(rows.last().map(String::as_str), Some("last line"));
+        assert_eq!(rows.len(), 3);
+        let (grown, _) = wrap_end(&format!("{long} goes on"), 20, 3);
+        assert_eq!(rows[..2], grown[..2], "rows stand still");
+        assert_eq!(wrap_end("one\ntwo", 20, 3), (vec!["one".to_owned(), "two".to_owned()], false));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_drawn_outside_its_bounds(text in "\\PC*|[\\x00-\\x{2FFF}]*", width in 0u16..30) {
+            let mut buf = Buffer::empty(Rect::new(0, 0, 40, 3));
+            buf.set_style(buf.area, Style::new());
+            let end = draw(&mut buf, 5, 1, width, &text, Style::new());
+            prop_assert!(end <= 5 + width);
+            for y in [0, 2] {
+                prop_assert_eq!(row(&buf, y), " ".repeat(40));
+            }
+            prop_assert!((0..40).all(|x| (5..end).contains(&x) || buf[(x, 1)].symbol() == " "));
+            prop_assert!(!row(&buf, 1).chars().any(is_hostile));
+        }
+
+        #[test]
+        fn rows_fit_and_keep_every_visible_character(text in "[ -~\\n宽é\\x1b]*", width in 2usize..30) {
+            let rows = wrap(&text, width);
+            prop_assert!(rows.iter().all(|row| columns(row) <= width));
+            let kept: String = rows.concat().split_whitespace().collect();
+            let whole: String = text.split_whitespace().collect();
+            prop_assert_eq!(kept, whole);
+        }
+
+        #[test]
+        fn elided_text_fits(text in "\\PC*", width in 0usize..30) {
+            for glyphs in [Glyphs::Unicode, Glyphs::Ascii] {
+                prop_assert!(columns(&elide(&text, width, glyphs)) <= width);
+                prop_assert!(columns(&elide_middle(&text, width, glyphs)) <= width);
+            }
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! How each role of the screen looks: a style, and for a state its glyph and its word with it. No
+//! pane names a colour.
+//!
+//! Themes are data (`assets/themes/*.toml`, and a person's own file): see [`Theme::parse`].
+
+use std::sync::LazyLock;
+
+use ratatui::style::{Color, Modifier, Style};
+use serde::Deserialize;
+
+use super::glyph::Glyph;
+use crate::event::contribution::{Decision, Stance};
+use crate::event::stop::StopClass;
+use crate::event::world::collaboration::SeatState;
+use crate::event::world::{Stage, World};
+
+macro_rules! roles {
+    ($($(#[$doc:meta])* $role:ident = $name:literal),+ $(,)?) => {
+        /// What a piece of the screen is for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Role { $($(#[$doc])* $role),+ }
+
+        impl Role {
+            /// Every role.
+            pub const ALL: &'static [Role] = &[$(Self::$role),+];
+
+            /// Its name in a theme's file.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$role => $name),+ }
+            }
+        }
+    };
+}
+
+roles! {
+    /// Text.
+    Text = "text",
+    /// What steps back.
+    Dim = "dim",
+    /// What stands out.
+    Strong = "strong",
+    /// A pane's title.
+    Title = "title",
+    /// A border.
+    Border = "border",
+    /// The border of what is focused.
+    BorderFocus = "border_focus",
+    /// The row that is selected.
+    Selected = "selected",
+    /// A key that can be pressed.
+    Key = "key",
+    /// Where text can be typed.
+    Field = "field",
+    /// What can be pressed.
+    Button = "button",
+    /// What a search found.
+    Found = "found",
+    /// Closed well.
+    Done = "done",
+    /// On its way.
+    Running = "running",
+    /// Its turn has not come.
+    Waiting = "waiting",
+    /// Standing at a boundary.
+    Paused = "paused",
+    /// Another attempt follows.
+    Retry = "retry",
+    /// Failed for good; an error.
+    Failed = "failed",
+    /// Refused.
+    Refused = "refused",
+    /// Waits for a person.
+    NeedsYou = "needs_you",
+    /// Switched off.
+    Off = "off",
+    /// Stance `go`.
+    Go = "go",
+    /// Stance `caution`.
+    Caution = "caution",
+    /// Stance `block`.
+    Block = "block",
+    /// Another than before.
+    Changed = "changed",
+    /// Behind a flag.
+    Flag = "flag",
+    /// A bar.
+    Bar = "bar",
+    /// A budget's bar past 80 %.
+    BarHigh = "bar_high",
+    /// What a bar has left.
+    BarEmpty = "bar_empty",
+    /// A track's part that is done.
+    Track = "track",
+    /// A track's part that is on its way.
+    TrackNow = "track_now",
+    /// A track's part that is to come.
+    TrackEmpty = "track_empty",
+    /// A sparkline.
+    Spark = "spark",
+    /// Where the reader stands in time.
+    Playhead = "playhead",
+    /// The end of text that still comes.
+    Cursor = "cursor",
+    /// A word to the person at the screen.
+    Notice = "notice",
+}
+
+/// A state as it is shown: a glyph and a word, then a colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sign {
+    /// Its glyph.
+    pub glyph: Glyph,
+    /// Its word.
+    pub word: &'static str,
+    /// Its style.
+    pub style: Style,
+}
+
+/// How many colours the terminal shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// 24 bits.
+    #[default]
+    True,
+    /// The 256 of xterm.
+    Indexed,
+    /// None (`NO_COLOR`): weight, dimness, underlining and reversed text only.
+    Mono,
+}
+
+/// A style for every role.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Theme {
+    name: String,
+    styles: Vec<Style>,
+}
+
+/// What is wrong with a theme's file.
+#[derive(Debug, thiserror::Error)]
+pub enum ThemeError {
+    /// It is no TOML of this form; the text says where.
+    #[error("{0}")]
+    Form(#[from] toml::de::Error),
+    /// It names a role that there is not.
+    #[error("roles.{0}: there is no such role; there are: {1}")]
+    Role(String, String),
+    /// A colour that cannot be read.
+    #[error("roles.{role}: `{given}` is no colour: write \"#56b4e9\", \"blue\" or \"75\"")]
+    Colour {
+        /// Whose.
+        role: String,
+        /// What stands there.
+        given: String,
+    },
+    /// It starts from a theme that there is not.
+    #[error("base = \"{0}\": there is no such theme; there are: {1}")]
+    Base(String, String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    base: Option<String>,
+    #[serde(default)]
+    roles: toml::Table,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Look {
+    fg: Option<String>,
+    bg: Option<String>,
+    bold: bool,
+    dim: bool,
+    italic: bool,
+    underline: bool,
+    reversed: bool,
+}
+
+const SHIPPED: [(&str, &str); 4] = [
+    ("dark", include_str!("../../assets/themes/dark.toml")),
+    ("light", include_str!("../../assets/themes/light.toml")),
+    ("colour-blind", include_str!("../../assets/themes/colour-blind.toml")),
+    ("mono", include_str!("../../assets/themes/mono.toml")),
+];
+
+/// Each shipped file is read by a test, so none of them is ever left out here.
+static THEMES: LazyLock<Vec<Theme>> = LazyLock::new(|| {
+    SHIPPED.iter().filter_map(|(_, text)| Theme::read(text, Theme::plain()).ok()).collect()
+});
+
+impl Default for Theme {
+    fn default() -> Self {
+        Self::shipped("dark").unwrap_or_else(Self::plain)
+    }
+}
+
+impl Theme {
+    /// The names of the shipped themes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+
+    /// A shipped theme by its name.
+    pub fn shipped(name: &str) -> Option<Theme> {
+        THEMES.iter().find(|theme| theme.name == name).cloned()
+    }
+
+    /// Reads a theme from the text of a file: `name`, optionally `base` (a shipped theme, `dark`
+    /// where there is none), and `[roles]`, each a colour or a table with `fg`, `bg`, `bold`,
+    /// `dim`, `italic`, `underline`, `reversed`.
+    ///
+    /// # Errors
+    /// [`ThemeError`] with what is wrong and what would be right.
+    pub fn parse(text: &str) -> Result<Theme, ThemeError> {
+        let file: File = toml::from_str(text)?;
+        let base = file.base.as_deref().unwrap_or("dark");
+        let base = Self::shipped(base).ok_or_else(|| {
+            ThemeError::Base(base.to_owned(), Self::names().collect::<Vec<_>>().join(", "))
+        })?;
+        Self::read(text, base)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same theme with as many colours as the terminal shows. Without colours it is the
+    /// shipped `mono`, whatever it was.
+    pub fn at(self, depth: Depth) -> Theme {
+        match depth {
+            Depth::True => self,
+            Depth::Indexed => {
+                let styles = self.styles.into_iter().map(|style| Style {
+                    fg: style.fg.map(indexed),
+                    bg: style.bg.map(indexed),
+                    ..style
+                });
+                Theme { name: self.name, styles: styles.collect() }
+            }
+            Depth::Mono => Self::shipped("mono").unwrap_or_else(Self::plain),
+        }
+    }
+
+    /// How a role looks.
+    pub fn style(&self, role: Role) -> Style {
+        self.styles.get(role as usize).copied().unwrap_or_default()
+    }
+
+    fn sign(&self, glyph: Glyph, word: &'static str, role: Role) -> Sign {
+        Sign { glyph, word, style: self.style(role) }
+    }
+
+    /// A stance.
+    pub fn stance(&self, stance: Stance) -> Sign {
+        match stance {
+            Stance::Go => self.sign(Glyph::Go, "go", Role::Go),
+            Stance::Caution => self.sign(Glyph::Caution, "caution", Role::Caution),
+            Stance::Block => self.sign(Glyph::Block, "block", Role::Block),
+        }
+    }
+
+    /// A decision: the look of the stance that it is kin to.
+    pub fn decision(&self, decision: Decision) -> Sign {
+        match decision {
+            Decision::Go => self.sign(Glyph::Go, decision.word(), Role::Go),
+            Decision::GoWithCaution => self.sign(Glyph::Caution, decision.word(), Role::Caution),
+            Decision::NoGo => self.sign(Glyph::Block, decision.word(), Role::Block),
+        }
+    }
+
+    /// How far a seat is.
+    pub fn seat(&self, state: SeatState) -> Sign {
+        match state {
+            SeatState::Waiting => self.sign(Glyph::Waiting, "waiting", Role::Waiting),
+            SeatState::Off => self.sign(Glyph::Off, "off", Role::Off),
+            SeatState::Speaking => self.sign(Glyph::Running, "speaking", Role::Running),
+            SeatState::Retrying => self.sign(Glyph::Retry, "retrying", Role::Retry),
+            SeatState::Answered => self.sign(Glyph::Running, "answered", Role::Running),
+            SeatState::Accepted => self.sign(Glyph::Done, "accepted", Role::Done),
+            SeatState::Refused => self.sign(Glyph::Refused, "refused", Role::Refused),
+            SeatState::Failed => self.sign(Glyph::Failed, "failed", Role::Failed),
+            SeatState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
+        }
+    }
+
+    /// How a run stands.
+    pub fn run(&self, world: &World) -> Sign {
+        match (&world.stage, &world.closed) {
+            (Stage::Empty, _) => self.sign(Glyph::Waiting, "STARTING", Role::Waiting),
+            (Stage::Running, _) => self.sign(Glyph::Running, "LIVE", Role::Running),
+            (Stage::Pausing { .. }, _) => self.sign(Glyph::Paused, "PAUSING", Role::Paused),
+            (Stage::Paused { .. }, _) => self.sign(Glyph::Paused, "PAUSED", Role::Paused),
+            (Stage::Closed, None) => self.sign(Glyph::Done, "DONE", Role::Done),
+            (Stage::Closed, Some(closed)) => self.ended(closed.reason.class()),
+        }
+    }
+
+    /// How a run ended.
+    pub fn ended(&self, class: StopClass) -> Sign {
+        match class {
+            StopClass::Ok => self.sign(Glyph::Done, "DONE", Role::Done),
+            StopClass::Cancelled => self.sign(Glyph::Off, "CANCELLED", Role::Off),
+            StopClass::Stopped | StopClass::Budget | StopClass::Unreachable => {
+                self.sign(Glyph::Failed, "STOPPED", Role::Failed)
+            }
+        }
+    }
+
+    /// A budget's bar: it warns past 80 %.
+    pub fn budget(&self, used: u64, allowed: u64) -> Style {
+        let high = u128::from(used) * 5 > u128::from(allowed) * 4;
+        self.style(if high { Role::BarHigh } else { Role::Bar })
+    }
+
+    fn plain() -> Theme {
+        Theme { name: "plain".to_owned(), styles: vec![Style::new(); Role::ALL.len()] }
+    }
+
+    fn read(text: &str, base: Theme) -> Result<Theme, ThemeError> {
+        let file: File = toml::from_str(text)?;
+        let mut styles = base.styles;
+        for (name, value) in file.roles {
+            let Some(role) = Role::ALL.iter().find(|role| role.name() == name) else {
+                let all: Vec<_> = Role::ALL.iter().map(|role| role.name()).collect();
+                return Err(ThemeError::Role(name, all.join(", ")));
+            };
+            let look = match value {
+                toml::Value::String(fg) => Look { fg: Some(fg), ..Look::default() },
+                other => other.try_into()?,
+            };
+            if let Some(slot) = styles.get_mut(*role as usize) {
+                *slot = look.style(&name)?;
+            }
+        }
+        Ok(Theme { name: file.name, styles })
+    }
+}
+
+impl Look {
+    fn style(&self, role: &str) -> Result<Style, ThemeError> {
+        let colour = |given: &Option<String>| match given {
+            None => Ok(None),
+            Some(given) => given
+                .parse::<Color>()
+                .map(Some)
+                .map_err(|_| ThemeError::Colour { role: role.to_owned(), given: given.clone() }),
+        };
+        let mut style = Style { fg: colour(&self.fg)?, bg: colour(&self.bg)?, ..Style::new() };
+        for (on, modifier) in [
+            (self.bold, Modifier::BOLD),
+            (self.dim, Modifier::DIM),
+            (self.italic, Modifier::ITALIC),
+            (self.underline, Modifier::UNDERLINED),
+            (self.reversed, Modifier::REVERSED),
+        ] {
+            if on {
+                style = style.add_modifier(modifier);
+            }
+        }
+        Ok(style)
+    }
+}
+
+/// The nearest of xterm's 256 colours: of its cube of 6x6x6 or its 24 greys.
+fn indexed(colour: Color) -> Color {
+    let Color::Rgb(r, g, b) = colour else { return colour };
+    let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
+    let step = |value: u8| match value {
+        0..48 => 0,
+        48..115 => 1,
+        _ => (value - 35) / 40,
+    };
+    let far = |(x, y, z): (u8, u8, u8)| {
+        let apart = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
+        apart(x, r) + apart(y, g) + apart(z, b)
+    };
+    let (red, green, blue) = (step(r), step(g), step(b));
+    let cube = far((level(red), level(green), level(blue)));
+    let mean = (u16::from(r) + u16::from(g) + u16::from(b)) / 3;
+    let grey = (mean.saturating_sub(3) / 10).min(23) as u8;
+    let shade = 8 + 10 * grey;
+    if far((shade, shade, shade)) < cube {
+        Color::Indexed(232 + grey)
+    } else {
+        Color::Indexed(16 + 36 * red + 6 * green + blue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_theme_reads_and_is_found_by_its_name() {
+        for (name, text) in SHIPPED {
+            let theme = Theme::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(theme.name(), name);
+            assert_eq!(Theme::shipped(name).map(|theme| theme.name), Some(name.to_owned()));
+        }
+        assert_eq!(Theme::default().name(), "dark");
+    }
+
+    #[test]
+    fn without_colour_there_is_none() {
+        for name in Theme::names() {
+            let theme = Theme::shipped(name).expect("shipped").at(Depth::Mono);
+            for style in &theme.styles {
+                assert_eq!((style.fg, style.bg), (None, None));
+            }
+            assert_ne!(theme.style(Role::Selected), theme.style(Role::Text));
+        }
+    }
+
+    #[test]
+    fn states_differ_in_glyph_and_word_before_they_differ_in_colour() {
+        use SeatState::*;
+        let theme = Theme::shipped("mono").expect("shipped");
+        let states =
+            [Waiting, Off, Speaking, Retrying, Answered, Accepted, Refused, Failed, Cancelled];
+        for (at, one) in states.iter().enumerate() {
+            for other in &states[at + 1..] {
+                assert_ne!(theme.seat(*one).word, theme.seat(*other).word);
+            }
+        }
+        let stances: Vec<_> = Stance::ALL.iter().map(|stance| theme.stance(*stance)).collect();
+        assert_eq!(
+            stances.iter().map(|sign| sign.word).collect::<Vec<_>>(),
+            ["go", "caution", "block"]
+        );
+    }
+
+    #[test]
+    fn a_file_of_ones_own_changes_what_it_names() {
+        let theme = Theme::parse("name = \"mine\"\nbase = \"light\"\n[roles]\ngo = \"#123456\"\n")
+            .expect("reads");
+        let light = Theme::shipped("light").expect("shipped");
+        assert_eq!(theme.style(Role::Go).fg, Some(Color::Rgb(0x12, 0x34, 0x56)));
+        assert_eq!(theme.style(Role::Block), light.style(Role::Block));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said() {
+        let wrong = |text: &str| Theme::parse(text).expect_err("wrong").to_string();
+        assert!(
+            wrong("name = \"x\"\n[roles]\ngoo = \"red\"").starts_with("roles.goo: there is no")
+        );
+        assert!(
+            wrong("name = \"x\"\n[roles]\ngo = \"reddish\"").contains("`reddish` is no colour")
+        );
+        assert!(wrong("name = \"x\"\nbase = \"noon\"").contains("there are: dark, light"));
+        assert!(wrong("name = \"x\"\n[roles]\ngo = { bald = true }").contains("bald"));
+        assert!(wrong("nam = 1").contains("line 1"));
+    }
+
+    #[test]
+    fn a_budget_warns_past_four_fifths() {
+        let theme = Theme::default();
+        assert_eq!(theme.budget(8, 10), theme.style(Role::Bar));
+        assert_eq!(theme.budget(9, 10), theme.style(Role::BarHigh));
+        assert_eq!(theme.budget(0, 0), theme.style(Role::Bar));
+    }
+
+    #[test]
+    fn colours_of_the_cube_are_found() {
+        assert_eq!(indexed(Color::Rgb(0, 0, 0)), Color::Indexed(16));
+        assert_eq!(indexed(Color::Rgb(255, 255, 255)), Color::Indexed(231));
+        assert_eq!(indexed(Color::Rgb(95, 175, 215)), Color::Indexed(74));
+        assert_eq!(indexed(Color::Rgb(128, 128, 128)), Color::Indexed(244));
+        assert_eq!(indexed(Color::Reset), Color::Reset);
+        for value in 0..=255 {
+            let _ = indexed(Color::Rgb(value, 255 - value, value));
+        }
+    }
+}
