@@ -1,9 +1,28 @@
 //! What is asked: the scenario file, its validation with positions, CEL conditions, inputs and
 //! flags. Knows nothing of runs, models or screens.
 
+mod build;
 pub mod condition;
 pub mod draw;
+mod format;
+mod literal;
+mod load;
 pub mod model;
 pub mod name;
+mod overrides;
+mod problem;
+mod script;
+mod shape;
+mod shipped;
+mod shown_value;
+mod source;
+mod template;
+mod tree;
 
-pub use model::Scenario;
+pub use format::schema;
+pub use load::{Checked, MAX_BYTES, check, load};
+pub use model::{Origin, Scenario};
+pub use overrides::{Override, OverrideError};
+pub use problem::{Place, Problem, Problems, Severity};
+pub use shipped::{Listing, Shipped, shipped};
+pub use source::{Source, SourceError};

@@ -61,6 +61,15 @@ pub enum Origin {
     File(std::path::PathBuf),
 }
 
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Shipped(path) => f.write_str(path),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
 /// The pattern of a scenario, with the part of the file that only this pattern has.
 #[derive(Debug)]
 pub enum PatternSpec {

@@ -1,0 +1,393 @@
+//! What one field of a scenario says about another, and the way from the file's fields to the
+//! [`Scenario`] that a run is made of.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::format::{
+    CollaborationTable, Escalation, File, InputTable, KindWord, LlmTable, ModelTable, Pattern,
+    RoleTable,
+};
+use super::model::{
+    Behind, Budget, CallPolicy, CollaborationSpec, Flag, Input, InputKind, ModelSettings, Origin,
+    PatternSpec, Prices, Role, Scenario, WhenOff,
+};
+use super::name::{FlagName, InputName, RoleName, ScenarioName};
+use super::script;
+use super::shape::{Entry, Prose, Reader, did_you_mean};
+use super::template::Filling;
+use super::tree::{Node, Tree};
+
+/// The scenario of a file, as far as it can be made. Problems are told to `cx`.
+pub(super) fn scenario(
+    file: File,
+    name: ScenarioName,
+    origin: Origin,
+    hash: String,
+    cx: &mut Reader,
+) -> Option<Scenario> {
+    let inputs: Vec<Input> = cx.within("inputs", |cx| {
+        file.inputs.entries.iter().filter_map(|entry| input(entry, cx)).collect()
+    });
+    // An input that is wrong is told once: texts may name it all the same.
+    let filling = Filling {
+        inputs: file
+            .inputs
+            .names()
+            .map(|name| {
+                let value = inputs.iter().find(|input| input.name.as_str() == name);
+                (name, value.map_or(Value::Null, |input| input.value.clone()))
+            })
+            .collect(),
+        facts: None,
+    };
+    let flags: Vec<Flag> = file
+        .flags
+        .entries
+        .iter()
+        .filter_map(|entry| {
+            let flag = entry.value.as_ref()?;
+            let label = flag.label.as_ref().map_or_else(|| label(&entry.name), |l| l.text.clone());
+            Some(Flag { name: FlagName::from(entry.name.as_str()), label, default: flag.default })
+        })
+        .collect();
+    let goal = file
+        .goal
+        .as_ref()
+        .map(|goal| cx.within("goal", |cx| filling.text(&goal.text, goal.at, cx)));
+    let facts = cx.within("facts", |cx| {
+        file.facts.0.json(&mut |text, at| filling.value_of(text, at, cx)).unwrap_or_default()
+    });
+    let pattern = match file.pattern {
+        Some(Pattern::Collaboration) | None => collaboration(&file, &filling, cx),
+    };
+    let script = script::build(&file, &Filling { facts: Some(&facts), ..filling }, cx);
+    Some(Scenario {
+        name,
+        origin,
+        hash,
+        title: file.title?.text,
+        about: file.about.map(|about| about.text).unwrap_or_default(),
+        goal: goal?,
+        inputs,
+        flags,
+        facts,
+        pattern: PatternSpec::Collaboration(pattern?),
+        model: model(file.model?),
+        llm: calls(file.tools?.llm?)?,
+        script,
+        seed: u64::from(file.seed.0),
+        warnings: Vec::new(),
+    })
+}
+
+/// A name as a label: `report_date` is `Report date`.
+fn label(name: &str) -> String {
+    let mut label = name.replace('_', " ");
+    if let Some(first) = label.get_mut(0..1) {
+        first.make_ascii_uppercase();
+    }
+    label
+}
+
+fn input(entry: &Entry<InputTable>, cx: &mut Reader) -> Option<Input> {
+    let table = entry.value.as_ref()?;
+    cx.within(&entry.name, |cx| {
+        let choices = table.choices.as_ref().map(|choices| {
+            choices.value.0.iter().map(|choice| choice.text.clone()).collect::<Vec<_>>()
+        });
+        let given = table.value.as_ref()?;
+        let kind = kind(table, choices, &given.0, cx)?;
+        let value = cx.within("value", |cx| input_value(&given.0, &kind, cx))?;
+        Some(Input {
+            name: InputName::from(entry.name.as_str()),
+            label: table.label.as_ref().map_or_else(|| label(&entry.name), |l| l.text.clone()),
+            value,
+            kind,
+        })
+    })
+}
+
+fn kind(
+    table: &InputTable,
+    choices: Option<Vec<String>>,
+    value: &Node,
+    cx: &mut Reader,
+) -> Option<InputKind> {
+    let word = match (&table.kind, &choices) {
+        (Some(word), Some(_)) if word.value != KindWord::Choice => {
+            let help = "leave `choices` out, or make it kind = \"choice\"";
+            cx.within("kind", |cx| cx.error(word.at, "only a choice has choices", help));
+            return None;
+        }
+        (Some(word), None) if word.value == KindWord::Choice => {
+            let help = "choices = [\"one\", \"other\"]";
+            cx.within("kind", |cx| cx.error(word.at, "a choice needs `choices`", help));
+            return None;
+        }
+        (Some(word), _) => word.value,
+        (None, Some(_)) => KindWord::Choice,
+        (None, None) => match value.value {
+            Tree::Whole(_) => KindWord::Integer,
+            Tree::Number(_) => KindWord::Number,
+            Tree::Truth(_) => KindWord::Bool,
+            Tree::Date(_) => KindWord::Date,
+            _ => KindWord::Text,
+        },
+    };
+    Some(match word {
+        KindWord::Text => InputKind::Text,
+        KindWord::Date => InputKind::Date,
+        KindWord::Integer => InputKind::Integer,
+        KindWord::Number => InputKind::Number,
+        KindWord::Bool => InputKind::Bool,
+        KindWord::Choice => InputKind::Choice(choices.unwrap_or_default()),
+    })
+}
+
+fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> {
+    // What a person types (`--set inputs.campaign=2026`) is a text where a text is wanted.
+    let text = match &node.value {
+        Tree::Text(text) => Some(text.clone()),
+        Tree::Date(date) => Some(date.clone()),
+        _ if node.at.text > 0 => Some(cx.raw(node.at).to_owned()),
+        _ => None,
+    };
+    match (kind, &node.value) {
+        (InputKind::Text, _) if text.is_some() => text.map(Value::String),
+        (InputKind::Date, _) => match text {
+            Some(text) if is_date(&text) => Some(Value::String(text)),
+            _ => {
+                let help = "a day of the calendar as YYYY-MM-DD, such as 2026-03-02";
+                cx.error(node.at, format!("{} is no date", node.what()), help);
+                None
+            }
+        },
+        (InputKind::Choice(choices), _) if text.is_some() => {
+            let text = text.unwrap_or_default();
+            if choices.contains(&text) {
+                return Some(Value::String(text));
+            }
+            let help = did_you_mean(&text, choices.iter().map(String::as_str))
+                .unwrap_or_else(|| format!("one of {}", choices.join(", ")));
+            cx.error(node.at, format!("`{text}` is not among the choices"), help);
+            None
+        }
+        (InputKind::Integer, Tree::Whole(Some(number))) => Some(Value::from(*number)),
+        (InputKind::Number, Tree::Whole(Some(number))) => Some(Value::from(*number)),
+        (InputKind::Number, Tree::Number(number)) if number.is_finite() => {
+            Some(Value::from(*number))
+        }
+        (InputKind::Bool, Tree::Truth(truth)) => Some(Value::Bool(*truth)),
+        _ => {
+            let wanted = match kind {
+                InputKind::Text => "a text",
+                InputKind::Choice(_) => "one of the choices",
+                InputKind::Integer => "a whole number",
+                InputKind::Number => "a number",
+                InputKind::Bool => "true or false",
+                InputKind::Date => "a date",
+            };
+            cx.wrong_type(node, wanted);
+            None
+        }
+    }
+}
+
+/// Whether it is a day of the calendar as `YYYY-MM-DD`.
+fn is_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let shape = bytes.len() == 10
+        && bytes.iter().enumerate().all(|(at, byte)| match at {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if !shape {
+        return false;
+    }
+    let part = |range| text.get(range).and_then(|part: &str| part.parse::<u32>().ok());
+    let (Some(year), Some(month), Some(day)) = (part(0..4), part(5..7), part(8..10)) else {
+        return false;
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return false,
+    };
+    (1..=days).contains(&day)
+}
+
+fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<CollaborationSpec> {
+    let roles = cx.within("roles", |cx| {
+        let mut roles = BTreeMap::new();
+        for entry in &file.roles.entries {
+            if let Some(role) = role(entry, file, filling, cx) {
+                roles.insert(RoleName::from(entry.name.as_str()), role);
+            }
+        }
+        roles
+    });
+    let table = file.collaboration.as_ref()?;
+    // The one value there is: nobody is asked.
+    let Escalation = table.escalate_after_blocks;
+    let sequence = cx.within("collaboration", |cx| {
+        let sequence = cx.within("sequence", |cx| sequence(table, file, cx));
+        cx.within("summary", |cx| {
+            for (index, input) in table.summary.0.iter().enumerate() {
+                if !file.inputs.has(&input.text) {
+                    cx.item(index, |cx| unknown(input, "an input", file.inputs.names(), cx));
+                }
+            }
+        });
+        sequence
+    });
+    if let Some(sequence) = &sequence {
+        odd_limits(sequence.len(), file, cx);
+    }
+    let finalize = table.finalize_prompt.as_ref().map(|prompt| {
+        cx.within("collaboration.finalize_prompt", |cx| filling.text(&prompt.text, prompt.at, cx))
+    });
+    let budget = file.budget.as_ref()?;
+    Some(CollaborationSpec {
+        budget: Budget {
+            max_rounds: budget.max_rounds.value.0,
+            max_messages: budget.max_messages.value.0,
+            max_seconds: Duration::from_secs(u64::from(budget.max_seconds.0)),
+            min_go_votes: budget.min_go_votes.value.0,
+        },
+        sequence: sequence?,
+        concurrency: table.concurrency,
+        roles,
+        finalize_prompt: Arc::from(finalize?),
+        summary_inputs: table
+            .summary
+            .0
+            .iter()
+            .map(|input| InputName::from(input.text.as_str()))
+            .collect(),
+    })
+}
+
+fn sequence(table: &CollaborationTable, file: &File, cx: &mut Reader) -> Option<Vec<RoleName>> {
+    let sequence = &table.sequence.as_ref()?.value.0;
+    for (index, role) in sequence.iter().enumerate() {
+        cx.item(index, |cx| {
+            if !file.roles.has(&role.text) {
+                unknown(role, "a role", file.roles.names(), cx);
+            } else if sequence[..index].iter().any(|earlier| earlier.text == role.text) {
+                let what = format!("`{}` sits twice, so it votes twice", role.text);
+                cx.warn(role.at, what, "");
+            }
+        });
+    }
+    Some(sequence.iter().map(|role| RoleName::from(role.text.as_str())).collect())
+}
+
+/// Limits under which the pattern can hardly do what it is for.
+fn odd_limits(seats: usize, file: &File, cx: &mut Reader) {
+    let Some(budget) = &file.budget else { return };
+    let seats = u32::try_from(seats).unwrap_or(u32::MAX);
+    let (messages, votes) = (&budget.max_messages, &budget.min_go_votes);
+    if messages.value.0 < seats {
+        cx.within("budget.max_messages", |cx| {
+            let what = format!("{} messages do not last for one round", messages.value.0);
+            cx.warn(messages.at, what, format!("{seats} seats are asked in a round"));
+        });
+    }
+    if votes.value.0 > seats {
+        cx.within("budget.min_go_votes", |cx| {
+            let what = format!("{} votes for go cannot be had", votes.value.0);
+            cx.warn(votes.at, what, format!("there are {seats} seats"));
+        });
+    }
+}
+
+fn role(
+    entry: &Entry<RoleTable>,
+    file: &File,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<Role> {
+    cx.within(&entry.name, |cx| {
+        let sits = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
+        if sits.is_some_and(|seats| seats.value.0.iter().all(|seat| seat.text != entry.name)) {
+            let what = format!("`{}` never speaks", entry.name);
+            cx.warn(entry.at, what, "it is not in collaboration.sequence");
+        }
+        let table = entry.value.as_ref()?;
+        if let Some(flag) = &table.flag
+            && !file.flags.has(&flag.text)
+        {
+            cx.within("flag", |cx| unknown(flag, "a flag", file.flags.names(), cx));
+        }
+        if let (None, Some(when_off)) = (&table.flag, &table.when_off) {
+            cx.within("when_off", |cx| {
+                let help = "add `flag`, or leave `when_off` out";
+                cx.error(when_off.at, "`when_off` says nothing without a flag", help);
+            });
+        }
+        let prompt = table.prompt.as_ref()?;
+        let text = cx.within("prompt", |cx| filling.text(&prompt.text, prompt.at, cx));
+        let behind = table.flag.as_ref().map(|flag| Behind {
+            flag: FlagName::from(flag.text.as_str()),
+            when_off: table.when_off.as_ref().map_or(WhenOff::Skip, |when_off| when_off.value),
+        });
+        Some(Role { prompt: text.into(), behind })
+    })
+}
+
+/// A name that names nothing there is.
+pub(super) fn unknown<'n>(
+    name: &Prose,
+    wanted: &str,
+    known: impl Iterator<Item = &'n str>,
+    cx: &mut Reader,
+) {
+    let known: Vec<&str> = known.collect();
+    let help = did_you_mean(&name.text, known.iter().copied()).unwrap_or_else(|| {
+        if known.is_empty() {
+            "the scenario has none".to_owned()
+        } else {
+            format!("there are {}", known.join(", "))
+        }
+    });
+    cx.error(name.at, format!("`{}` is not {wanted} of this scenario", name.text), help);
+}
+
+fn model(table: ModelTable) -> ModelSettings {
+    let prices = table.prices.and_then(|prices| {
+        Some(Prices {
+            prompt_usd_per_million: prices.prompt_usd_per_million?.0,
+            completion_usd_per_million: prices.completion_usd_per_million?.0,
+        })
+    });
+    ModelSettings {
+        stream: table.stream,
+        name: table.name.map(|name| name.text),
+        base_url: table.base_url.map(|url| url.text),
+        repair: table.repair,
+        prices,
+    }
+}
+
+fn calls(table: LlmTable) -> Option<CallPolicy> {
+    let retries = table.retries?;
+    Some(CallPolicy {
+        timeout: table.timeout_s.map(|seconds| seconds.0),
+        max_attempts: retries.max_attempts.value.0,
+        backoff: retries
+            .backoff_ms
+            .0
+            .iter()
+            .map(|wait| Duration::from_millis(u64::from(wait.0)))
+            .collect(),
+        jitter: retries.jitter,
+        idempotent: table.idempotent,
+    })
+}

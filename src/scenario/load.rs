@@ -1,0 +1,79 @@
+//! From the text of a file to a [`Scenario`], or to everything that is wrong with it.
+
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+use toml::de::DeTable;
+
+use super::build;
+use super::format::File;
+use super::model::{Origin, Scenario};
+use super::name::ScenarioName;
+use super::overrides::Override;
+use super::problem::Problems;
+use super::shape::{Reader, Shape as _};
+use super::tree::{Node, Span, Table, Tree};
+
+/// The most bytes that a scenario file may have.
+pub const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// What reading a scenario came to.
+#[derive(Debug)]
+pub struct Checked {
+    /// The scenario, where nothing kept it from being run.
+    pub scenario: Option<Scenario>,
+    /// Errors and warnings.
+    pub problems: Problems,
+}
+
+/// Reads a scenario: overrides are laid over the file, then all of it is judged.
+///
+/// # Errors
+/// Every problem at once, errors and warnings. Where there are only warnings the scenario is good
+/// and has them in [`Scenario::warnings`].
+pub fn load(text: &str, origin: Origin, overrides: &[Override]) -> Result<Scenario, Problems> {
+    let checked = check(text, origin, overrides);
+    checked.scenario.ok_or(checked.problems)
+}
+
+/// The same as [`load`], with the warnings of a good scenario in full.
+pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
+    let set = overrides.iter().map(|set| set.text().to_owned()).collect();
+    let mut cx = Reader::new(origin.to_string(), text, set);
+    if text.len() as u64 > MAX_BYTES {
+        cx.error(Span::new(0, 0..0), "the file is too long", format!("at most {MAX_BYTES} bytes"));
+        return Checked { scenario: None, problems: cx.finish() };
+    }
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let at = Span::new(0, error.span().unwrap_or_default());
+        cx.error(at, format!("not TOML: {}", error.message()), "");
+    }
+    let mut table = Table::of(document.get_ref(), 0);
+    for (index, set) in overrides.iter().enumerate() {
+        set.apply(index + 1, &mut table, &mut cx);
+    }
+    let root = Node { at: Span::new(0, 0..0), value: Tree::Table(table) };
+    let built = File::read(&root, &mut cx)
+        .and_then(|file| build::scenario(file, name(&origin), origin, hash(text), &mut cx));
+    let failed = cx.failed();
+    let problems = cx.finish();
+    let scenario = built.filter(|_| !failed).map(|scenario| Scenario {
+        warnings: problems.iter().map(|problem| problems.line(problem)).collect(),
+        ..scenario
+    });
+    Checked { scenario, problems }
+}
+
+/// The stem of the file.
+fn name(origin: &Origin) -> ScenarioName {
+    let path = match origin {
+        Origin::Shipped(path) => Path::new(path),
+        Origin::File(path) => path,
+    };
+    ScenarioName::new(path.file_stem().unwrap_or_default().to_string_lossy().as_ref())
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

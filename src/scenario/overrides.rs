@@ -1,0 +1,218 @@
+//! `--set path=value`: a field of a scenario, set from outside the file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use toml::de::DeValue;
+
+use super::shape::{Reader, did_you_mean};
+use super::tree::{Key, Node, Span, Table, Tree};
+
+/// Sets one field before the scenario is judged: `budget.max_rounds=1`, `inputs.region=EU`,
+/// `script[0].latency="2s"`. The value is TOML; what is no TOML is a text.
+///
+/// ```
+/// use roundtable::scenario::Override;
+/// let set: Override = "budget.max_rounds=1".parse()?;
+/// assert_eq!(set.path(), ["budget", "max_rounds"]);
+/// # Ok::<(), roundtable::scenario::OverrideError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Override {
+    text: String,
+    /// Each step of the path and where it stands in the text.
+    path: Vec<(String, std::ops::Range<usize>)>,
+    /// Where the value begins.
+    value: usize,
+    /// The value is a text, whatever it looks like.
+    literal: bool,
+}
+
+/// Why a text is no override.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OverrideError {
+    /// There is no `=`.
+    #[error("no `=` in it: write PATH=VALUE, such as budget.max_rounds=1")]
+    NoValue,
+    /// The path is not names with dots between them.
+    #[error("the path before `=` is no field: write names with dots, such as budget.max_rounds")]
+    Path,
+}
+
+impl Override {
+    /// Sets a field to a value that is written as TOML or, where it is none, as the text itself.
+    ///
+    /// # Errors
+    /// A path that is no path.
+    pub fn new(path: &str, value: &str) -> Result<Self, OverrideError> {
+        format!("{path}={value}").parse()
+    }
+
+    /// Sets a field to this text, whatever it looks like.
+    ///
+    /// # Errors
+    /// A path that is no path.
+    pub fn literal(path: &str, text: &str) -> Result<Self, OverrideError> {
+        Ok(Self { literal: true, ..Self::new(path, text)? })
+    }
+
+    /// The names on the way to the field.
+    pub fn path(&self) -> Vec<&str> {
+        self.path.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// As it was written: `PATH=VALUE`.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its value, as override `number` (from 1).
+    fn node(&self, number: usize) -> Node {
+        let given = &self.text[self.value..];
+        let whole = Span::new(number, self.value..self.text.len());
+        let text = || Node { at: whole, value: Tree::Text(given.to_owned()) };
+        if self.literal {
+            return text();
+        }
+        match DeValue::parse(given) {
+            Ok(value) => {
+                let lead = given.len() - given.trim_start().len();
+                let at = Span::new(number, self.value + lead..self.value + given.trim_end().len());
+                let mut node = Node::of(value.get_ref(), at);
+                node.shift(self.value);
+                node.at = at;
+                node
+            }
+            Err(_) => text(),
+        }
+    }
+
+    /// Lays it over the file.
+    pub(super) fn apply(&self, number: usize, root: &mut Table, cx: &mut Reader) {
+        let mut node = self.node(number);
+        let mut path: Vec<(&str, Span)> = self
+            .path
+            .iter()
+            .map(|(name, range)| (name.as_str(), Span::new(number, range.clone())))
+            .collect();
+        // `inputs.region=EU` sets the value of the input, not the input.
+        if let [("inputs", _), (name, at)] = path[..]
+            && !matches!(node.value, Tree::Table(_))
+        {
+            let inputs = match root.get("inputs").map(|inputs| &inputs.value) {
+                Some(Tree::Table(inputs)) => inputs,
+                _ => &Table::default(),
+            };
+            if inputs.get(name).is_none() {
+                let known: Vec<&str> =
+                    inputs.entries.iter().map(|(key, _)| key.text.as_str()).collect();
+                let help = did_you_mean(name, known.iter().copied())
+                    .unwrap_or_else(|| format!("inputs: {}", known.join(", ")));
+                cx.error(at, format!("`{name}` is no input of this scenario"), help);
+                return;
+            }
+            path.push(("value", at));
+        }
+        let Some(((last, last_at), steps)) = path.split_last() else { return };
+        let mut table = root;
+        for (name, at) in steps {
+            let Some(next) = descend(table, name, *at, cx) else { return };
+            table = next;
+        }
+        match table.get_mut(last) {
+            Some(taken) => std::mem::swap(taken, &mut node),
+            None => {
+                table.entries.push((Key { at: *last_at, text: (*last).to_owned() }, node));
+            }
+        }
+    }
+}
+
+/// The table under a name, made where there is none; `name[2]` is an item of a list.
+fn descend<'t>(
+    table: &'t mut Table,
+    name: &str,
+    at: Span,
+    cx: &mut Reader,
+) -> Option<&'t mut Table> {
+    let (key, index) = match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
+        Some((key, index)) => (key, Some(index)),
+        None => (name, None),
+    };
+    if table.get(key).is_none() {
+        let empty = Node::empty_table(at);
+        table.entries.push((Key { at, text: key.to_owned() }, empty));
+    }
+    let node = table.get_mut(key)?;
+    let node = match index {
+        None => node,
+        Some(index) => {
+            let Tree::List(items) = &mut node.value else {
+                cx.error(at, format!("`{key}` is no list"), "");
+                return None;
+            };
+            let count = items.len();
+            let Some(item) = index.parse::<usize>().ok().and_then(|index| items.get_mut(index))
+            else {
+                let help = match count {
+                    0 => "the list is empty".to_owned(),
+                    _ => format!("{key}[0] to {key}[{}]", count - 1),
+                };
+                cx.error(at, format!("`{name}` is not in the list"), help);
+                return None;
+            };
+            item
+        }
+    };
+    match &mut node.value {
+        Tree::Table(table) => Some(table),
+        Tree::List(_) => {
+            cx.error(at, format!("`{key}` is a list"), format!("name an item: {key}[0]"));
+            None
+        }
+        _ => {
+            cx.error(at, format!("`{key}` is no table, so nothing in it can be set"), "");
+            None
+        }
+    }
+}
+
+impl FromStr for Override {
+    type Err = OverrideError;
+
+    fn from_str(text: &str) -> Result<Self, OverrideError> {
+        let mut path = Vec::new();
+        let mut at = 0;
+        loop {
+            let rest = &text[at..];
+            let (name, length) = match rest.strip_prefix('"') {
+                Some(quoted) => {
+                    let end = quoted.find('"').ok_or(OverrideError::Path)?;
+                    (&quoted[..end], end + 2)
+                }
+                None => {
+                    let end = rest.find(['.', '=']).ok_or(OverrideError::NoValue)?;
+                    (rest[..end].trim(), end)
+                }
+            };
+            if name.is_empty() || path.len() >= 64 {
+                return Err(OverrideError::Path);
+            }
+            path.push((name.to_owned(), at..at + length));
+            at += length;
+            match text[at..].chars().next() {
+                Some('.') => at += 1,
+                Some('=') => break,
+                Some(_) => return Err(OverrideError::Path),
+                None => return Err(OverrideError::NoValue),
+            }
+        }
+        Ok(Self { text: text.to_owned(), path, value: at + 1, literal: false })
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

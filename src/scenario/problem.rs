@@ -1,0 +1,317 @@
+//! What is wrong with a scenario: where, what, and what would be right.
+
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+
+use unicode_width::UnicodeWidthStr;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The scenario cannot be run.
+    Error,
+    /// It can, but is hardly what was meant.
+    Warning,
+}
+
+impl Severity {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// Where a problem stands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// In the file.
+    File {
+        /// From 1.
+        line: usize,
+        /// From 1, in characters.
+        column: usize,
+    },
+    /// In an override (`--set …`).
+    Override {
+        /// Which, from 0.
+        index: usize,
+        /// From 1, in characters of the override's text.
+        column: usize,
+    },
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where.
+    pub place: Place,
+    /// The field it is about, such as `budget.max_rounds` or `script[3].when`; may be empty.
+    pub path: String,
+    /// What is wrong.
+    pub what: String,
+    /// What would be right.
+    pub help: Option<String>,
+    /// The bytes of the file or of the override's text that it is about.
+    pub range: Range<usize>,
+}
+
+/// Everything that was found in one scenario: errors and warnings, in the file's order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems {
+    name: String,
+    text: String,
+    overrides: Vec<String>,
+    list: Vec<Problem>,
+}
+
+impl Problems {
+    /// Problems of a text that people know by this name, and of the overrides laid over it.
+    pub(super) fn new(name: String, text: String, overrides: Vec<String>) -> Self {
+        Self { name, text, overrides, list: Vec::new() }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        severity: Severity,
+        text: usize,
+        range: Range<usize>,
+        path: String,
+        what: String,
+        help: Option<String>,
+    ) {
+        let source = self.source(text);
+        let start = floor(source, range.start);
+        let end = floor(source, range.end.max(start));
+        let (line, column) = position(source, start);
+        let place = match text.checked_sub(1) {
+            None => Place::File { line, column },
+            Some(index) => Place::Override { index, column },
+        };
+        self.list.push(Problem { severity, place, path, what, help, range: start..end });
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.list.sort_by(|a, b| (&a.place, a.severity).cmp(&(&b.place, b.severity)));
+        self.list.dedup();
+    }
+
+    fn source(&self, text: usize) -> &str {
+        match text.checked_sub(1) {
+            None => &self.text,
+            Some(index) => self.overrides.get(index).map_or("", String::as_str),
+        }
+    }
+
+    /// What people call the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Each problem, in the file's order, those of overrides last.
+    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
+        self.list.iter()
+    }
+
+    /// Whether nothing at all was found.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many of them keep the scenario from being run.
+    pub fn errors(&self) -> usize {
+        self.list.iter().filter(|problem| problem.severity == Severity::Error).count()
+    }
+
+    /// How many of them do not.
+    pub fn warnings(&self) -> usize {
+        self.list.len() - self.errors()
+    }
+
+    /// A problem on one line: `file:3:14: error: budget.max_rounds: what (help)`.
+    pub fn line(&self, problem: &Problem) -> String {
+        let mut line = format!("{}: {}: ", self.place(problem), problem.severity.word());
+        if !problem.path.is_empty() {
+            let _ = write!(line, "{}: ", shown(&problem.path));
+        }
+        line.push_str(&shown(&problem.what));
+        if let Some(help) = &problem.help {
+            let _ = write!(line, " ({})", shown(help));
+        }
+        line
+    }
+
+    fn place(&self, problem: &Problem) -> String {
+        match &problem.place {
+            Place::File { line, column } => format!("{}:{line}:{column}", shown(&self.name)),
+            Place::Override { index, column } => {
+                let text = self.overrides.get(*index).map_or("", String::as_str);
+                let text = text.lines().next().unwrap_or_default();
+                format!("--set {}:{column}", shown(text))
+            }
+        }
+    }
+
+    /// Every problem with its line and a caret, as compilers do it, and a last line that counts.
+    /// `colour` asks for ANSI colours.
+    pub fn pretty(&self, colour: bool) -> String {
+        let paint = Paint { colour };
+        let mut out = String::new();
+        for problem in &self.list {
+            self.write_pretty(&mut out, problem, paint);
+            out.push('\n');
+        }
+        let _ = writeln!(out, "{}: {}", shown(&self.name), self.count());
+        out
+    }
+
+    /// `2 errors, 1 warning`.
+    pub fn count(&self) -> String {
+        let say = |count: usize, word: &str| match count {
+            1 => format!("1 {word}"),
+            _ => format!("{count} {word}s"),
+        };
+        match (self.errors(), self.warnings()) {
+            (0, 0) => "no problems".to_owned(),
+            (errors, 0) => say(errors, "error"),
+            (0, warnings) => say(warnings, "warning"),
+            (errors, warnings) => format!("{}, {}", say(errors, "error"), say(warnings, "warning")),
+        }
+    }
+
+    fn write_pretty(&self, out: &mut String, problem: &Problem, paint: Paint) {
+        let tone = match problem.severity {
+            Severity::Error => "1;31",
+            Severity::Warning => "1;33",
+        };
+        let head = paint.with(tone, problem.severity.word());
+        let _ = writeln!(out, "{head}: {}", paint.with("1", &shown(&problem.what)));
+
+        let (source, number) = match &problem.place {
+            Place::File { line, .. } => (self.text.as_str(), line.to_string()),
+            Place::Override { index, .. } => (self.source(index + 1), "--set".to_owned()),
+        };
+        let margin = " ".repeat(number.len());
+        let bar = paint.with("34", "|");
+        let _ = write!(out, "{margin}{} ", paint.with("34", "-->"));
+        let _ = match &problem.place {
+            Place::File { .. } => writeln!(out, "{}", self.place(problem)),
+            Place::Override { column, .. } => writeln!(out, "override, column {column}"),
+        };
+
+        let from = source[..problem.range.start].rfind('\n').map_or(0, |at| at + 1);
+        let to = source[from..].find('\n').map_or(source.len(), |at| from + at);
+        let line = source[from..to].trim_end_matches('\r');
+        let before = &source[from..problem.range.start.min(from + line.len())];
+        let marked_end = problem.range.end.min(from + line.len()).max(problem.range.start);
+        let marked = source.get(problem.range.start..marked_end).unwrap_or_default();
+        if !source.is_empty() {
+            let window = Window::around(line, before, marked);
+            let _ = writeln!(out, "{margin} {bar}");
+            let _ = writeln!(out, "{} {bar} {}", paint.with("34", &number), window.line);
+            let carets = paint.with(tone, &"^".repeat(window.width.max(1)));
+            let _ = writeln!(out, "{margin} {bar} {}{carets}", " ".repeat(window.indent));
+        }
+        if !problem.path.is_empty() {
+            let _ =
+                writeln!(out, "{margin} {} field: {}", paint.with("34", "="), shown(&problem.path));
+        }
+        if let Some(help) = &problem.help {
+            let _ = writeln!(out, "{margin} {} help: {}", paint.with("34", "="), shown(help));
+        }
+    }
+}
+
+impl fmt::Display for Problems {
+    /// Each problem on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.list.iter().enumerate() {
+            if index > 0 {
+                f.write_char('\n')?;
+            }
+            f.write_str(&self.line(problem))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The most columns of a line of the file that are shown.
+const LINE_COLUMNS: usize = 110;
+
+/// The part of a line that is shown, and where its carets go.
+struct Window {
+    line: String,
+    indent: usize,
+    width: usize,
+}
+
+impl Window {
+    fn around(line: &str, before: &str, marked: &str) -> Self {
+        let whole = shown(line);
+        let indent = shown(before).width();
+        let width = shown(marked).width();
+        if whole.width() <= LINE_COLUMNS {
+            return Self { line: whole, indent, width };
+        }
+        // A long line: begin a little before the mark, at a character of the line itself.
+        let lead: String = before.chars().rev().take(40).collect();
+        let lead: String = lead.chars().rev().collect();
+        let cut = lead.len() < before.len();
+        let rest = line.get(before.len()..).unwrap_or_default();
+        let tail: String = rest.chars().take(60).collect();
+        let more = tail.len() < rest.len();
+        let head = format!("{}{}", if cut { "…" } else { "" }, shown(&lead));
+        Self {
+            indent: head.width(),
+            width: width.min(shown(&tail).width()),
+            line: format!("{head}{}{}", shown(&tail), if more { "…" } else { "" }),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Paint {
+    colour: bool,
+}
+
+impl Paint {
+    fn with(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// The text as a terminal may have it: what does not print is escaped, a tab is one space.
+fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' => out.push(' '),
+            '"' | '\'' | '\\' => out.push(c),
+            _ => out.extend(c.escape_debug()),
+        }
+    }
+    out
+}
+
+/// Line and column, both from 1, of a byte of a text.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..at];
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    (line, before[start..].chars().count() + 1)
+}
+
+/// The start of the character that a byte belongs to.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}

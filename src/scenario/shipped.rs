@@ -1,0 +1,83 @@
+//! The scenarios that come inside the program.
+
+use std::sync::LazyLock;
+
+use include_dir::{Dir, include_dir};
+use toml::de::{DeTable, DeValue};
+
+use super::model::Origin;
+use super::name::ScenarioName;
+
+static DIR: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
+
+/// A scenario that comes inside the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Shipped {
+    /// The stem of its file, such as `checkout-launch`.
+    pub name: &'static str,
+    /// Its path in the repository, such as `scenarios/checkout-launch.toml`.
+    pub path: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+impl Shipped {
+    /// Where it came from.
+    pub fn origin(&self) -> Origin {
+        Origin::Shipped(self.path)
+    }
+
+    /// What a list says of it.
+    pub fn listing(&self) -> Listing {
+        Listing::read(self.name, self.text)
+    }
+}
+
+/// Every scenario that comes inside the program, by name.
+pub fn shipped() -> &'static [Shipped] {
+    static ALL: LazyLock<Vec<Shipped>> = LazyLock::new(|| {
+        let mut all: Vec<Shipped> = DIR
+            .files()
+            .filter_map(|file| {
+                let stem = file.path().to_str()?.strip_suffix(".toml")?;
+                let path: &'static str = format!("scenarios/{stem}.toml").leak();
+                let name = path.strip_prefix("scenarios/")?.strip_suffix(".toml")?;
+                Some(Shipped { name, path, text: file.contents_utf8()? })
+            })
+            .collect();
+        all.sort_by_key(|shipped| shipped.name);
+        all
+    });
+    &ALL
+}
+
+/// What a list says of a scenario, read without judging it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The stem of its file.
+    pub name: ScenarioName,
+    /// Its title; the name where it has none.
+    pub title: String,
+    /// What it shows; may be empty.
+    pub about: String,
+    /// Its pattern; may be empty.
+    pub pattern: String,
+}
+
+impl Listing {
+    /// Reads what a list needs. Whatever else is wrong with the text does not matter here.
+    pub fn read(name: &str, text: &str) -> Self {
+        let (document, _) = DeTable::parse_recoverable(text);
+        let field = |key: &str| match document.get_ref().get(key).map(|value| value.get_ref()) {
+            Some(DeValue::String(text)) => text.to_string(),
+            _ => String::new(),
+        };
+        let title = Some(field("title")).filter(|title| !title.trim().is_empty());
+        Self {
+            name: ScenarioName::from(name),
+            title: title.unwrap_or_else(|| name.to_owned()),
+            about: field("about"),
+            pattern: field("pattern"),
+        }
+    }
+}

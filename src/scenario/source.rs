@@ -1,0 +1,102 @@
+//! Where a scenario's text is found: a person's file, or one that comes inside the program.
+
+use std::path::{Path, PathBuf};
+
+use super::load::MAX_BYTES;
+use super::model::Origin;
+use super::shape::did_you_mean;
+use super::shipped::shipped;
+
+/// A scenario's text and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The text.
+    pub text: String,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Why there is no text to read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// No such file, and no shipped scenario of that name.
+    #[error("no file {what} and no scenario of that name comes with roundtable{}", hint(.help))]
+    NotFound {
+        /// What was asked for.
+        what: String,
+        /// A name that is close.
+        help: Option<String>,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// More bytes than a scenario may have.
+    #[error("{} is no scenario: more than {MAX_BYTES} bytes", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not UTF-8.
+    #[error("{} is no text: byte {at} is not UTF-8", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// The first byte that is wrong, from 0.
+        at: usize,
+    },
+}
+
+fn hint(help: &Option<String>) -> String {
+    match help {
+        Some(help) => format!(" ({help})"),
+        None => " (`roundtable scenarios` lists them)".to_owned(),
+    }
+}
+
+impl Source {
+    /// Finds a scenario by the path of a file or by the name (or the repository path) of one that
+    /// comes inside the program. A file wins.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn find(what: &str) -> Result<Self, SourceError> {
+        let path = Path::new(what);
+        if path.is_file() {
+            return Self::read(path);
+        }
+        let all = shipped();
+        if let Some(shipped) = all.iter().find(|one| one.name == what || one.path == what) {
+            return Ok(Self { text: shipped.text.to_owned(), origin: shipped.origin() });
+        }
+        if path.exists() {
+            return Self::read(path);
+        }
+        let help = did_you_mean(what, all.iter().map(|shipped| shipped.name));
+        Err(SourceError::NotFound { what: what.to_owned(), help })
+    }
+
+    /// Reads a person's file.
+    ///
+    /// # Errors
+    /// It cannot be read, is too long, or is no text.
+    pub fn read(path: &Path) -> Result<Self, SourceError> {
+        let unreadable = |source| SourceError::Unreadable { path: path.to_owned(), source };
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, MAX_BYTES + 1), &mut bytes)
+            .map_err(unreadable)?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(SourceError::TooLong { path: path.to_owned() });
+        }
+        let text = String::from_utf8(bytes).map_err(|error| SourceError::NotText {
+            path: path.to_owned(),
+            at: error.utf8_error().valid_up_to(),
+        })?;
+        Ok(Self { text, origin: Origin::File(path.to_owned()) })
+    }
+}

@@ -1,0 +1,92 @@
+//! `{{input}}` in the texts of a scenario, and `{{facts.a.b}}` in those of its script.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::shape::{Reader, did_you_mean};
+use super::tree::Span;
+
+/// What texts may name, with its values.
+pub(super) struct Filling<'i> {
+    pub inputs: Vec<(&'i str, Value)>,
+    /// `None`: facts cannot be named here.
+    pub facts: Option<&'i Map<String, Value>>,
+}
+
+impl Filling<'_> {
+    /// The text with its inputs filled in. `\{{` stands for two braces. What is no input is told.
+    pub fn text(&self, text: &str, at: Span, cx: &mut Reader) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = 0;
+        while let Some(found) = text[rest..].find("{{") {
+            let open = rest + found;
+            if let Some(before) = text[rest..open].strip_suffix('\\') {
+                out.push_str(before);
+                out.push_str("{{");
+                rest = open + 2;
+                continue;
+            }
+            out.push_str(&text[rest..open]);
+            let Some(length) = text[open..].find("}}") else {
+                let at = cx.inside(at, open, open + 2);
+                cx.error(at, "`{{` is not closed", "`}}` ends it; `\\{{` stands for two braces");
+                return out;
+            };
+            let close = open + length;
+            let name = text[open + 2..close].trim();
+            match self.value(name) {
+                Some(value) => out.push_str(&plain(value)),
+                None => self.unknown(name, cx.inside(at, open, close + 2), cx),
+            }
+            rest = close + 2;
+        }
+        out.push_str(&text[rest..]);
+        out
+    }
+
+    /// The same, but a text that is one input and nothing else takes its value with its type, so
+    /// that conditions can reckon with it.
+    pub fn value_of(&self, text: &str, at: Span, cx: &mut Reader) -> Value {
+        let only = text.strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
+        match only.and_then(|name| self.value(name.trim())) {
+            Some(value) => value.clone(),
+            None => Value::String(self.text(text, at, cx)),
+        }
+    }
+
+    fn value(&self, name: &str) -> Option<&Value> {
+        if let Some((_, value)) = self.inputs.iter().find(|(known, _)| *known == name) {
+            return Some(value);
+        }
+        let mut steps = name.strip_prefix("facts.")?.split('.');
+        let first = self.facts?.get(steps.next()?)?;
+        steps.try_fold(first, |value, step| value.get(step))
+    }
+
+    fn unknown(&self, name: &str, at: Span, cx: &mut Reader) {
+        let known: Vec<&str> = self.inputs.iter().map(|(name, _)| *name).collect();
+        let help = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
+            if known.is_empty() {
+                "this scenario has no [inputs]".to_owned()
+            } else if name.starts_with("facts.") && self.facts.is_some() {
+                "no such fact".to_owned()
+            } else {
+                format!("inputs: {}", known.join(", "))
+            }
+        });
+        cx.error(at, format!("`{{{{{name}}}}}` is no input"), help);
+    }
+}
+
+/// A value as running text has it: a whole number has no `.0`.
+fn plain(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Number(number) => {
+            let text = number.to_string();
+            Cow::Owned(text.strip_suffix(".0").map(str::to_owned).unwrap_or(text))
+        }
+        value => Cow::Owned(value.to_string()),
+    }
+}
