@@ -9,11 +9,13 @@
 
 pub mod app;
 pub mod bus;
+pub mod cli;
 pub mod engine;
 pub mod event;
 pub mod llm;
 pub mod pattern;
 pub mod run;
 pub mod scenario;
+pub mod shell;
 pub mod tool;
 pub mod ui;

@@ -1,0 +1,288 @@
+//! What may stand on the command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::event::BoundaryId;
+use crate::event::contribution::Decision;
+use crate::scenario::name::FlagName;
+
+/// Launches runs of multi-agent patterns and shows them live.
+#[derive(Debug, Parser)]
+#[command(name = "roundtable", version, about, max_term_width = 100)]
+#[command(
+    after_help = "Without a command the dashboard opens. `roundtable doctor` says what it finds \
+                        on this machine; keys are in the dashboard's help (?)."
+)]
+pub struct Cli {
+    /// What to do; nothing opens the dashboard.
+    #[command(subcommand)]
+    pub command: Option<Task>,
+    /// What every command takes.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Global {
+    /// Draw with ASCII characters only
+    #[arg(long, global = true, help_heading = "Display")]
+    pub ascii: bool,
+    /// Keep spinners and sparklines still
+    #[arg(long, global = true, help_heading = "Display")]
+    pub no_animation: bool,
+    /// The colours of the dashboard: dark, light or colour-blind, or a file of your own
+    #[arg(long, global = true, value_name = "NAME|FILE", help_heading = "Display")]
+    pub theme: Option<String>,
+    /// Write the log to this file (filter: ROUNDTABLE_LOG=debug)
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Display")]
+    pub log_file: Option<PathBuf>,
+}
+
+/// One command.
+#[derive(Debug, Subcommand)]
+pub enum Task {
+    /// Run a scenario: in the dashboard, or headless
+    Run(Box<RunArgs>),
+    /// Check scenario files and say everything that is wrong with them
+    Validate {
+        /// Files or names of scenarios
+        #[arg(required = true, value_name = "FILE|NAME")]
+        scenarios: Vec<String>,
+    },
+    /// List the scenarios that there are
+    Scenarios {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON schema of the scenario format, for editors
+    Schema,
+    /// Say what is found on this machine and what to do about it
+    Doctor {
+        /// Also ask the endpoint for its models (one network request)
+        #[arg(long)]
+        live: bool,
+        /// Go through this proxy
+        #[arg(long, value_name = "URL")]
+        proxy: Option<String>,
+    },
+    /// End with a panic while the dashboard is open, to show that the terminal survives it
+    #[cfg(debug_assertions)]
+    #[command(hide = true)]
+    PanicTest {
+        /// Where it happens
+        #[arg(value_enum)]
+        place: PanicPlace,
+    },
+}
+
+/// Where a panic of the tests happens.
+#[cfg(debug_assertions)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PanicPlace {
+    /// In the dashboard's own loop.
+    Loop,
+    /// In a task beside it.
+    Task,
+}
+
+/// `roundtable run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArgs {
+    /// A scenario: a file, or the name of a shipped one (`roundtable scenarios`)
+    #[arg(value_name = "FILE|NAME")]
+    pub scenario: String,
+    /// Without the dashboard (by itself when standard output is no terminal)
+    #[arg(long)]
+    pub headless: bool,
+    /// What a headless run writes: text on a terminal, json elsewhere, unless said
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Ask a live endpoint: OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL, or a .env file
+    #[arg(long, conflicts_with = "instant")]
+    pub live: bool,
+    /// Leave out the latency of scripted replies
+    #[arg(long)]
+    pub instant: bool,
+    /// Override a field of the scenario, such as budget.max_rounds=1 or inputs.region=EU
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Turn a flag at the start, or at a boundary: legal_analyst=on@round:2
+    #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
+    pub flags: Vec<FlagArg>,
+    /// Rest at a boundary: round:2 (until a line comes on standard input) or round:2=2s
+    #[arg(long, value_name = "BOUNDARY[=DURATION]", value_parser = PauseArg::parse)]
+    pub pause_at: Vec<PauseArg>,
+    /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go
+    #[arg(long, value_name = "DECISION", value_delimiter = ',', value_parser = decision)]
+    pub fail_on: Vec<Decision>,
+    /// Start of every random number of the run
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Do not ask before a scenario that was not shipped reaches an endpoint
+    #[arg(long)]
+    pub trust: bool,
+    /// Go to the endpoint through this proxy
+    #[arg(long, value_name = "URL")]
+    pub proxy: Option<String>,
+}
+
+/// What a headless run writes to standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The outcome object alone
+    Json,
+    /// Each event as one line, the outcome object as the last
+    Jsonl,
+    /// Progress for people
+    Text,
+}
+
+/// `--flag NAME=on|off[@BOUNDARY]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlagArg {
+    /// Which flag.
+    pub name: FlagName,
+    /// Its position.
+    pub on: bool,
+    /// From where; `None`: from the start.
+    pub at: Option<BoundaryId>,
+}
+
+impl FlagArg {
+    fn parse(text: &str) -> Result<Self, String> {
+        let say = || format!("expected NAME=on, NAME=off or NAME=on@round:2, found `{text}`");
+        let (name, rest) = text.split_once('=').ok_or_else(say)?;
+        let (position, at) = match rest.split_once('@') {
+            Some((position, at)) => (position, Some(boundary(at)?)),
+            None => (rest, None),
+        };
+        let on = match position {
+            "on" | "true" => true,
+            "off" | "false" => false,
+            _ => return Err(say()),
+        };
+        if name.is_empty() {
+            return Err(say());
+        }
+        Ok(Self { name: FlagName::from(name), on, at })
+    }
+}
+
+/// `--pause-at BOUNDARY[=DURATION]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PauseArg {
+    /// Where.
+    pub at: BoundaryId,
+    /// For how long; `None`: until someone lets it go on.
+    pub rest: Option<Duration>,
+}
+
+impl PauseArg {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((at, rest)) => Ok(Self { at: boundary(at)?, rest: Some(duration(rest)?) }),
+            None => Ok(Self { at: boundary(text)?, rest: None }),
+        }
+    }
+}
+
+/// A boundary that a pattern can have: `round:N`, `message:N:ROLE` or `finalize`.
+fn boundary(text: &str) -> Result<BoundaryId, String> {
+    let number = |text: &str| text.parse::<u32>().is_ok_and(|number| number > 0);
+    let known = match text.split_once(':') {
+        Some(("round", round)) => number(round),
+        Some(("message", rest)) => {
+            rest.split_once(':').is_some_and(|(round, role)| number(round) && !role.is_empty())
+        }
+        Some(_) => false,
+        None => text == "finalize",
+    };
+    if known {
+        Ok(BoundaryId::new(text))
+    } else {
+        Err(format!("`{text}` is no boundary: use round:2, message:2:risk_analyst or finalize"))
+    }
+}
+
+/// `250ms`, `2s`, `1.5s`, `2m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let say = || format!("`{text}` is no duration: use 250ms, 2s, 1.5s or 2m");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let seconds = match text.get(digits.len()..) {
+        Some("ms") => 0.001,
+        Some("s") => 1.0,
+        Some("m") => 60.0,
+        _ => return Err(say()),
+    };
+    let number: f64 = digits.parse().map_err(|_| say())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| say())
+}
+
+fn decision(text: &str) -> Result<Decision, String> {
+    [Decision::Go, Decision::GoWithCaution, Decision::NoGo]
+        .into_iter()
+        .find(|decision| decision.word() == text.trim())
+        .ok_or_else(|| format!("`{text}` is no decision: use go, go_with_caution or no_go"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn run(args: &[&str]) -> Result<RunArgs, clap::Error> {
+        let words = ["roundtable", "run", "checkout-launch"].iter().chain(args);
+        match Cli::try_parse_from(words)?.command {
+            Some(Task::Run(run)) => Ok(*run),
+            other => panic!("no run: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_may_wait_for_a_boundary() {
+        let args = run(&["--flag", "a=on", "--flag", "b=off@round:2", "--flag", "c=on@finalize"]);
+        let flags = args.expect("parses").flags;
+        assert_eq!(flags[0], FlagArg { name: "a".into(), on: true, at: None });
+        assert_eq!(flags[1].at, Some(BoundaryId::new("round:2")));
+        assert!(!flags[1].on);
+        assert_eq!(flags[2].at, Some(BoundaryId::new("finalize")));
+        for wrong in
+            ["a", "a=", "a=maybe", "=on", "a=on@", "a=on@round", "a=on@round:0", "a=on@x:1"]
+        {
+            assert!(run(&["--flag", wrong]).is_err(), "{wrong} is refused");
+        }
+    }
+
+    #[test]
+    fn a_pause_may_end_by_itself() {
+        let args = run(&["--pause-at", "round:2", "--pause-at", "message:1:risk=1.5s"]);
+        let pauses = args.expect("parses").pause_at;
+        assert_eq!(pauses[0], PauseArg { at: BoundaryId::new("round:2"), rest: None });
+        assert_eq!(pauses[1].rest, Some(Duration::from_millis(1500)));
+        for (text, millis) in [("250ms", 250), ("2s", 2000), ("2m", 120_000), ("0s", 0)] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)));
+        }
+        for wrong in ["", "2", "s", "-1s", "1h", "infs", "nans", "1e99s"] {
+            assert!(duration(wrong).is_err(), "{wrong} is refused");
+        }
+    }
+
+    #[test]
+    fn decisions_are_the_three_of_the_source() {
+        let args = run(&["--fail-on", "no_go,go_with_caution"]).expect("parses");
+        assert_eq!(args.fail_on, [Decision::NoGo, Decision::GoWithCaution]);
+        assert!(run(&["--fail-on", "maybe"]).is_err());
+        assert!(run(&["--live", "--instant"]).is_err(), "a live model has no script to hurry");
+    }
+}
