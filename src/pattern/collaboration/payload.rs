@@ -47,10 +47,13 @@ struct RecentStance {
     confidence: f64,
 }
 
-/// The last [`RECENT_ROUNDS`] rounds (`_round_summaries` of the source).
-pub fn recent_rounds(history: &[HistoryRow]) -> Vec<RecentRound> {
-    history[history.len().saturating_sub(RECENT_ROUNDS)..]
+/// The last `limit` rounds (`_round_summaries` of the source, whose slice gives all of them for a
+/// limit of 0).
+pub fn recent_rounds(history: &[HistoryRow], limit: usize) -> Vec<RecentRound> {
+    let left_out = if limit == 0 { 0 } else { history.len().saturating_sub(limit) };
+    history
         .iter()
+        .skip(left_out)
         .map(|row| RecentRound {
             round: row.round,
             decision: row.decision,

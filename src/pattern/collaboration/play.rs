@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::payload::{self, HistoryRow, RecentRound};
+use super::payload::{self, HistoryRow, RECENT_ROUNDS, RecentRound};
 use super::policy::{self, Accepted, ContributionGateway, RoleSet};
 use crate::event::contribution::{Conflict, Contribution, Decision};
 use crate::event::kind::{Asked, Purpose, Reply, SeatPlan};
@@ -173,7 +173,7 @@ impl<'a> Table<'a> {
         allow: &RoleSet,
         seats: &[Seat<'a>],
     ) -> Result<Vec<Arc<Contribution>>, StopReason> {
-        let recent = payload::recent_rounds(&self.history);
+        let recent = payload::recent_rounds(&self.history, RECENT_ROUNDS);
         let mut crew = Crew::default();
         for seat in seats.iter().filter(|seat| seat.asked == Asked::Yes) {
             crew.meanwhile(self.cx.boundary(message(round, seat))).await?;
@@ -198,7 +198,7 @@ impl<'a> Table<'a> {
         allow: &RoleSet,
         seats: &[Seat<'a>],
     ) -> Result<Vec<Arc<Contribution>>, StopReason> {
-        let recent = payload::recent_rounds(&self.history);
+        let recent = payload::recent_rounds(&self.history, RECENT_ROUNDS);
         let mut taken = Vec::with_capacity(seats.len());
         for seat in seats {
             self.cx.at_phase(format!("round_{round}:{}", seat.role));

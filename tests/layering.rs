@@ -1,0 +1,110 @@
+//! The import rule of `ARCHITECTURE.md`: a room uses only the rooms that it may. The sources are
+//! read as text, so that a path inside a macro counts too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Each room with the rooms that it may import; itself always. `*` is all of them.
+const RULES: &[(&str, &[&str])] = &[
+    ("scenario", &[]),
+    ("net", &[]),
+    ("event", &["scenario"]),
+    ("bus", &["event"]),
+    ("llm", &["net", "event", "scenario"]),
+    ("tool", &["net", "bus", "event", "scenario"]),
+    ("run", &["tool", "llm", "bus", "event", "scenario"]),
+    ("pattern", &["run", "tool", "llm", "bus", "event", "scenario"]),
+    ("engine", &["pattern", "run", "tool", "llm", "net", "bus", "event", "scenario"]),
+    ("record", &["bus", "event"]),
+    ("app", &["event", "scenario"]),
+    ("ui", &["app", "event"]),
+    ("shell", &["*"]),
+    ("cli", &["*"]),
+    ("lib", &["*"]),
+    ("main", &["*"]),
+];
+
+fn files(under: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> = std::fs::read_dir(under)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The rooms that a source names: what follows `crate::`, or opens a brace after it.
+fn imports(source: &str) -> BTreeSet<String> {
+    let mut rooms = BTreeSet::new();
+    let code: String = source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    for after in code.split("crate::").skip(1) {
+        let named = |text: &str| -> String {
+            text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+        };
+        match after.strip_prefix('{') {
+            None => {
+                rooms.insert(named(after));
+            }
+            Some(list) => {
+                let (mut depth, mut start) = (0, true);
+                for (at, c) in list.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => start = true,
+                        c if start && !c.is_whitespace() => {
+                            rooms.insert(named(&list[at..]));
+                            start = false;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    rooms.retain(|room| !room.is_empty());
+    rooms
+}
+
+#[test]
+fn rooms_import_only_what_they_may() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let rules: BTreeMap<_, _> = RULES.iter().copied().collect();
+    let mut found = Vec::new();
+    files(&src, &mut found);
+    let mut broken = Vec::new();
+    for path in found {
+        let inside = path.strip_prefix(&src).expect("below src");
+        let room = inside.components().next().expect("a name").as_os_str().to_string_lossy();
+        let room = room.trim_end_matches(".rs").to_owned();
+        let Some(may) = rules.get(room.as_str()) else {
+            broken.push(format!("{}: no rule for the room `{room}`", inside.display()));
+            continue;
+        };
+        let source = std::fs::read_to_string(&path).expect("a source");
+        for import in imports(&source) {
+            if import != room && !may.contains(&"*") && !may.contains(&import.as_str()) {
+                broken.push(format!("{}: `{room}` may not import `{import}`", inside.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn imports_are_found_in_every_form() {
+    let source = "use crate::bus::Bus;\nuse crate::{event::{Seq, kind::By}, llm, run::Gate};\nfn f() { crate::ui::render() }\n// crate::cli\n";
+    let found: Vec<_> = imports(source).into_iter().collect();
+    assert_eq!(found, ["bus", "event", "llm", "run", "ui"]);
+}
