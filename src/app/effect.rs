@@ -9,8 +9,15 @@ use crate::scenario::name::FlagName;
 /// Something for the shell to do; it answers with a [`Msg`](super::Msg) where there is news.
 #[derive(Debug)]
 pub enum Effect {
-    /// Start a run. Answered with `Started` or `StartFailed`.
+    /// Start a run. Answered with `Started`, `StartFailed` or `Untrusted`.
     Start(Box<LaunchRequest>),
+    /// A person allows what `Untrusted` said of this scenario; kept by the file's hash.
+    Trust {
+        /// [`Scenario::hash`].
+        hash: String,
+        /// Its title, for whoever reads the list later.
+        title: String,
+    },
     /// A command to a run; what comes of it are facts.
     Command {
         /// To which run.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::effect::RequestId;
+use super::effect::{LaunchRequest, RequestId};
 use super::key::Key;
 use super::state::Entry;
 use crate::event::{Elapsed, Event, RunId, SpanId};
@@ -59,6 +59,15 @@ pub enum Msg {
         request: RequestId,
         /// Why and what to do.
         text: String,
+    },
+    /// A run that was asked for would do something that a person must allow first: a scenario that
+    /// was not shipped reaches an endpoint. Ask (a question that names each line); on yes answer
+    /// with [`Effect::Trust`](super::Effect::Trust) and the same start again.
+    Untrusted {
+        /// What was asked for.
+        request: Box<LaunchRequest>,
+        /// What it would do, a line each.
+        would: Vec<String>,
     },
     /// The scenarios that there are, read anew.
     Scenarios(Vec<Entry>),

@@ -82,6 +82,7 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
         Msg::StartFailed { text, .. } | Msg::EffectFailed { text, .. } => {
             say(state, NoticeKind::Error, text)
         }
+        Msg::Untrusted { would, .. } => say(state, NoticeKind::Error, would.join("; ")),
         Msg::Notice(text) => say(state, NoticeKind::Info, text),
         Msg::Scenarios(scenarios) => {
             state.scenarios = scenarios;
