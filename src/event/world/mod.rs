@@ -231,11 +231,11 @@ impl World {
                 self.mark(event, MarkKind::Paused);
             }
             EventKind::Resumed { paused_ms, .. } => {
-                self.pauses += Duration::from_millis(*paused_ms);
+                self.pauses = self.pauses.saturating_add(Duration::from_millis(*paused_ms));
                 self.set_stage(Stage::Running);
             }
             EventKind::Stepped { paused_ms, step, .. } => {
-                self.pauses += Duration::from_millis(*paused_ms);
+                self.pauses = self.pauses.saturating_add(Duration::from_millis(*paused_ms));
                 self.set_stage(match step {
                     Step::Boundary => Stage::Pausing { by: By::You },
                     Step::Round => Stage::Running,

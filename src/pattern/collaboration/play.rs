@@ -52,6 +52,7 @@ pub async fn play(
         if let Some(decision) = table.round(round).await? {
             return table.finalize(decision).await;
         }
+        cx.at_phase(format!("round_{round}"));
     }
     Err(StopReason::MaxRoundsReached)
 }
