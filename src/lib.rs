@@ -13,6 +13,7 @@ pub mod cli;
 pub mod engine;
 pub mod event;
 pub mod llm;
+pub mod net;
 pub mod pattern;
 pub mod run;
 pub mod scenario;

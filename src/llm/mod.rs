@@ -4,6 +4,8 @@
 //! One call of [`ChatModel::chat`] is one attempt: no model retries, waits or times out by itself
 //! (the gateway does), and dropping the future cancels the attempt.
 
+pub mod endpoint;
+pub mod openai;
 pub mod scripted;
 
 use std::sync::Arc;

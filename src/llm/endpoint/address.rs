@@ -1,0 +1,135 @@
+//! Base URLs of endpoints: which ones can be used, and which lie on this machine or its network.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use reqwest::Url;
+use url::Host;
+
+/// Reads a base URL; one that was copied with the path of a call is taken without it.
+///
+/// # Errors
+/// What is wrong with it, in words that repeat nothing of it.
+pub(super) fn parse(text: &str) -> Result<Url, String> {
+    let mut url = Url::parse(text).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("it begins neither with https:// nor with http://".to_owned());
+    }
+    if url.host().is_none() {
+        return Err("it has no host".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it holds a user name or password; the key has a place of its own".to_owned());
+    }
+    url.set_fragment(None);
+    let path = url.path().trim_end_matches('/');
+    let path = path.strip_suffix("/chat/completions").unwrap_or(path).to_owned();
+    url.set_path(&path);
+    Ok(url)
+}
+
+/// Whether it is this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    match host(url) {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
+        None => false,
+    }
+}
+
+/// Whether it is on a network of this machine's own: a private address, a name without a dot, or
+/// one under a domain that is never the internet's.
+pub(super) fn is_on_local_network(url: &Url) -> bool {
+    const DOMAINS: [&str; 5] = [".local", ".internal", ".lan", ".home.arpa", ".localhost"];
+    match host(url) {
+        Some(Host::Domain(name)) => {
+            !name.contains('.') || DOMAINS.iter().any(|domain| name.ends_with(domain))
+        }
+        Some(Host::Ipv4(ip)) => private_v4(ip),
+        Some(Host::Ipv6(ip)) => match ip.to_canonical() {
+            IpAddr::V4(ip) => private_v4(ip),
+            IpAddr::V6(ip) => private_v6(ip),
+        },
+        None => false,
+    }
+}
+
+fn private_v4(ip: Ipv4Addr) -> bool {
+    // 100.64.0.0/10 is where networks laid over others (a VPN's) number their machines.
+    let [a, b, ..] = ip.octets();
+    ip.is_private() || ip.is_link_local() || ip.is_loopback() || (a == 100 && b & 0xc0 == 64)
+}
+
+fn private_v6(ip: Ipv6Addr) -> bool {
+    ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_loopback()
+}
+
+fn host(url: &Url) -> Option<Host<&str>> {
+    url.host()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_used() {
+        for (text, base) in [
+            ("https://api.openai.com/v1", "https://api.openai.com/v1"),
+            ("https://api.openai.com:443/v1/", "https://api.openai.com/v1"),
+            ("https://a.example", "https://a.example/"),
+            ("HTTP://LocalHost:11434/v1//", "http://localhost:11434/v1"),
+            ("https://a.example/v1/chat/completions", "https://a.example/v1"),
+            ("https://a.example/x/?api-version=1#top", "https://a.example/x?api-version=1"),
+        ] {
+            assert_eq!(parse(text).as_ref().map(Url::as_str), Ok(base), "{text}");
+        }
+        for text in [
+            "",
+            "api.openai.com",
+            "ftp://a/",
+            "file:///etc",
+            "https://",
+            "https://u:p@a/",
+            "localhost:1",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn where_it_lies() {
+        for (text, loopback, network) in [
+            ("http://localhost", true, true),
+            ("http://a.localhost:1", true, true),
+            ("http://127.9.9.9", true, true),
+            ("http://[::1]:8080", true, true),
+            ("http://[::ffff:127.0.0.1]", true, true),
+            ("http://0x7f.1", true, true),
+            ("http://10.1.2.3", false, true),
+            ("http://192.168.0.1", false, true),
+            ("http://172.31.0.1", false, true),
+            ("http://100.64.0.1", false, true),
+            ("http://169.254.1.1", false, true),
+            ("http://[fd00::1]", false, true),
+            ("http://[fe80::1]", false, true),
+            ("http://vllm:8000", false, true),
+            ("http://box.local", false, true),
+            ("http://host.docker.internal", false, true),
+            ("http://172.32.0.1", false, false),
+            ("http://100.128.0.1", false, false),
+            ("http://8.8.8.8", false, false),
+            ("http://[2001:db8::1]", false, false),
+            ("http://localhost.example.com", false, false),
+            ("http://notlocal", false, true),
+            ("https://api.openai.com", false, false),
+        ] {
+            let url = parse(text).expect(text);
+            assert_eq!(
+                (is_loopback(&url), is_on_local_network(&url)),
+                (loopback, network),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The four variables of ours in the text of a `.env` file. The process environment is neither
+//! read nor changed.
+
+use std::collections::BTreeMap;
+
+use super::EndpointError;
+
+/// The names that are looked for; a `.env` serves other programs too, and their lines are theirs.
+pub(super) const NAMES: [&str; 4] =
+    ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "OPENAI_TIMEOUT_SECONDS"];
+
+/// Reads them; where one is set twice, the later line counts, as in a shell.
+///
+/// # Errors
+/// A line of ours that cannot be read, by its number: its text may be a key.
+pub(super) fn read(text: &str) -> Result<BTreeMap<&'static str, String>, EndpointError> {
+    let mut found = BTreeMap::new();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    for (index, line) in text.lines().enumerate() {
+        let Some(name) = name_of(line) else { continue };
+        let number = index + 1;
+        if refers_to_a_variable(line) {
+            return Err(EndpointError::DotenvReference { line: number, name });
+        }
+        match dotenvy::from_read_iter(line.as_bytes()).next() {
+            Some(Ok((_, value))) => found.insert(name, value),
+            Some(Err(_)) | None => return Err(EndpointError::DotenvLine { line: number, name }),
+        };
+    }
+    Ok(found)
+}
+
+fn name_of(line: &str) -> Option<&'static str> {
+    let line = line.trim_start();
+    let line = match line.strip_prefix("export") {
+        Some(rest) if rest.starts_with([' ', '\t']) => rest.trim_start(),
+        _ => line,
+    };
+    let (name, _) = line.split_once('=')?;
+    NAMES.into_iter().find(|known| *known == name.trim_end())
+}
+
+/// Whether the reader would put another variable's value in: outside of single quotes, after a `$`
+/// without a backslash. It would take it from the shell, so a `.env` that came with somebody's
+/// scenario could write the shell's key into its address.
+fn refers_to_a_variable(line: &str) -> bool {
+    let (mut single, mut double, mut escaped) = (false, false, false);
+    for c in line.chars() {
+        match c {
+            _ if std::mem::take(&mut escaped) => {}
+            '\'' if !double => single = !single,
+            '"' if !single => double = !double,
+            '\\' if !single => escaped = true,
+            '$' if !single => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(text: &str) -> Result<Option<String>, EndpointError> {
+        read(text).map(|mut found| found.remove("OPENAI_API_KEY"))
+    }
+
+    #[test]
+    fn lines_that_can_be_read() {
+        for (text, value) in [
+            ("OPENAI_API_KEY=sk-1", Some("sk-1")),
+            ("\u{feff}OPENAI_API_KEY = \"sk-1\" # mine\r\n", Some("sk-1")),
+            ("  export OPENAI_API_KEY='sk-$1'", Some("sk-$1")),
+            ("export\tOPENAI_API_KEY=sk\\$1", Some("sk$1")),
+            ("OPENAI_API_KEY=", Some("")),
+            ("OPENAI_API_KEY=a\nOPENAI_API_KEY=b", Some("b")),
+            ("# OPENAI_API_KEY=a", None),
+            ("MY_OPENAI_API_KEY=a\nOPENAI_API_KEY_2=b\nexportOPENAI_API_KEY=c", None),
+            ("what is this?\nOTHER='open\nOPENAI_API_KEY=sk-1", Some("sk-1")),
+            ("", None),
+        ] {
+            assert_eq!(key(text), Ok(value.map(str::to_owned)), "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_that_cannot() {
+        let name = "OPENAI_API_KEY";
+        for text in ["\nOPENAI_API_KEY='sk-1", "\nOPENAI_API_KEY=a b", "\nOPENAI_API_KEY=a\\b"] {
+            assert_eq!(key(text), Err(EndpointError::DotenvLine { line: 2, name }), "{text}");
+        }
+        for text in [
+            "OPENAI_API_KEY=$HOME",
+            "OPENAI_API_KEY=a${HOME}b",
+            "OPENAI_API_KEY=\"it's $HOME\"",
+            "OPENAI_API_KEY='a'$HOME'b'",
+            "OPENAI_API_KEY=\\\\$HOME",
+        ] {
+            assert_eq!(key(text), Err(EndpointError::DotenvReference { line: 1, name }), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_and_no_variable_gets_in(value in "[ '\"\\\\${}A-Z#=a]{0,12}") {
+            // In every environment that tests run in, PATH is set and has a slash.
+            let value = value.replace('A', "PATH");
+            if let Ok(Some(value)) = key(&format!("OPENAI_API_KEY={value}")) {
+                prop_assert!(!value.contains('/'), "{}", value);
+            }
+        }
+    }
+}

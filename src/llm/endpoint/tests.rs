@@ -1,0 +1,250 @@
+//! The tables of [`find`]: which key goes where, and what is refused.
+
+use super::*;
+
+const SHELL: Origin = Origin::Shell;
+const DOTENV: Origin = Origin::Dotenv;
+const SCENARIO: Origin = Origin::Scenario;
+const DEFAULT: Origin = Origin::Default;
+
+fn vars(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// `find` with the key and base URL of the shell, those of `.env`, and the scenario's base URL.
+fn pair(
+    shell: (Option<&str>, Option<&str>),
+    file: (Option<&str>, Option<&str>),
+    scenario: Option<&str>,
+) -> Result<Endpoint, EndpointError> {
+    let both = |(key, url): (Option<&str>, Option<&str>)| {
+        let key = key.map(|key| format!("OPENAI_API_KEY='{key}'"));
+        let url = url.map(|url| format!("OPENAI_BASE_URL='{url}'"));
+        [key, url].into_iter().flatten().collect::<Vec<_>>()
+    };
+    let shell = both(shell)
+        .iter()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
+        .collect();
+    let dotenv = both(file).join("\n");
+    find(&shell, Some(&dotenv), Asked { base_url: scenario, model: None })
+}
+
+const OPENAI: &str = "https://api.openai.com/v1";
+const OTHER: &str = "https://other.example/v1";
+const LOCAL: &str = "http://localhost:11434/v1";
+
+#[test]
+fn which_key_goes_where() {
+    let (k, f) = (Some("shell-key"), Some("file-key"));
+    let none = (None, None);
+    for (shell, file, scenario, url, url_origin, key) in [
+        // one place alone
+        ((k, None), none, None, OPENAI, DEFAULT, Some(("shell-key", SHELL))),
+        ((k, Some(OTHER)), none, None, OTHER, SHELL, Some(("shell-key", SHELL))),
+        (none, (f, None), None, OPENAI, DEFAULT, Some(("file-key", DOTENV))),
+        (none, (f, Some(OTHER)), None, OTHER, DOTENV, Some(("file-key", DOTENV))),
+        ((Some("  "), Some("")), (f, None), None, OPENAI, DEFAULT, Some(("file-key", DOTENV))),
+        // this machine needs no key, and gets one that was set for it
+        ((None, Some(LOCAL)), none, None, LOCAL, SHELL, None),
+        (none, (None, Some(LOCAL)), None, LOCAL, DOTENV, None),
+        ((k, Some(LOCAL)), none, None, LOCAL, SHELL, Some(("shell-key", SHELL))),
+        // both places: the shell's pair, whole
+        ((k, Some(OTHER)), (f, Some(OPENAI)), None, OTHER, SHELL, Some(("shell-key", SHELL))),
+        ((k, None), (f, Some(OTHER)), None, OPENAI, DEFAULT, Some(("shell-key", SHELL))),
+        ((k, None), (f, None), None, OPENAI, DEFAULT, Some(("shell-key", SHELL))),
+        (
+            (k, None),
+            (None, Some("https://api.openai.com/v2")),
+            None,
+            OPENAI,
+            DEFAULT,
+            Some(("shell-key", SHELL)),
+        ),
+        ((None, Some(LOCAL)), (f, None), None, LOCAL, SHELL, None),
+        // the scenario's address gets the key only where it was set for that host
+        (
+            (k, None),
+            none,
+            Some("https://api.openai.com:443/v3"),
+            "https://api.openai.com/v3",
+            SCENARIO,
+            Some(("shell-key", SHELL)),
+        ),
+        ((k, Some(OTHER)), none, Some(OTHER), OTHER, SCENARIO, Some(("shell-key", SHELL))),
+        (none, (f, Some(OTHER)), Some(OTHER), OTHER, SCENARIO, Some(("file-key", DOTENV))),
+        ((k, None), none, Some(LOCAL), LOCAL, SCENARIO, None),
+        ((k, Some("http://localhost:9/v1")), none, Some(LOCAL), LOCAL, SCENARIO, None),
+        ((k, Some(LOCAL)), none, Some(LOCAL), LOCAL, SCENARIO, Some(("shell-key", SHELL))),
+        (none, none, Some(LOCAL), LOCAL, SCENARIO, None),
+        // what the environment says is of no matter to a local scenario
+        ((k, None), (None, Some(OTHER)), Some(LOCAL), LOCAL, SCENARIO, None),
+        ((k, Some("nonsense")), none, Some(LOCAL), LOCAL, SCENARIO, None),
+    ] {
+        let case = format!("{shell:?} {file:?} {scenario:?}");
+        let found = pair(shell, file, scenario).expect(&case);
+        assert_eq!(found.base_url().value.as_str(), url, "{case}");
+        assert_eq!(found.base_url().origin, url_origin, "{case}");
+        let given = found.key().map(|key| (key.value.expose(), key.origin));
+        assert_eq!(given, key, "{case}");
+    }
+}
+
+#[test]
+fn what_is_refused() {
+    use EndpointError as E;
+    let (k, f) = (Some("shell-key"), Some("file-key"));
+    let none = (None, None);
+    let no_key = |host: &str| E::NoKey { host: host.to_owned() };
+    let foreign =
+        |key: &str| E::ForeignHost { scenario: "other.example".to_owned(), key: key.to_owned() };
+    for (shell, file, scenario, error) in [
+        (none, none, None, no_key("api.openai.com")),
+        ((None, Some(OTHER)), none, None, no_key("other.example")),
+        (none, (None, Some(OTHER)), None, no_key("other.example")),
+        (none, none, Some(OTHER), no_key("other.example")),
+        ((None, Some(OTHER)), none, Some(OTHER), no_key("other.example")),
+        // halves that stand in two places
+        ((k, None), (None, Some(OTHER)), None, E::Mixed { url: DOTENV, key: SHELL }),
+        ((k, None), (None, Some(LOCAL)), None, E::Mixed { url: DOTENV, key: SHELL }),
+        ((None, Some(OTHER)), (f, None), None, E::Mixed { url: SHELL, key: DOTENV }),
+        ((None, Some(OTHER)), (f, Some(OTHER)), None, E::Mixed { url: SHELL, key: DOTENV }),
+        // a scenario that would take the key along
+        ((k, None), none, Some(OTHER), foreign("api.openai.com")),
+        (none, (f, Some("https://a.example:8443/v1")), Some(OTHER), foreign("a.example:8443")),
+        ((k, Some("https://other.example:444")), none, Some(OTHER), foreign("other.example:444")),
+        ((k, None), (None, Some(OTHER)), Some(OTHER), E::Mixed { url: DOTENV, key: SHELL }),
+        // plain http
+        (
+            (k, Some("http://other.example/v1")),
+            none,
+            None,
+            E::PlainHttp { host: "other.example".into() },
+        ),
+        ((k, Some("http://8.8.8.8:1/v1")), none, None, E::PlainHttp { host: "8.8.8.8:1".into() }),
+    ] {
+        let case = format!("{shell:?} {file:?} {scenario:?}");
+        let found = pair(shell, file, scenario).expect_err(&case);
+        assert_eq!(found, error, "{case}");
+        assert!(found.advice().ends_with('.'), "{}", found.advice());
+    }
+}
+
+#[test]
+fn what_is_left_aside_is_said() {
+    let (k, f) = (Some("shell-key"), Some("file-key"));
+    let aside = "not used: the shell sets one of the two, and they come from one place";
+    for (shell, file, scenario, note) in [
+        ((k, None), (None, None), None, None),
+        (
+            (k, None),
+            (f, Some(OTHER)),
+            None,
+            Some(format!("OPENAI_BASE_URL and OPENAI_API_KEY of .env are {aside}")),
+        ),
+        ((k, None), (f, None), None, Some(format!("OPENAI_API_KEY of .env is {aside}"))),
+        (
+            (k, Some(OTHER)),
+            (None, Some(OPENAI)),
+            None,
+            Some(format!("OPENAI_BASE_URL of .env is {aside}")),
+        ),
+        ((k, Some(OTHER)), (None, Some(OTHER)), None, None),
+        ((None, Some(LOCAL)), (f, None), None, Some(format!("OPENAI_API_KEY of .env is {aside}"))),
+        (
+            (k, None),
+            (None, None),
+            Some(LOCAL),
+            Some("no key is sent: the scenario names the address".to_owned()),
+        ),
+        ((None, None), (None, None), Some(LOCAL), None),
+        (
+            (k, Some("http://10.0.0.5:8000/v1")),
+            (None, None),
+            None,
+            Some("the key and the prompts go to 10.0.0.5:8000 over plain http".to_owned()),
+        ),
+    ] {
+        let case = format!("{shell:?} {file:?} {scenario:?}");
+        let found = pair(shell, file, scenario).expect(&case);
+        assert_eq!(found.notes(), note.as_slice(), "{case}");
+    }
+}
+
+#[test]
+fn the_model_and_the_time_out() {
+    let key = ("OPENAI_API_KEY", "k");
+    for (shell, dotenv, asked, model, timeout) in [
+        (vec![], "", None, (DEFAULT_MODEL, DEFAULT), (60_000, DEFAULT)),
+        (
+            vec![("OPENAI_MODEL", " m1 "), ("OPENAI_TIMEOUT_SECONDS", "5")],
+            "OPENAI_MODEL=m2\nOPENAI_TIMEOUT_SECONDS=6",
+            None,
+            ("m1", SHELL),
+            (5_000, SHELL),
+        ),
+        (
+            vec![("OPENAI_MODEL", "")],
+            "OPENAI_MODEL=m2\nOPENAI_TIMEOUT_SECONDS=2.5",
+            Some(" "),
+            ("m2", DOTENV),
+            (2_500, DOTENV),
+        ),
+        (vec![("OPENAI_MODEL", "m1")], "", Some("m3"), ("m3", SCENARIO), (60_000, DEFAULT)),
+    ] {
+        let shell = vars(&[&[key], shell.as_slice()].concat());
+        let asked = Asked { model: asked, base_url: None };
+        let found = find(&shell, Some(dotenv), asked).expect("an endpoint");
+        assert_eq!((found.model().value.as_str(), found.model().origin), model);
+        let (millis, origin) = timeout;
+        let timeout = Found { value: Duration::from_millis(millis), origin };
+        assert_eq!(found.timeout(), &timeout);
+    }
+    for text in ["0", "-1", "soon", "1e3", "inf", "NaN", "86401", "0.0001", "."] {
+        let shell = vars(&[key, ("OPENAI_TIMEOUT_SECONDS", text)]);
+        let found = find(&shell, None, Asked::default()).expect_err(text);
+        assert_eq!(found, EndpointError::Timeout { origin: SHELL }, "{text}");
+    }
+    for name in ["m\u{1b}", &"m".repeat(201)] {
+        let asked = Asked { model: Some(name), base_url: None };
+        let found = find(&vars(&[key]), None, asked).expect_err("no name");
+        assert_eq!(found, EndpointError::Model { origin: SCENARIO });
+    }
+}
+
+#[test]
+fn values_that_cannot_be_used_are_not_repeated() {
+    for text in ["sk-1\nX-Evil: 1", "schlüssel", "sk-\u{7f}"] {
+        let shell = vars(&[("OPENAI_API_KEY", text)]);
+        let found = find(&shell, None, Asked::default()).expect_err(text);
+        assert_eq!(found, EndpointError::Key { origin: SHELL });
+    }
+    for url in ["api.example.com/sk-1", "https://u:sk-1@a.example", "ftp://a.example/sk-1"] {
+        let shell = vars(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", url)]);
+        let found = find(&shell, None, Asked::default()).expect_err(url);
+        assert!(matches!(found, EndpointError::BaseUrl { origin: SHELL, .. }), "{found}");
+        assert!(!found.to_string().contains("sk-1"), "{found}");
+    }
+    let found = find(&vars(&[]), Some("\nOPENAI_API_KEY='sk-1"), Asked::default());
+    let found = found.expect_err("an open quote");
+    assert_eq!(found.to_string(), ".env, line 2: the value of OPENAI_API_KEY cannot be read");
+    let shell = vars(&[("OPENAI_API_KEY", "sk-1")]);
+    let endpoint = find(&shell, None, Asked::default()).expect("an endpoint");
+    assert!(!format!("{endpoint:?}").contains("sk-1"), "{endpoint:?}");
+}
+
+#[test]
+fn paths_are_put_behind_the_base_url() {
+    for (base, url) in [
+        ("https://a.example", "https://a.example/chat/completions"),
+        ("https://a.example/v1/", "https://a.example/v1/chat/completions"),
+        ("https://a.example/v1/chat/completions/", "https://a.example/v1/chat/completions"),
+        ("https://a.example/x?v=1#y", "https://a.example/x/chat/completions?v=1"),
+    ] {
+        let shell = vars(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", base)]);
+        let endpoint = find(&shell, None, Asked::default()).expect(base);
+        assert_eq!(endpoint.target(&["chat", "completions"]).url().as_str(), url);
+        assert_eq!(endpoint.host(), "a.example");
+    }
+}

@@ -1,0 +1,149 @@
+//! Chat models behind an HTTP endpoint that speaks OpenAI's chat completions, streamed or not.
+//!
+//! A call is one attempt: one request, no retry, no bound on its time. Whoever drops its future
+//! ends it, and the endpoint sees the connection close.
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::time::Instant;
+
+use super::endpoint::Endpoint;
+use super::{ChatModel, ChatRequest, Failure, Listener};
+use crate::event::kind::{ModelLabel, Reply};
+use crate::event::visible::visible_within;
+use crate::net::{Answer, Http, Redactor, Target};
+
+mod probe;
+mod stream;
+mod trouble;
+mod wire;
+
+pub use probe::Reach;
+
+/// The most bytes of an answer that is not streamed.
+pub const ANSWER_CAP: usize = 8 << 20;
+/// The most bytes of one event of a stream.
+pub const EVENT_CAP: usize = 1 << 20;
+/// The most bytes of a whole stream: a token's event is some hundred times as long as the token.
+pub const STREAM_CAP: usize = 64 << 20;
+
+/// The most characters that are kept of a model's name and of why it ended.
+const WORD_CHARS: usize = 200;
+
+/// A chat model at an [`Endpoint`].
+#[derive(Debug)]
+pub struct OpenAi {
+    http: Http,
+    endpoint: Endpoint,
+    chat: Target,
+    redactor: Redactor,
+    stream: bool,
+}
+
+impl OpenAi {
+    /// The model of this endpoint, asked through this client. `stream`: whether its replies are
+    /// asked for piece by piece; a server that answers in one piece all the same is understood.
+    pub fn new(http: Http, endpoint: Endpoint, stream: bool) -> Self {
+        let chat = endpoint.target(&["chat", "completions"]);
+        let redactor = endpoint.redactor();
+        Self { http, endpoint, chat, redactor, stream }
+    }
+
+    /// Where it is.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    async fn attempt(
+        &self,
+        request: &ChatRequest,
+        listener: &dyn Listener,
+    ) -> Result<Reply, Box<Failure>> {
+        let asked = Instant::now();
+        let body = wire::body(&self.endpoint.model().value, request, self.stream)
+            .map_err(|error| self.unsendable(&error))?;
+        let mut answer = self.http.post(&self.chat, body).await.map_err(|e| self.unanswered(&e))?;
+        if !(200..300).contains(&answer.status()) {
+            return Err(self.refused(answer).await);
+        }
+        if self.comes_in_events(&mut answer).await? {
+            stream::read(self, answer, asked, listener).await
+        } else {
+            self.read_whole(answer).await
+        }
+    }
+
+    /// Whether the body is an event stream. What a server says of its body counts; where it says
+    /// nothing useful and a stream was asked for, the first character does.
+    async fn comes_in_events(&self, answer: &mut Answer) -> Result<bool, Box<Failure>> {
+        if answer.is_of_type("text/event-stream") {
+            return Ok(true);
+        }
+        if !self.stream || answer.is_of_type("application/json") || answer.is_of_type("text/html") {
+            return Ok(false);
+        }
+        let first = answer.peek().await.map_err(|error| self.broke_off(&error, None))?;
+        let first = first.iter().find(|byte| !byte.is_ascii_whitespace());
+        Ok(first.is_some_and(|byte| !matches!(byte, b'{' | b'<' | b'[')))
+    }
+
+    async fn read_whole(&self, answer: Answer) -> Result<Reply, Box<Failure>> {
+        let status = answer.status();
+        let body = answer.collect(ANSWER_CAP).await.map_err(|e| self.broke_off(&e, None))?;
+        let completion: wire::Completion<'_> = match serde_json::from_slice(&body) {
+            Ok(completion) => completion,
+            Err(error) => return Err(self.unreadable(status, &body, &error.to_string())),
+        };
+        if let Some(error) = &completion.error {
+            return Err(self.complained(error, "instead of a chat completion", None));
+        }
+        let Some(choice) = completion.choices.and_then(|choices| choices.into_iter().next()) else {
+            return Err(self.unreadable(status, &body, "it has no `choices`"));
+        };
+        let Some(message) = choice.message else {
+            return Err(self.unreadable(status, &body, "its first choice has no `message`"));
+        };
+        let text = message.content.map(|text| text.0).unwrap_or_default();
+        Ok(Reply {
+            text: text.into(),
+            usage: completion.usage.and_then(wire::Counted::usage),
+            first_token_ms: None,
+            model: completion.model.map(|model| word(&model.0)),
+            finish: finish(
+                choice.finish_reason.as_ref().map(|text| &*text.0),
+                message.refusal.as_ref().map(|text| &*text.0),
+            ),
+        })
+    }
+}
+
+/// A word of the endpoint's, as it is kept.
+fn word(text: &str) -> String {
+    visible_within(text, WORD_CHARS)
+}
+
+/// Why a reply ended: the endpoint's word, or the words in which the model refused. A refusal is no
+/// text: what the model was asked for, it has not given.
+fn finish(reason: Option<&str>, refusal: Option<&str>) -> Option<String> {
+    match refusal {
+        Some(refusal) if !refusal.is_empty() => Some(word(&format!("refusal: {refusal}"))),
+        _ => reason.map(word),
+    }
+}
+
+impl ChatModel for OpenAi {
+    fn label(&self) -> ModelLabel {
+        ModelLabel::Live {
+            name: self.endpoint.model().value.clone(),
+            host: self.endpoint.host().to_owned(),
+        }
+    }
+
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        listener: &'a dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, Box<Failure>>> {
+        self.attempt(request, listener).boxed()
+    }
+}

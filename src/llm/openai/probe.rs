@@ -1,0 +1,66 @@
+//! Whether an endpoint can be reached, for `roundtable doctor`.
+
+use std::time::Duration;
+
+use super::{OpenAi, wire};
+use crate::event::kind::FailureClass;
+use crate::llm::{Failure, failure};
+
+/// The most bytes of a list of models.
+const LIST_CAP: usize = 4 << 20;
+
+/// An endpoint that answers and takes the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// It lists its models.
+    Lists {
+        /// How many.
+        models: usize,
+        /// Whether the one that is asked for is among them.
+        has_model: bool,
+    },
+    /// It has no such list, as some have not; whether the model is there shows at the first call.
+    NoList {
+        /// The status it answered with.
+        status: u16,
+    },
+}
+
+impl OpenAi {
+    /// Asks for the list of models, which costs nothing.
+    ///
+    /// # Errors
+    /// As a call fails, and [`FailureClass::Timeout`] when the answer is not there in time.
+    pub async fn probe(&self, within: Duration) -> Result<Reach, Box<Failure>> {
+        let asked = tokio::time::timeout(within, self.list());
+        asked.await.unwrap_or_else(|_| {
+            let host = self.endpoint.host();
+            let waited = within.as_secs_f32();
+            let text = format!("{host} did not answer within {waited} s. Check the network.");
+            Err(failure(FailureClass::Timeout, text))
+        })
+    }
+
+    async fn list(&self) -> Result<Reach, Box<Failure>> {
+        let target = self.endpoint.target(&["models"]);
+        let answer = self.http.get(&target).await.map_err(|error| self.unanswered(&error))?;
+        let status = answer.status();
+        match status {
+            200..=299 => {}
+            404 | 405 | 501 => return Ok(Reach::NoList { status }),
+            _ => return Err(self.refused(answer).await),
+        }
+        let body = answer.collect(LIST_CAP).await.map_err(|error| self.broke_off(&error, None))?;
+        match serde_json::from_slice::<wire::Models<'_>>(&body) {
+            Ok(models) => {
+                let wanted = &self.endpoint.model().value;
+                let has_model = models.data.iter().any(|model| model.id.0 == wanted.as_str());
+                Ok(Reach::Lists { models: models.data.len(), has_model })
+            }
+            Err(_) if body.first().is_some_and(|first| *first == b'{') => {
+                Ok(Reach::NoList { status })
+            }
+            Err(error) => Err(self.unreadable(status, &body, &error.to_string())),
+        }
+    }
+}

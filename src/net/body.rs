@@ -1,0 +1,57 @@
+//! Bodies with a cap.
+
+use hyper::body::Bytes;
+
+use super::error::NetError;
+use super::http::{Answer, handed_back};
+
+/// Room made for a body before it comes, at most: what a head announces is only a claim.
+const ROOM: usize = 256 << 10;
+
+/// Reads a whole body. One that came in one piece, as a short one does, is not copied.
+pub(super) async fn collect(mut answer: Answer, cap: usize) -> Result<Bytes, NetError> {
+    let announced = answer.announced().and_then(|length| usize::try_from(length).ok());
+    if announced.is_some_and(|length| length > cap) {
+        return Err(NetError::TooLarge { cap });
+    }
+    let Some(first) = answer.chunk().await? else { return Ok(Bytes::new()) };
+    within(first.len(), cap)?;
+    let mut whole = Vec::new();
+    while let Some(more) = answer.chunk().await? {
+        if whole.is_empty() {
+            whole.reserve(announced.unwrap_or(0).min(ROOM).max(first.len() + more.len()));
+            whole.extend_from_slice(&first);
+        }
+        within(whole.len() + more.len(), cap)?;
+        whole.extend_from_slice(&more);
+    }
+    handed_back().await;
+    Ok(if whole.is_empty() { first } else { whole.into() })
+}
+
+fn within(length: usize, cap: usize) -> Result<(), NetError> {
+    if length > cap { Err(NetError::TooLarge { cap }) } else { Ok(()) }
+}
+
+/// The beginning of a body, up to `most` bytes, and whether more came or would have; what breaks on
+/// the way ends it. For the text of an error, where half a body says more than none.
+pub async fn beginning(mut answer: Answer, most: usize) -> (Vec<u8>, bool) {
+    let mut read = Vec::new();
+    loop {
+        match answer.chunk().await {
+            Ok(Some(more)) => {
+                let room = most - read.len();
+                if more.len() > room {
+                    read.extend_from_slice(more.get(..room).unwrap_or(&more));
+                    return (read, true);
+                }
+                read.extend_from_slice(&more);
+            }
+            Ok(None) => {
+                handed_back().await;
+                return (read, false);
+            }
+            Err(_) => return (read, true),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The one HTTP client: built when it is first needed, shared, its connections kept and reused.
+//!
+//! - TLS is rustls with ring. Roots are the platform's, so that a company's own authority and
+//!   `SSL_CERT_FILE` work and a withdrawn one is gone with the system's next update; they are read
+//!   when an `https` address is first asked for, never for a local endpoint.
+//! - HTTP/1.1: a connection per call in flight, so one that breaks takes one call with it, and a
+//!   dropped call is seen by the server at once.
+//! - No redirect is followed, no body decompressed, no proxy of the environment used unless told,
+//!   nothing retried, nothing timed out.
+
+use std::fmt;
+use std::sync::{Arc, Once, OnceLock};
+use std::time::Duration;
+
+use futures::FutureExt;
+use hyper::body::Bytes;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Request, Response, Url};
+
+use super::body;
+use super::error::NetError;
+
+/// Which way out requests take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Via {
+    /// Straight to the host, whatever the environment says.
+    #[default]
+    Direct,
+    /// Through what `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` name.
+    Environment,
+    /// Through this proxy.
+    Proxy(Url),
+}
+
+/// The client. A clone is the same client, with the same connections.
+#[derive(Clone)]
+pub struct Http {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    via: Via,
+    /// For `http` addresses: knows no roots, so it needs none.
+    plain: OnceLock<Result<reqwest::Client, NetError>>,
+    /// For `https` addresses.
+    tls: OnceLock<Result<reqwest::Client, NetError>>,
+}
+
+impl Http {
+    /// A client that takes this way out. Nothing is built or read yet.
+    pub fn new(via: Via) -> Self {
+        Self { inner: Arc::new(Inner { via, plain: OnceLock::new(), tls: OnceLock::new() }) }
+    }
+
+    /// Sends `body` to the target. The answer's body is still to be read.
+    ///
+    /// # Errors
+    /// Any of [`NetError`] but `TooLarge`. A status that is no success is an answer, no error.
+    pub async fn post(&self, to: &Target, body: Vec<u8>) -> Result<Answer, NetError> {
+        let mut request = Request::new(Method::POST, to.url.clone());
+        *request.body_mut() = Some(body.into());
+        self.send(to, request).await
+    }
+
+    /// Asks for the target.
+    ///
+    /// # Errors
+    /// As [`Http::post`].
+    pub async fn get(&self, from: &Target) -> Result<Answer, NetError> {
+        self.send(from, Request::new(Method::GET, from.url.clone())).await
+    }
+
+    async fn send(&self, to: &Target, mut request: Request) -> Result<Answer, NetError> {
+        request.headers_mut().clone_from(&to.headers);
+        match self.client(&to.url)?.execute(request).await {
+            Ok(response) => Ok(Answer { response, held: None, host: Arc::clone(&to.host) }),
+            Err(error) => Err(NetError::of(&error, &to.host)),
+        }
+    }
+
+    fn client(&self, url: &Url) -> Result<&reqwest::Client, NetError> {
+        // A proxy may be spoken to in TLS whatever the address behind it.
+        let tls = url.scheme() != "http" || self.inner.via != Via::Direct;
+        let cell = if tls { &self.inner.tls } else { &self.inner.plain };
+        cell.get_or_init(|| build(&self.inner.via, tls)).as_ref().map_err(Clone::clone)
+    }
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").finish_non_exhaustive()
+    }
+}
+
+fn build(via: &Via, tls: bool) -> Result<reqwest::Client, NetError> {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| {
+        // An error means that there is one already, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("roundtable/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .http1_only()
+        .tcp_nodelay(true)
+        // A peer that has vanished is noticed after a minute; a bound on a call is the caller's.
+        .tcp_keepalive(Duration::from_secs(30))
+        .pool_idle_timeout(Duration::from_secs(90))
+        .pool_max_idle_per_host(IDLE_PER_HOST);
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    {
+        builder = builder.tcp_user_timeout(None);
+    }
+    if !tls {
+        builder = builder.tls_certs_only([]);
+    }
+    builder = match via {
+        Via::Direct => builder.no_proxy(),
+        Via::Environment => builder,
+        Via::Proxy(url) => match reqwest::Proxy::all(url.clone()) {
+            Ok(proxy) => builder.no_proxy().proxy(proxy),
+            Err(error) => return Err(unbuilt(&error)),
+        },
+    };
+    builder.build().map_err(|error| unbuilt(&error))
+}
+
+/// Connections that are kept for the next call, each host: what the largest run has in flight.
+const IDLE_PER_HOST: usize = 64;
+
+fn unbuilt(error: &reqwest::Error) -> NetError {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    NetError::Client { why: innermost.to_string() }
+}
+
+/// Where requests go, made once: the address and the headers of each.
+#[derive(Clone)]
+pub struct Target {
+    url: Url,
+    host: Arc<str>,
+    headers: HeaderMap,
+}
+
+impl Target {
+    /// This address, without headers.
+    pub fn new(url: Url) -> Self {
+        let host = host_of(&url).into();
+        Self { url, host, headers: HeaderMap::new() }
+    }
+
+    /// With a header more.
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// The host, with its port where it is not the scheme's own.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The address.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// The host of an address, with its port where it is not the scheme's own; never more of it.
+pub fn host_of(url: &Url) -> String {
+    match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (Some(host), None) => host.to_owned(),
+        (None, _) => String::new(),
+    }
+}
+
+/// An answer whose body is still to be read. Dropping it unread closes its connection.
+#[derive(Debug)]
+pub struct Answer {
+    response: Response,
+    /// A piece that was looked at and not yet taken.
+    held: Option<Bytes>,
+    host: Arc<str>,
+}
+
+impl Answer {
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// A header's value, where it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.response.headers().get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Whether the head says that the body is of this media type.
+    pub fn is_of_type(&self, media_type: &str) -> bool {
+        let bare = self.header("content-type").and_then(|value| value.split(';').next());
+        bare.is_some_and(|bare| bare.trim().eq_ignore_ascii_case(media_type))
+    }
+
+    /// The length that the head announces.
+    pub fn announced(&self) -> Option<u64> {
+        self.response.content_length()
+    }
+
+    /// The next piece of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// [`NetError::Broken`], or [`NetError::NotHttp`] for chunks that are none.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
+        if let Some(held) = self.held.take() {
+            return Ok(Some(held));
+        }
+        self.response.chunk().await.map_err(|error| NetError::of(&error, &self.host))
+    }
+
+    /// The piece that [`Answer::chunk`] gives next; empty at the body's end.
+    ///
+    /// # Errors
+    /// As [`Answer::chunk`].
+    pub async fn peek(&mut self) -> Result<&[u8], NetError> {
+        if self.held.is_none() {
+            self.held = self.chunk().await?;
+        }
+        Ok(self.held.as_deref().unwrap_or_default())
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// [`NetError::TooLarge`] as soon as it is known, else as [`Answer::chunk`].
+    pub async fn collect(self, cap: usize) -> Result<Bytes, NetError> {
+        body::collect(self, cap).await
+    }
+
+    /// Lets go of an answer of which all that matters has been read. What ends the body has often
+    /// come already, and then the connection is kept; else it is waited for out of the way, not
+    /// long: a server that leaves its stream open costs the connection, never the caller's time.
+    pub async fn settle(mut self) {
+        let rest = async move {
+            let mut left = SETTLE_BYTES;
+            while let Ok(Some(bytes)) = self.chunk().await {
+                let Some(less) = left.checked_sub(bytes.len()) else { return };
+                left = less;
+            }
+        };
+        let mut rest = Box::pin(rest);
+        for _ in 0..SETTLE_TURNS {
+            if rest.as_mut().now_or_never().is_some() {
+                return handed_back().await;
+            }
+            tokio::task::yield_now().await;
+        }
+        tokio::spawn(tokio::time::timeout(SETTLE_TIME, rest));
+    }
+}
+
+/// A connection goes back to the pool in a task of its own once its body is read. A turn for that
+/// task, and a caller that calls again at once finds it there instead of making another.
+pub(super) async fn handed_back() {
+    tokio::task::yield_now().await;
+}
+
+/// How often the connection's task gets a turn to bring the end of a body that has come.
+const SETTLE_TURNS: usize = 3;
+/// How much of a body is read only to keep its connection.
+const SETTLE_BYTES: usize = 64 << 10;
+/// How long the end of a body is waited for only to keep its connection.
+const SETTLE_TIME: Duration = Duration::from_millis(250);
