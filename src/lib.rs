@@ -7,6 +7,9 @@
 //! Each module is a *room*; `ARCHITECTURE.md` says what lives where, and `tests/layering.rs` fails
 //! when a room imports one that it may not.
 
+// In the library alone: tests and benches may fail loudly.
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 pub mod app;
 pub mod bus;
 pub mod cli;
