@@ -596,3 +596,38 @@ async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
         .count();
     assert_eq!(forgotten, kept.iter().filter(|kept| !**kept).count(), "and the log says so");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_process_spends_no_time_though_a_call_is_out() {
+    let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"2s\"", "go")]);
+    let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=5"]), false);
+    let run = table::engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::Pause { by: By::Suspend });
+    // A suspended process runs nothing: only its clock goes on. The calls come in afterwards.
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    run.send(Command::Resume { by: By::Suspend });
+    let world = world(&run).await;
+    let closed = world.closed.expect("closed");
+    assert_eq!(closed.reason.to_string(), "success");
+    assert!(closed.paused_ms >= 3_600_000 && closed.elapsed_ms < 5_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_a_person_paused_stays_paused_over_a_suspension() {
+    let launch = Launch {
+        schedule: Schedule { start_paused: true, ..Schedule::default() },
+        ..Launch::scripted(scenario(&agreed(), &[]), true)
+    };
+    let run = table::engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    run.send(Command::Pause { by: By::Suspend });
+    run.send(Command::Resume { by: By::Suspend });
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert!(matches!(
+        World::of(facts_now(&run).iter().map(|fact| &**fact)).stage,
+        Stage::Paused { .. }
+    ));
+    run.send(Command::Resume { by: By::You });
+    assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
+}

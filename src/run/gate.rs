@@ -34,6 +34,10 @@ struct State {
     /// How long the clock has stood before now.
     paused: Duration,
     hold: Hold,
+    /// The process is suspended since then: the clock stands at once, whoever is on their way.
+    frozen: Option<Instant>,
+    /// The hold came with the suspension, and goes with it.
+    held_by_suspend: bool,
     /// A running run rests at the next boundary that ends a round.
     rest_at_round: bool,
     /// Branches on their way: neither standing at a boundary nor done.
@@ -70,6 +74,8 @@ impl Gate {
                 started: Instant::now(),
                 paused: Duration::ZERO,
                 hold: Hold::Going,
+                frozen: None,
+                held_by_suspend: false,
                 rest_at_round: false,
                 branches: 1,
                 standing: BTreeMap::new(),
@@ -107,9 +113,20 @@ impl Gate {
             return;
         }
         match command {
+            Command::Pause { by: By::Suspend } => {
+                state.held_by_suspend = state.hold == Hold::Going;
+                self.hold(&mut state, By::Suspend);
+                if state.hold == Hold::Pausing {
+                    state.frozen = Some(Instant::now());
+                }
+            }
+            Command::Resume { by: By::Suspend } if !state.held_by_suspend => {
+                state.unfreeze();
+            }
             Command::Pause { by } => self.hold(&mut state, by),
             Command::Resume { by } => {
                 state.rest_at_round = false;
+                state.held_by_suspend = false;
                 if state.hold != Hold::Going {
                     let paused_ms = millis(state.start_clock());
                     state.hold = Hold::Going;
@@ -175,7 +192,7 @@ impl Gate {
     /// Stops the clock once nothing is on its way any more.
     fn rest_if_all_stand(&self, state: &mut State) {
         if state.hold == Hold::Pausing && state.branches == 0 && !state.standing.is_empty() {
-            state.hold = Hold::Paused(Instant::now());
+            state.hold = Hold::Paused(state.frozen.take().unwrap_or_else(Instant::now));
             self.publish(EventKind::Paused { at: state.standing.values().cloned().collect() });
         }
     }
@@ -277,11 +294,10 @@ impl Gate {
                 if let Some(reason) = self.over(&state) {
                     return reason;
                 }
-                match state.hold {
-                    Hold::Paused(_) => None,
-                    Hold::Going | Hold::Pausing => {
-                        Instant::now().checked_add(self.max.saturating_sub(state.active()))
-                    }
+                if state.standing_since().is_some() {
+                    None
+                } else {
+                    Instant::now().checked_add(self.max.saturating_sub(state.active()))
                 }
             };
             let deadline = async {
@@ -319,23 +335,31 @@ impl Gate {
 }
 
 impl State {
+    /// Since when the clock stands, if it does.
+    fn standing_since(&self) -> Option<Instant> {
+        match self.hold {
+            Hold::Paused(since) => Some(since),
+            Hold::Going | Hold::Pausing => self.frozen,
+        }
+    }
+
     fn active(&self) -> Duration {
-        let standing = match self.hold {
-            Hold::Paused(since) => since.elapsed(),
-            Hold::Going | Hold::Pausing => Duration::ZERO,
-        };
+        let standing = self.standing_since().map_or(Duration::ZERO, |since| since.elapsed());
         self.started.elapsed().saturating_sub(self.paused).saturating_sub(standing)
     }
 
     /// Lets the clock go on; gives how long it stood.
     fn start_clock(&mut self) -> Duration {
-        match self.hold {
-            Hold::Paused(since) => {
-                let stood = since.elapsed();
-                self.paused += stood;
-                stood
-            }
-            Hold::Going | Hold::Pausing => Duration::ZERO,
+        let stood = self.standing_since().map_or(Duration::ZERO, |since| since.elapsed());
+        self.frozen = None;
+        self.paused += stood;
+        stood
+    }
+
+    /// Lets a clock that only the suspension had stopped go on.
+    fn unfreeze(&mut self) {
+        if let Some(since) = self.frozen.take() {
+            self.paused += since.elapsed();
         }
     }
 
