@@ -8,18 +8,20 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::format::{
-    CollaborationTable, Escalation, File, InputTable, KindWord, LlmTable, ModelTable, Pattern,
-    RoleTable,
+    CollaborationTable, Escalation, File, LlmTable, ModelTable, Pattern, RoleTable,
 };
+use super::input::{input, label};
 use super::model::{
-    Behind, Budget, CallPolicy, CollaborationSpec, Flag, Input, InputKind, ModelSettings, Origin,
-    PatternSpec, Prices, Role, Scenario, WhenOff,
+    Behind, Budget, CallPolicy, CollaborationSpec, Flag, Input, ModelSettings, Origin, PatternSpec,
+    Prices, Role, Scenario, WhenOff,
 };
 use super::name::{FlagName, InputName, RoleName, ScenarioName};
+use super::named::Entry;
+use super::reader::{Reader, among};
 use super::script;
-use super::shape::{Entry, Prose, Reader, did_you_mean};
+use super::shape::Prose;
 use super::template::Filling;
-use super::tree::{Node, Tree};
+use super::tree::Span;
 
 /// The scenario of a file, as far as it can be made. Problems are told to `cx`.
 pub(super) fn scenario(
@@ -59,7 +61,7 @@ pub(super) fn scenario(
         .as_ref()
         .map(|goal| cx.within("goal", |cx| filling.text(&goal.text, goal.at, cx)));
     let facts = cx.within("facts", |cx| {
-        file.facts.0.json(&mut |text, at| filling.value_of(text, at, cx)).unwrap_or_default()
+        file.facts.table.json(&mut |text, at| filling.value_of(text, at, cx)).unwrap_or_default()
     });
     let pattern = match file.pattern {
         Some(Pattern::Collaboration) | None => collaboration(&file, &filling, cx),
@@ -82,145 +84,6 @@ pub(super) fn scenario(
         seed: u64::from(file.seed.0),
         warnings: Vec::new(),
     })
-}
-
-/// A name as a label: `report_date` is `Report date`.
-fn label(name: &str) -> String {
-    let mut label = name.replace('_', " ");
-    if let Some(first) = label.get_mut(0..1) {
-        first.make_ascii_uppercase();
-    }
-    label
-}
-
-fn input(entry: &Entry<InputTable>, cx: &mut Reader) -> Option<Input> {
-    let table = entry.value.as_ref()?;
-    cx.within(&entry.name, |cx| {
-        let choices = table.choices.as_ref().map(|choices| {
-            choices.value.0.iter().map(|choice| choice.text.clone()).collect::<Vec<_>>()
-        });
-        let given = table.value.as_ref()?;
-        let kind = kind(table, choices, &given.0, cx)?;
-        let value = cx.within("value", |cx| input_value(&given.0, &kind, cx))?;
-        Some(Input {
-            name: InputName::from(entry.name.as_str()),
-            label: table.label.as_ref().map_or_else(|| label(&entry.name), |l| l.text.clone()),
-            value,
-            kind,
-        })
-    })
-}
-
-fn kind(
-    table: &InputTable,
-    choices: Option<Vec<String>>,
-    value: &Node,
-    cx: &mut Reader,
-) -> Option<InputKind> {
-    let word = match (&table.kind, &choices) {
-        (Some(word), Some(_)) if word.value != KindWord::Choice => {
-            let help = "leave `choices` out, or make it kind = \"choice\"";
-            cx.within("kind", |cx| cx.error(word.at, "only a choice has choices", help));
-            return None;
-        }
-        (Some(word), None) if word.value == KindWord::Choice => {
-            let help = "choices = [\"one\", \"other\"]";
-            cx.within("kind", |cx| cx.error(word.at, "a choice needs `choices`", help));
-            return None;
-        }
-        (Some(word), _) => word.value,
-        (None, Some(_)) => KindWord::Choice,
-        (None, None) => match value.value {
-            Tree::Whole(_) => KindWord::Integer,
-            Tree::Number(_) => KindWord::Number,
-            Tree::Truth(_) => KindWord::Bool,
-            Tree::Date(_) => KindWord::Date,
-            _ => KindWord::Text,
-        },
-    };
-    Some(match word {
-        KindWord::Text => InputKind::Text,
-        KindWord::Date => InputKind::Date,
-        KindWord::Integer => InputKind::Integer,
-        KindWord::Number => InputKind::Number,
-        KindWord::Bool => InputKind::Bool,
-        KindWord::Choice => InputKind::Choice(choices.unwrap_or_default()),
-    })
-}
-
-fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> {
-    // What a person types (`--set inputs.campaign=2026`) is a text where a text is wanted.
-    let text = match &node.value {
-        Tree::Text(text) => Some(text.clone()),
-        Tree::Date(date) => Some(date.clone()),
-        _ if node.at.text > 0 => Some(cx.raw(node.at).to_owned()),
-        _ => None,
-    };
-    match (kind, &node.value) {
-        (InputKind::Text, _) if text.is_some() => text.map(Value::String),
-        (InputKind::Date, _) => match text {
-            Some(text) if is_date(&text) => Some(Value::String(text)),
-            _ => {
-                let help = "a day of the calendar as YYYY-MM-DD, such as 2026-03-02";
-                cx.error(node.at, format!("{} is no date", node.what()), help);
-                None
-            }
-        },
-        (InputKind::Choice(choices), _) if text.is_some() => {
-            let text = text.unwrap_or_default();
-            if choices.contains(&text) {
-                return Some(Value::String(text));
-            }
-            let help = did_you_mean(&text, choices.iter().map(String::as_str))
-                .unwrap_or_else(|| format!("one of {}", choices.join(", ")));
-            cx.error(node.at, format!("`{text}` is not among the choices"), help);
-            None
-        }
-        (InputKind::Integer, Tree::Whole(Some(number))) => Some(Value::from(*number)),
-        (InputKind::Number, Tree::Whole(Some(number))) => Some(Value::from(*number)),
-        (InputKind::Number, Tree::Number(number)) if number.is_finite() => {
-            Some(Value::from(*number))
-        }
-        (InputKind::Bool, Tree::Truth(truth)) => Some(Value::Bool(*truth)),
-        _ => {
-            let wanted = match kind {
-                InputKind::Text => "a text",
-                InputKind::Choice(_) => "one of the choices",
-                InputKind::Integer => "a whole number",
-                InputKind::Number => "a number",
-                InputKind::Bool => "true or false",
-                InputKind::Date => "a date",
-            };
-            cx.wrong_type(node, wanted);
-            None
-        }
-    }
-}
-
-/// Whether it is a day of the calendar as `YYYY-MM-DD`.
-fn is_date(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let shape = bytes.len() == 10
-        && bytes.iter().enumerate().all(|(at, byte)| match at {
-            4 | 7 => *byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    if !shape {
-        return false;
-    }
-    let part = |range| text.get(range).and_then(|part: &str| part.parse::<u32>().ok());
-    let (Some(year), Some(month), Some(day)) = (part(0..4), part(5..7), part(8..10)) else {
-        return false;
-    };
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return false,
-    };
-    (1..=days).contains(&day)
 }
 
 fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<CollaborationSpec> {
@@ -247,8 +110,8 @@ fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<
         });
         sequence
     });
-    if let Some(sequence) = &sequence {
-        odd_limits(sequence.len(), file, cx);
+    if let (Some(sequence), Some(list)) = (&sequence, &table.sequence) {
+        odd_limits(sequence.len(), list.at, file, cx);
     }
     let finalize = table.finalize_prompt.as_ref().map(|prompt| {
         cx.within("collaboration.finalize_prompt", |cx| filling.text(&prompt.text, prompt.at, cx))
@@ -290,20 +153,23 @@ fn sequence(table: &CollaborationTable, file: &File, cx: &mut Reader) -> Option<
 }
 
 /// Limits under which the pattern can hardly do what it is for.
-fn odd_limits(seats: usize, file: &File, cx: &mut Reader) {
+fn odd_limits(seats: usize, sequence: Span, file: &File, cx: &mut Reader) {
     let Some(budget) = &file.budget else { return };
     let seats = u32::try_from(seats).unwrap_or(u32::MAX);
+    let help = format!("seats in collaboration.sequence: {seats}");
+    // A limit that the file leaves out is told of where the seats are.
+    let place = |at: Span| if at.end > 0 { at } else { sequence };
     let (messages, votes) = (&budget.max_messages, &budget.min_go_votes);
     if messages.value.0 < seats {
         cx.within("budget.max_messages", |cx| {
-            let what = format!("{} messages do not last for one round", messages.value.0);
-            cx.warn(messages.at, what, format!("{seats} seats are asked in a round"));
+            let what = format!("the messages ({}) do not last for one round", messages.value.0);
+            cx.warn(place(messages.at), what, &help);
         });
     }
     if votes.value.0 > seats {
         cx.within("budget.min_go_votes", |cx| {
-            let what = format!("{} votes for go cannot be had", votes.value.0);
-            cx.warn(votes.at, what, format!("there are {seats} seats"));
+            let what = format!("so many votes for go ({}) cannot be had", votes.value.0);
+            cx.warn(place(votes.at), what, &help);
         });
     }
 }
@@ -349,14 +215,7 @@ pub(super) fn unknown<'n>(
     known: impl Iterator<Item = &'n str>,
     cx: &mut Reader,
 ) {
-    let known: Vec<&str> = known.collect();
-    let help = did_you_mean(&name.text, known.iter().copied()).unwrap_or_else(|| {
-        if known.is_empty() {
-            "the scenario has none".to_owned()
-        } else {
-            format!("there are {}", known.join(", "))
-        }
-    });
+    let help = among(&name.text, known);
     cx.error(name.at, format!("`{}` is not {wanted} of this scenario", name.text), help);
 }
 

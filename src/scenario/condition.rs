@@ -30,7 +30,10 @@ pub const FINALIZE_NAMES: &[&str] =
 /// The most bytes that a condition may have.
 pub const MAX_BYTES: usize = 2_000;
 
-/// The deepest that a condition may nest: its evaluation recurses.
+/// The deepest that brackets may nest: the parser recurses.
+const MAX_BRACKETS: usize = 32;
+
+/// The deepest that a condition may nest as a whole: its evaluation recurses.
 const MAX_DEPTH: usize = 64;
 
 /// What may stand in a condition: names with their values. Cheap to clone, so what stays the same
@@ -106,10 +109,11 @@ impl Condition {
             let text = format!("{} bytes are too long, at most {MAX_BYTES}", text.len());
             return Err(ConditionError::Syntax { text, offset: None });
         }
-        if let Some(offset) = too_deep(text) {
+        let shape = Brackets::of(text);
+        if let Some(offset) = shape.too_deep {
             return Err(nested(Some(offset)));
         }
-        let program = ENV.compile(text).map_err(|errors| syntax(text, &errors))?;
+        let program = parse(text, &shape).map_err(|errors| syntax(text, &errors))?;
         if depth(program.expression()) > MAX_DEPTH {
             return Err(nested(None));
         }
@@ -138,55 +142,86 @@ impl Condition {
         }
     }
 
-    /// The names that it takes from what is shown and that are not among these, each once, with the
-    /// byte of the text at which it stands.
-    pub fn names_outside(&self, known: &[&str]) -> Vec<(&str, usize)> {
-        let mut found: Vec<(&str, usize)> = Vec::new();
-        let mut bound = Vec::new();
-        self.visit(self.program.expression(), &mut bound, &mut |name, id| {
-            if !known.contains(&name) && !found.iter().any(|(other, _)| *other == name) {
-                let at = self.program.source_info().offset_for(id).map_or(0, |(start, _)| start);
-                found.push((name, bytes(&self.text, at as usize)));
-            }
-        });
-        found
+    /// What it takes from what is shown: each name with the fields that are selected on it, in the
+    /// order in which they stand, each once.
+    pub fn names(&self) -> Vec<Name<'_>> {
+        let mut names = Vec::new();
+        self.visit(self.program.expression(), &mut Vec::new(), &mut names);
+        names.sort_by_key(|name: &Name<'_>| name.at);
+        names.dedup();
+        names
     }
 
-    /// Visits every name that is not bound within the condition. Recursion is bounded by
-    /// [`MAX_DEPTH`].
+    /// Recursion is bounded by [`MAX_DEPTH`].
     fn visit<'c>(
         &'c self,
         expr: &'c IdedExpr,
         bound: &mut Vec<&'c str>,
-        found: &mut impl FnMut(&'c str, u64),
+        names: &mut Vec<Name<'c>>,
     ) {
-        match &expr.expr {
-            Expr::Ident(name) => {
-                // Names with `@` are the parser's own; a leading dot asks for the outermost scope.
-                let plain = name.trim_start_matches('.');
-                if !name.starts_with('@') && !bound.contains(&plain) && !is_type(plain) {
-                    found(plain, expr.id);
-                }
+        if let Some((id, path, guarded)) = path_of(expr) {
+            // Names with `@` are the parser's own; a leading dot asks for the outermost scope.
+            let free = path.first().is_some_and(|name| {
+                !name.starts_with('@') && !bound.contains(name) && !is_of_the_language(name)
+            });
+            if free {
+                let at = self.program.source_info().offset_for(id).map_or(0, |(start, _)| start);
+                names.push(Name { path, guarded, at: bytes(&self.text, at as usize) });
             }
-            Expr::Comprehension(inner) => {
-                self.visit(&inner.iter_range, bound, found);
-                self.visit(&inner.accu_init, bound, found);
-                let before = bound.len();
-                bound.push(&inner.iter_var);
-                bound.extend(inner.iter_var2.as_deref());
-                bound.push(&inner.accu_var);
-                for part in [&inner.loop_cond, &inner.loop_step, &inner.result] {
-                    self.visit(part, bound, found);
-                }
-                bound.truncate(before);
+            return;
+        }
+        if let Expr::Comprehension(inner) = &expr.expr {
+            self.visit(&inner.iter_range, bound, names);
+            self.visit(&inner.accu_init, bound, names);
+            let before = bound.len();
+            bound.push(&inner.iter_var);
+            bound.extend(inner.iter_var2.as_deref());
+            bound.push(&inner.accu_var);
+            for part in [&inner.loop_cond, &inner.loop_step, &inner.result] {
+                self.visit(part, bound, names);
             }
-            _ => children(&expr.expr, |child| self.visit(child, bound, found)),
+            bound.truncate(before);
+        } else {
+            children(&expr.expr, |child| self.visit(child, bound, names));
         }
     }
 }
 
-/// Names of types, which are values of CEL and need not be shown.
-fn is_type(name: &str) -> bool {
+/// A name that a condition takes from what is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name<'c> {
+    /// The name, then the fields selected on it: `facts`, `risk_signals`, `chargeback_alerts`.
+    pub path: Vec<&'c str>,
+    /// Whether `has()` asks first if the last field is there.
+    pub guarded: bool,
+    /// The byte of the condition's text at which it begins.
+    pub at: usize,
+}
+
+/// The name and the fields of `a.b.c`, the id of `a`, and whether it stands in `has()`.
+fn path_of(expr: &IdedExpr) -> Option<(u64, Vec<&str>, bool)> {
+    let mut path = Vec::new();
+    let mut guarded = false;
+    let mut expr = expr;
+    loop {
+        match &expr.expr {
+            Expr::Ident(name) => {
+                path.push(name.trim_start_matches('.'));
+                path.reverse();
+                return Some((expr.id, path, guarded));
+            }
+            Expr::Select(select) => {
+                guarded |= select.test;
+                path.push(&select.field);
+                expr = &select.operand;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Names of CEL itself, which need not be shown: types, and `optional.of(…)`.
+fn is_of_the_language(name: &str) -> bool {
     matches!(
         name,
         "bool"
@@ -209,28 +244,52 @@ impl fmt::Debug for Condition {
 }
 
 fn nested(offset: Option<usize>) -> ConditionError {
-    let text = format!("nested too deeply, at most {MAX_DEPTH} levels");
-    ConditionError::Syntax { text, offset }
+    ConditionError::Syntax { text: "it nests too deeply".to_owned(), offset }
 }
 
-/// The byte at which brackets or operators before an operand pile up past what the parser, which
-/// recurses, is given. Texts in quotes are looked at as well: none of them needs that many.
-fn too_deep(text: &str) -> Option<usize> {
-    let mut open = 0_usize;
-    let mut prefix = 0_usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' | '[' | '{' => open += 1,
-            ')' | ']' | '}' => open = open.saturating_sub(1),
-            '!' | '-' => prefix += 1,
-            c if c.is_whitespace() => {}
-            _ => prefix = 0,
+/// How a text nests, told without parsing it. Texts in quotes are looked at as well: none of them
+/// needs that many brackets.
+struct Brackets {
+    deepest: usize,
+    /// The byte at which brackets or prefix operators pile up past the limit.
+    too_deep: Option<usize>,
+}
+
+impl Brackets {
+    fn of(text: &str) -> Self {
+        let mut shape = Self { deepest: 0, too_deep: None };
+        let (mut open, mut prefix) = (0_usize, 0_usize);
+        for (at, c) in text.char_indices() {
+            match c {
+                '(' | '[' | '{' => open += 1,
+                ')' | ']' | '}' => open = open.saturating_sub(1),
+                '!' | '-' => prefix += 1,
+                c if c.is_whitespace() => {}
+                _ => prefix = 0,
+            }
+            shape.deepest = shape.deepest.max(open);
+            if open > MAX_BRACKETS || prefix > MAX_DEPTH {
+                shape.too_deep = Some(at);
+                break;
+            }
         }
-        if open > MAX_DEPTH || prefix > MAX_DEPTH {
-            return Some(at);
-        }
+        shape
     }
-    None
+}
+
+/// Parses a condition. The parser takes up to 200 KB of stack for each bracket that is open in a
+/// build without optimisation: what is more than everyday is parsed on a stack of its own.
+fn parse(text: &str, shape: &Brackets) -> Result<cel::Program, cel::ParseErrors> {
+    if shape.deepest <= 4 && text.len() <= 300 {
+        return ENV.compile(text);
+    }
+    std::thread::scope(|scope| {
+        let parser = std::thread::Builder::new()
+            .stack_size(16 * 1024 * 1024)
+            .spawn_scoped(scope, || ENV.compile(text));
+        let parsed = parser.ok().and_then(|parser| parser.join().ok());
+        parsed.unwrap_or_else(|| Err(cel::ParseErrors { errors: Vec::new() }))
+    })
 }
 
 /// How deep an expression nests, found without recursion.
@@ -278,12 +337,23 @@ fn syntax(text: &str, errors: &cel::ParseErrors) -> ConditionError {
     let Some(first) = errors.errors.first() else {
         return ConditionError::Syntax { text: "it does not parse".to_owned(), offset: None };
     };
-    // An operator that misses a part is told twice: the second time says what is missing.
-    let said = errors.errors.iter().find(|error| error.msg.starts_with("Syntax error"));
+    // Where an operator misses a part, the parser complains of the operator first.
+    let said = errors.errors.iter().find(|error| error.msg.starts_with("Syntax error: "));
     let said = said.unwrap_or(first);
+    if said.msg.contains("Recursion limit") {
+        return nested(None);
+    }
     let message = said.msg.strip_prefix("Syntax error: ").unwrap_or(&said.msg);
     let message = message.split(" expecting ").next().unwrap_or(message);
-    let message = message.replace("'<EOF>'", "the end").replace("mismatched input", "unexpected");
+    let message = if message.contains("<EOF>") {
+        "it ends too early".to_owned()
+    } else {
+        ["mismatched input ", "extraneous input ", "token recognition error at: "]
+            .iter()
+            .find_map(|lead| message.strip_prefix(lead))
+            .map_or_else(|| message.to_owned(), |what| format!("unexpected {what}"))
+    };
+    let message = message.chars().take(100).collect();
     let (line, column) = said.pos;
     let line = usize::try_from(line).unwrap_or(1).max(1);
     let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
@@ -295,4 +365,151 @@ fn syntax(text: &str, errors: &cel::ParseErrors) -> ConditionError {
 /// The byte at which a character begins.
 fn bytes(text: &str, characters: usize) -> usize {
     text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown() -> Shown {
+        let mut shown = Shown::default();
+        shown.set(
+            "facts",
+            &json!({
+                "rate": 0.028, "alerts": 4, "big": u64::MAX, "none": null,
+                "sub": { "zeta": 1, "alpha": 2, "mid": 3 },
+                "list": ["a", "b"],
+            }),
+        );
+        shown.set("round", &json!(2));
+        shown
+    }
+
+    fn holds(text: &str) -> Result<bool, ConditionError> {
+        Condition::compile(text).and_then(|condition| condition.holds(&shown()))
+    }
+
+    #[test]
+    fn conditions_hold_or_not_over_what_is_shown() {
+        for (text, expected) in [
+            ("facts.rate >= 0.03", false),
+            ("facts.rate < 1", true),
+            ("facts.alerts >= 4.0 && round == 2", true),
+            ("facts.big > 9223372036854775807u", true),
+            ("facts.none == null", true),
+            ("has(facts.rate) && !has(facts.other)", true),
+            ("'a' in facts.list && size(facts.list) == 2", true),
+            ("facts.list == ['a', 'b']", true),
+            ("facts.list.exists(x, x == 'b')", true),
+            ("facts.sub == {'alpha': 2, 'mid': 3, 'zeta': 1}", true),
+            ("{'alpha': 2, 'mid': 3, 'zeta': 1} == facts.sub", true),
+            ("facts['sub'].mid == 3 && 'mid' in facts.sub && size(facts.sub) == 3", true),
+            ("[facts][0].sub.mid == 3 && {'x': facts}.x.sub['zeta'] == 1", true),
+        ] {
+            assert_eq!(holds(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn maps_are_gone_through_in_the_order_of_the_file() {
+        for text in [
+            "facts.sub.map(k, k) == ['zeta', 'alpha', 'mid']",
+            "[facts].map(f, f.sub)[0].map(k, k) == ['zeta', 'alpha', 'mid']",
+            "{'x': facts.sub}.x.map(k, k) == ['zeta', 'alpha', 'mid']",
+        ] {
+            assert_eq!(holds(text), Ok(true), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_evaluated_is_an_error_and_no_answer() {
+        for text in ["facts.other > 1", "facts.list > 1", "nobody == 1", "1 / 0 == 1"] {
+            assert!(matches!(holds(text), Err(ConditionError::Evaluation(_))), "{text}");
+        }
+        assert_eq!(holds("facts.alerts"), Err(ConditionError::NotATruth("int".to_owned())));
+    }
+
+    #[test]
+    fn syntax_errors_say_where() {
+        for (text, offset, said) in [
+            ("facts.rate >= ", 14, "it ends too early"),
+            ("a == 1 &&\n  b ==", 16, "it ends too early"),
+            ("'ä' == $", 8, "unexpected '$'"),
+            ("a ? b", 5, "it ends too early"),
+            ("a b", 2, "unexpected 'b'"),
+        ] {
+            let error = Condition::compile(text).expect_err(text);
+            assert_eq!(error.offset(), Some(offset), "{text}: {error}");
+            assert_eq!(error.to_string(), format!("not a condition: {said}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_with_their_fields_and_places() {
+        let condition = Condition::compile(
+            "facts.a.b > 1 && has(inputs.x) && [1].exists(y, y == round) && type(facts) == map",
+        )
+        .expect("CEL");
+        let names: Vec<(String, bool, usize)> = condition
+            .names()
+            .into_iter()
+            .map(|name| (name.path.join("."), name.guarded, name.at))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("facts.a.b".to_owned(), false, 0),
+                ("inputs.x".to_owned(), true, 21),
+                ("round".to_owned(), false, 53),
+                ("facts".to_owned(), false, 68),
+            ]
+        );
+    }
+
+    /// The stack of a test thread is 2 MB, as is that of tokio's.
+    #[test]
+    fn deep_or_long_conditions_are_refused_and_never_overflow_the_stack() {
+        let deep = |open: &str, core: &str, close: &str, times: usize| {
+            format!("{}{core}{}", open.repeat(times), close.repeat(times))
+        };
+        for text in [
+            deep("(", "1", ")", 900),
+            deep("[", "", "]", 900),
+            deep("!", "true", "", 1_500),
+            deep("a.", "a", "", 900),
+            deep("1+", "1", "", 900),
+            deep("a?b:", "c", "", 400),
+            deep("a in ", "b", "", 390),
+            deep("a?b:(", "1", ")", 33),
+            "a".repeat(MAX_BYTES + 1),
+        ] {
+            let refused = Condition::compile(&text);
+            assert!(matches!(refused, Err(ConditionError::Syntax { .. })), "{text:.20}");
+        }
+        for text in [
+            deep("(", "true", ")", MAX_BRACKETS),
+            deep("a[", "0", "]", 30),
+            deep("[1].exists(x,", "x==1", ")", 16),
+            deep("{1:", "1", "}", 30),
+            deep("true?(false?", "1:2", "):3", 16),
+        ] {
+            if let Ok(condition) = Condition::compile(&text) {
+                let _ = condition.holds(&shown());
+                let _ = condition.names();
+            }
+        }
+        assert_eq!(holds(&deep("(", "true", ")", MAX_BRACKETS)), Ok(true));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in "([a-z.()\\[\\]{}0-9'\"!&|?:+*/<>= \\-]|in|facts|has|\\PC){0,60}") {
+            if let Ok(condition) = Condition::compile(&text) {
+                let _ = condition.holds(&shown());
+                let _ = condition.names();
+            }
+        }
+    }
 }

@@ -1,16 +1,15 @@
 //! The format of a scenario file, field by field. Everything that reads the file or describes it
 //! stands on these tables; what one field says about another is checked in `build`.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
+use super::amount::{Dollars, Seconds, Wait};
 use super::model::{Concurrency, Latency, Repair, ScriptStep, WhenOff};
-use super::shape::{
-    Actor, At, Free, Ident, List, Named, Need, ObjectSchema, Prose, Reader, Shape, Text, Whole,
-    did_you_mean, record, words,
-};
-use super::tree::{Node, Span, Tree};
+use super::named::{Actor, Ident, Named};
+use super::reader::{Reader, among};
+use super::record::{Need, ObjectSchema, record, sentence, words};
+use super::shape::{At, Free, List, Prose, Shape, Text, Whole};
+use super::tree::{Node, Tree};
 
 record! {
     /// A scenario of roundtable: everything that a run needs, in one file.
@@ -53,7 +52,7 @@ pub(super) enum Pattern {
     Collaboration,
 }
 
-words! { Pattern, "a pattern":
+words! { Pattern:
     "collaboration" => Pattern::Collaboration, "Roles with stances speak in rounds until they agree.";
 }
 
@@ -82,7 +81,7 @@ pub(super) enum KindWord {
     Choice,
 }
 
-words! { KindWord, "a kind of input":
+words! { KindWord:
     "text" => KindWord::Text, "Any text.";
     "date" => KindWord::Date, "A day as YYYY-MM-DD.";
     "integer" => KindWord::Integer, "A whole number.";
@@ -175,7 +174,7 @@ impl Shape for Escalation {
     }
 }
 
-words! { Concurrency, "a way to ask the seats of a round":
+words! { Concurrency:
     "parallel" => Concurrency::Parallel, "All at once: a round takes as long as its slowest seat.";
     "sequential" => Concurrency::Sequential, "One after another.";
 }
@@ -192,7 +191,7 @@ record! {
     }
 }
 
-words! { WhenOff, "what happens while the flag is off":
+words! { WhenOff:
     "skip" => WhenOff::Skip, "The seat stays empty until the flag is on.";
     "deny" => WhenOff::Deny, "The run stops with agent_denied when its turn comes.";
 }
@@ -213,7 +212,7 @@ record! {
     }
 }
 
-words! { Repair, "a way to mend a reply":
+words! { Repair:
     "none" => Repair::Nothing, "Nothing: fenced JSON is a reply that is not JSON.";
     "fences" => Repair::Fences, "A Markdown code fence around the whole reply is taken off.";
 }
@@ -225,19 +224,6 @@ record! {
         prompt_usd_per_million: Dollars = needed,
         /// Tokens of the reply.
         completion_usd_per_million: Dollars = needed,
-    }
-}
-
-/// An amount of US dollars.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Dollars(pub f64);
-
-impl Shape for Dollars {
-    fn schema() -> Value {
-        json!({ "type": "number", "minimum": 0, "maximum": 1_000_000 })
-    }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        number(node, cx, 0.0, 1e6).map(Self)
     }
 }
 
@@ -273,52 +259,6 @@ record! {
     }
 }
 
-/// Some seconds, more than none, kept as whole milliseconds.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Seconds(pub Duration);
-
-impl Shape for Seconds {
-    fn schema() -> Value {
-        json!({ "type": "number", "minimum": 0.001, "maximum": 86_400 })
-    }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        number(node, cx, 0.001, 86_400.0).map(|seconds| Self(milliseconds(seconds)))
-    }
-}
-
-/// Some seconds or none at all, kept as whole milliseconds.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wait(pub Duration);
-
-impl Shape for Wait {
-    fn schema() -> Value {
-        json!({ "type": "number", "minimum": 0, "maximum": 86_400 })
-    }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        number(node, cx, 0.0, 86_400.0).map(|seconds| Self(milliseconds(seconds)))
-    }
-}
-
-fn milliseconds(seconds: f64) -> Duration {
-    Duration::from_millis((seconds * 1_000.0).round() as u64)
-}
-
-fn number(node: &Node, cx: &mut Reader, min: f64, max: f64) -> Option<f64> {
-    let number = match node.value {
-        Tree::Whole(Some(number)) => number as f64,
-        Tree::Number(number) => number,
-        _ => {
-            cx.wrong_type(node, &format!("a number from {min} to {max}"));
-            return None;
-        }
-    };
-    if (min..=max).contains(&number) {
-        return Some(number);
-    }
-    cx.error(node.at, format!("{number} is out of range"), format!("{min} to {max}"));
-    None
-}
-
 record! {
     /// One thing that the model says offline, and when. Exactly one of reply, raw and text.
     struct ScriptTable rule json!({
@@ -350,7 +290,7 @@ record! {
     }
 }
 
-words! { ScriptStep, "a step of the pattern":
+words! { ScriptStep:
     "finalize" => ScriptStep::Finalize, "The launch brief at the end.";
 }
 
@@ -379,61 +319,11 @@ pub(super) enum FaultWord {
     BadResponse,
 }
 
-words! { FaultWord, "a way to fail":
+words! { FaultWord:
     "hang" => FaultWord::Hang, "Nothing comes until the time-out.";
     "refused" => FaultWord::Refused, "The connection is refused.";
     "reset" => FaultWord::Reset, "The connection breaks half-way through the reply.";
     "bad_response" => FaultWord::BadResponse, "A body that is no chat completion.";
-}
-
-impl Shape for Latency {
-    fn schema() -> Value {
-        let one = r"[0-9]+(\.[0-9]+)?(ms|s|m)";
-        json!({ "type": "string", "pattern": format!(r"^\s*{one}\s*(\.\.\s*{one}\s*)?$") })
-    }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let Tree::Text(text) = &node.value else {
-            cx.wrong_type(node, "a time such as \"900ms\" or \"900ms..1.8s\"");
-            return None;
-        };
-        let (min, max) = text.split_once("..").unwrap_or((text, text));
-        let (Some(min), Some(max)) = (time(min), time(max)) else {
-            let help = "such as 900ms, 1.5s, or 900ms..1.8s, at most 60m";
-            cx.error(node.at, format!("{text:?} is no time"), help);
-            return None;
-        };
-        if min > max {
-            cx.error(node.at, format!("{text:?} ends before it begins"), "the shorter time first");
-            return None;
-        }
-        Some(Self { min, max })
-    }
-}
-
-/// `900ms`, `1.8s`, `2m`: at most an hour.
-fn time(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => 1.0,
-        "s" => 1_000.0,
-        "m" => 60_000.0,
-        _ => return None,
-    };
-    let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let (whole, rest) = digits.split_once('.').unwrap_or((digits, "0"));
-    if !plain(whole) || !plain(rest) || digits.len() > 12 {
-        return None;
-    }
-    let time = Duration::from_micros((digits.parse::<f64>().ok()? * unit * 1_000.0).round() as u64);
-    (time <= Duration::from_secs(3_600)).then_some(time)
-}
-
-impl<T> At<T> {
-    /// A value that is not in the file.
-    fn nowhere(value: T) -> Self {
-        Self { at: Span::new(0, 0..0), value }
-    }
 }
 
 /// The JSON schema of a scenario file, for editors: descriptions, words, ranges, what must be there.
@@ -441,7 +331,7 @@ pub fn schema() -> Value {
     let mut schema = File::schema();
     if let Value::Object(fields) = &mut schema {
         let mut whole = serde_json::Map::new();
-        whole.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
+        whole.insert("$schema".into(), "http://json-schema.org/draft-07/schema#".into());
         whole.insert("title".into(), "roundtable scenario".into());
         whole.append(fields);
         *fields = whole;

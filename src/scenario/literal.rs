@@ -12,7 +12,7 @@ pub(super) fn offset(raw: &str, wanted: usize) -> usize {
     } else if raw.starts_with('\'') {
         ("'", false)
     } else {
-        return wanted.min(raw.len());
+        ("", false)
     };
     let mut at = quote.len();
     let end = raw.len() - if raw.len() >= 2 * at && raw.ends_with(quote) { at } else { 0 };
@@ -58,5 +58,55 @@ fn piece(rest: &str) -> (usize, usize) {
         }
         _ => (2, 1),
     };
-    (taken.min(rest.len()).max(1), made)
+    // An escape that there is not may end within a character.
+    let taken = (taken.max(1)..rest.len()).find(|at| rest.is_char_boundary(*at));
+    (taken.unwrap_or(rest.len()), made)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use toml::de::DeValue;
+
+    use super::offset;
+
+    #[test]
+    fn characters_are_found_behind_quotes_escapes_and_line_ends() {
+        for (raw, wanted, expected) in [
+            ("bare", 2, 2),
+            ("'abc'", 1, 2),
+            (r#""a\tbc""#, 2, 4),
+            (r#""\u00e4b""#, 2, 7),
+            ("\"\"\"\nab\"\"\"", 1, 5),
+            ("'''\r\nab'''", 0, 5),
+            ("\"\"\"a\\\n   b\"\"\"", 1, 9),
+            ("'ä€b'", 5, 6),
+            ("'abc'", 99, 4),
+            ("\"", 0, 1),
+        ] {
+            assert_eq!(offset(raw, wanted), expected, "{raw} {wanted}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_mark_is_found_wherever_it_stands(
+            before in r#"([a-zä🙂 ]|\\[tn"\\]|\\u00e4|\\U0001F642|\\x41|\n|\\\n +)*"#,
+        ) {
+            let raw = format!("\"\"\"{before}#\"\"\"");
+            if let Ok(value) = DeValue::parse(&raw) {
+                let text = value.get_ref().as_str().unwrap_or_default().to_owned();
+                let at = offset(&raw, text.find('#').unwrap_or_default());
+                prop_assert_eq!(&raw[at..=at], "#", "{} {}", raw, at);
+            }
+        }
+
+        #[test]
+        fn any_text_has_an_answer_at_a_character(
+            raw in r#"(\PC|["'\\xuU0]){0,20}"#,
+            wanted in 0_usize..40,
+        ) {
+            prop_assert!(raw.is_char_boundary(offset(&raw, wanted)));
+        }
+    }
 }

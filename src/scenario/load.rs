@@ -11,7 +11,8 @@ use super::model::{Origin, Scenario};
 use super::name::ScenarioName;
 use super::overrides::Override;
 use super::problem::Problems;
-use super::shape::{Reader, Shape as _};
+use super::reader::Reader;
+use super::shape::Shape as _;
 use super::tree::{Node, Span, Table, Tree};
 
 /// The most bytes that a scenario file may have.
@@ -47,7 +48,13 @@ pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let at = Span::new(0, error.span().unwrap_or_default());
-        cx.error(at, format!("not TOML: {}", error.message()), "");
+        let what = match cx.raw(at) {
+            "" if error.message().starts_with("string values must be quoted") => {
+                "a value is missing"
+            }
+            _ => error.message(),
+        };
+        cx.not_toml(at, format!("not TOML: {what}"));
     }
     let mut table = Table::of(document.get_ref(), 0);
     for (index, set) in overrides.iter().enumerate() {

@@ -1,16 +1,21 @@
 //! What is asked: the scenario file, its validation with positions, CEL conditions, inputs and
 //! flags. Knows nothing of runs, models or screens.
 
+mod amount;
 mod build;
 pub mod condition;
 pub mod draw;
 mod format;
+mod input;
 mod literal;
 mod load;
 pub mod model;
 pub mod name;
+mod named;
 mod overrides;
 mod problem;
+mod reader;
+mod record;
 mod script;
 mod shape;
 mod shipped;

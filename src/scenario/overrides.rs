@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use toml::de::DeValue;
 
-use super::shape::{Reader, did_you_mean};
+use super::reader::{Reader, among};
 use super::tree::{Key, Node, Span, Table, Tree};
 
 /// Sets one field before the scenario is judged: `budget.max_rounds=1`, `inputs.region=EU`,
@@ -89,7 +89,7 @@ impl Override {
 
     /// Lays it over the file.
     pub(super) fn apply(&self, number: usize, root: &mut Table, cx: &mut Reader) {
-        let mut node = self.node(number);
+        let node = self.node(number);
         let mut path: Vec<(&str, Span)> = self
             .path
             .iter()
@@ -104,10 +104,7 @@ impl Override {
                 _ => &Table::default(),
             };
             if inputs.get(name).is_none() {
-                let known: Vec<&str> =
-                    inputs.entries.iter().map(|(key, _)| key.text.as_str()).collect();
-                let help = did_you_mean(name, known.iter().copied())
-                    .unwrap_or_else(|| format!("inputs: {}", known.join(", ")));
+                let help = among(name, inputs.entries.iter().map(|(key, _)| key.text.as_str()));
                 cx.error(at, format!("`{name}` is no input of this scenario"), help);
                 return;
             }
@@ -116,62 +113,50 @@ impl Override {
         let Some(((last, last_at), steps)) = path.split_last() else { return };
         let mut table = root;
         for (name, at) in steps {
-            let Some(next) = descend(table, name, *at, cx) else { return };
+            let Some(slot) = slot(table, name, *at, cx) else { return };
+            let Some(next) = open(slot, name, *at, cx) else { return };
             table = next;
         }
-        match table.get_mut(last) {
-            Some(taken) => std::mem::swap(taken, &mut node),
-            None => {
-                table.entries.push((Key { at: *last_at, text: (*last).to_owned() }, node));
-            }
+        if let Some(slot) = slot(table, last, *last_at, cx) {
+            *slot = node;
         }
     }
 }
 
-/// The table under a name, made where there is none; `name[2]` is an item of a list.
-fn descend<'t>(
-    table: &'t mut Table,
-    name: &str,
-    at: Span,
-    cx: &mut Reader,
-) -> Option<&'t mut Table> {
-    let (key, index) = match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
-        Some((key, index)) => (key, Some(index)),
-        None => (name, None),
-    };
-    if table.get(key).is_none() {
-        let empty = Node::empty_table(at);
-        table.entries.push((Key { at, text: key.to_owned() }, empty));
-    }
-    let node = table.get_mut(key)?;
-    let node = match index {
-        None => node,
-        Some(index) => {
-            let Tree::List(items) = &mut node.value else {
-                cx.error(at, format!("`{key}` is no list"), "");
-                return None;
-            };
-            let count = items.len();
-            let Some(item) = index.parse::<usize>().ok().and_then(|index| items.get_mut(index))
-            else {
-                let help = match count {
-                    0 => "the list is empty".to_owned(),
-                    _ => format!("{key}[0] to {key}[{}]", count - 1),
-                };
-                cx.error(at, format!("`{name}` is not in the list"), help);
-                return None;
-            };
-            item
+/// What stands under a name, an empty table where nothing does; `name[2]` is an item of a list.
+fn slot<'t>(table: &'t mut Table, name: &str, at: Span, cx: &mut Reader) -> Option<&'t mut Node> {
+    let Some((key, index)) = name.strip_suffix(']').and_then(|name| name.split_once('[')) else {
+        if table.get(name).is_none() {
+            table.entries.push((Key { at, text: name.to_owned() }, Node::empty_table(at)));
         }
+        return table.get_mut(name);
     };
+    let Some(Tree::List(items)) = table.get_mut(key).map(|node| &mut node.value) else {
+        cx.error(at, format!("`{key}` is no list"), "");
+        return None;
+    };
+    let count = items.len();
+    let item = index.parse::<usize>().ok().and_then(|index| items.get_mut(index));
+    if item.is_none() {
+        let help = match count {
+            0 => "the list is empty".to_owned(),
+            _ => format!("{key}[0] to {key}[{}]", count - 1),
+        };
+        cx.error(at, format!("`{name}` is not in the list"), help);
+    }
+    item
+}
+
+/// The table that something is set in.
+fn open<'t>(node: &'t mut Node, name: &str, at: Span, cx: &mut Reader) -> Option<&'t mut Table> {
     match &mut node.value {
         Tree::Table(table) => Some(table),
         Tree::List(_) => {
-            cx.error(at, format!("`{key}` is a list"), format!("name an item: {key}[0]"));
+            cx.error(at, format!("`{name}` is a list"), format!("name an item: {name}[0]"));
             None
         }
         _ => {
-            cx.error(at, format!("`{key}` is no table, so nothing in it can be set"), "");
+            cx.error(at, format!("`{name}` is no table, so nothing in it can be set"), "");
             None
         }
     }

@@ -95,6 +95,15 @@ impl Problems {
         self.list.push(Problem { severity, place, path, what, help, range: start..end });
     }
 
+    /// Whether there is an error about this field or one in it.
+    pub(super) fn errors_under(&self, path: &str) -> bool {
+        self.list.iter().any(|problem| {
+            let inner = problem.path.strip_prefix(path);
+            problem.severity == Severity::Error
+                && inner.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+
     pub(super) fn sort(&mut self) {
         self.list.sort_by(|a, b| (&a.place, a.severity).cmp(&(&b.place, b.severity)));
         self.list.dedup();
@@ -148,10 +157,10 @@ impl Problems {
     fn place(&self, problem: &Problem) -> String {
         match &problem.place {
             Place::File { line, column } => format!("{}:{line}:{column}", shown(&self.name)),
-            Place::Override { index, column } => {
+            Place::Override { index, .. } => {
                 let text = self.overrides.get(*index).map_or("", String::as_str);
                 let text = text.lines().next().unwrap_or_default();
-                format!("--set {}:{column}", shown(text))
+                format!("--set {}", shown(text))
             }
         }
     }

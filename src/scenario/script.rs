@@ -9,7 +9,8 @@ use super::condition::{self, Condition};
 use super::format::{FaultTable, FaultWord, File, ScriptTable};
 use super::model::{Script, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 use super::name::RoleName;
-use super::shape::{At, Prose, Reader};
+use super::reader::{Reader, among};
+use super::shape::{At, Prose};
 use super::template::Filling;
 
 /// The script of a file. Problems are told to `cx`.
@@ -40,17 +41,18 @@ fn row(
     {
         cx.within("role", |cx| unknown(role, "a role", file.roles.names(), cx));
     }
-    if let (Some(step), Some(role)) = (&table.step, &table.role) {
+    if let (Some(_), Some(role)) = (&table.step, &table.role) {
         let what = "a step of the pattern is no role's turn";
         cx.within("role", |cx| cx.error(role.at, what, "leave `role` or `step` out"));
-        let _ = step;
     }
     if let (Some(_), Some(round)) = (&table.step, &table.round) {
         let what = "the step finalize belongs to no round";
         cx.within("round", |cx| cx.error(round.at, what, "leave `round` out"));
     }
     let step = table.step.as_ref().map(|step| step.value);
-    let when = table.when.as_ref().map(|when| cx.within("when", |cx| compile(when, step, cx)));
+    let shown = Known { file, filling };
+    let when =
+        table.when.as_ref().map(|when| cx.within("when", |cx| compile(when, step, &shown, cx)));
     let fault = table.fault.as_ref().map(|table| cx.within("fault", |cx| fault(table, cx)));
     let answer = answer(row, filling, cx);
     Some(ScriptRow {
@@ -65,33 +67,85 @@ fn row(
     })
 }
 
-fn compile(when: &Prose, step: Option<ScriptStep>, cx: &mut Reader) -> Option<Condition> {
+fn compile(
+    when: &Prose,
+    step: Option<ScriptStep>,
+    shown: &Known<'_>,
+    cx: &mut Reader,
+) -> Option<Condition> {
     let names = match step {
         None => condition::CONTRIBUTION_NAMES,
         Some(ScriptStep::Finalize) => condition::FINALIZE_NAMES,
     };
-    match Condition::compile(&when.text) {
-        Ok(condition) => {
-            let mut good = true;
-            for (name, at) in condition.names_outside(names) {
-                let at = cx.inside(when.at, at, at + name.len());
-                cx.error(
-                    at,
-                    format!("`{name}` is not shown here"),
-                    format!("names: {}", names.join(", ")),
-                );
-                good = false;
-            }
-            good.then_some(condition)
-        }
+    let condition = match Condition::compile(&when.text) {
+        Ok(condition) => condition,
         Err(error) => {
             let at = match error.offset() {
                 Some(at) => cx.inside(when.at, at, at + 1),
                 None => when.at,
             };
-            cx.error(at, error.to_string(), "");
-            None
+            let help = "a condition is CEL, such as facts.alerts >= 3 && inputs.region == 'EU'";
+            cx.error(at, error.to_string(), help);
+            return None;
         }
+    };
+    let mut good = true;
+    for name in condition.names() {
+        let at = cx.inside(when.at, name.at, name.at + name.path.join(".").len());
+        match name.path[..] {
+            [first, ..] if !names.contains(&first) => {
+                let help = among(first, names.iter().copied());
+                let at = cx.inside(when.at, name.at, name.at + first.len());
+                cx.error(at, format!("`{first}` is not shown to this condition"), help);
+                good = false;
+            }
+            ["inputs", field, ..] if !shown.file.inputs.has(field) => {
+                cx.error(
+                    at,
+                    format!("`{field}` is no input"),
+                    among(field, shown.file.inputs.names()),
+                );
+                good = false;
+            }
+            ["flags", field, ..] if !shown.file.flags.has(field) => {
+                cx.error(
+                    at,
+                    format!("`{field}` is no flag"),
+                    among(field, shown.file.flags.names()),
+                );
+                good = false;
+            }
+            ["facts", ref fields @ ..] if !name.guarded => {
+                if let Some(help) = shown.missing_fact(fields) {
+                    let what = format!("there is no fact `{}`", name.path.join("."));
+                    cx.warn(at, what, help);
+                }
+            }
+            _ => {}
+        }
+    }
+    good.then_some(condition)
+}
+
+/// What the conditions of a file are shown.
+struct Known<'f> {
+    file: &'f File,
+    filling: &'f Filling<'f>,
+}
+
+impl Known<'_> {
+    /// What was meant, where one of these nested fields is not among the facts.
+    fn missing_fact(&self, fields: &[&str]) -> Option<String> {
+        let mut facts = self.filling.facts.filter(|_| !self.file.facts.broken)?;
+        for field in fields {
+            match facts.get(*field) {
+                None => return Some(among(field, facts.keys().map(String::as_str))),
+                Some(Value::Object(inner)) => facts = inner,
+                // Fields of what is no table are an error of their own, told when it runs.
+                Some(_) => return None,
+            }
+        }
+        None
     }
 }
 
@@ -112,6 +166,7 @@ fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFault> {
             FaultWord::Reset => ScriptFaultKind::Reset,
             FaultWord::BadResponse => ScriptFaultKind::BadResponse,
         },
+        (None, None) if cx.failed_here() => return None,
         (given, _) => {
             let what = match given {
                 Some(_) => "a fault is a status or a kind, not both",
@@ -131,7 +186,7 @@ fn answer(row: &At<ScriptTable>, filling: &Filling<'_>, cx: &mut Reader) -> Opti
             let fields = cx.within("reply", |cx| {
                 reply
                     .value
-                    .0
+                    .table
                     .json(&mut |text, at| filling.value_of(text, at, cx))
                     .unwrap_or_default()
             });
@@ -150,6 +205,7 @@ fn answer(row: &At<ScriptTable>, filling: &Filling<'_>, cx: &mut Reader) -> Opti
         (None, None, Some(text)) => {
             Some(cx.within("text", |cx| filling.text(&text.text, text.at, cx)).into())
         }
+        (None, None, None) if cx.failed_here() => None,
         (None, None, None) => {
             cx.error(row.at, "the row says nothing", "one of `reply`, `raw` and `text`");
             None
@@ -165,13 +221,20 @@ fn answer(row: &At<ScriptTable>, filling: &Filling<'_>, cx: &mut Reader) -> Opti
     }
 }
 
+/// Which rows are not as they should be: nothing more is said of them.
+fn failed_rows(rows: usize, cx: &mut Reader) -> Vec<bool> {
+    cx.within("script", |cx| (0..rows).map(|index| cx.item(index, |cx| cx.failed_here())).collect())
+}
+
 /// Rows that no call can come to.
 fn never_used(file: &File, cx: &mut Reader) {
     let rows = &file.script.0;
-    for (index, row) in rows.iter().enumerate() {
-        let why = if let Some(earlier) =
-            rows[..index].iter().position(|earlier| covers(&earlier.value, &row.value))
-        {
+    let failed = failed_rows(rows.len(), cx);
+    for (index, row) in rows.iter().enumerate().filter(|(index, _)| !failed[*index]) {
+        let covers = |(at, earlier): (usize, &At<ScriptTable>)| {
+            !failed[at] && covers(&earlier.value, &row.value)
+        };
+        let why = if let Some(earlier) = rows[..index].iter().enumerate().position(covers) {
             Some((row.at, format!("script[{earlier}] stands before it and takes every call of it")))
         } else {
             out_of_reach(&row.value, file)
@@ -211,15 +274,20 @@ fn covers(earlier: &ScriptTable, row: &ScriptTable) -> bool {
 }
 
 fn out_of_reach(row: &ScriptTable, file: &File) -> Option<(super::tree::Span, String)> {
-    let rounds = file.budget.as_ref()?.max_rounds.value.0;
+    // A limit that an override sets is for this run alone: the rows are for others.
+    let limit = &file.budget.as_ref()?.max_rounds;
+    let rounds = limit.value.0;
     if let Some(round) = &row.round
         && round.value.0 > rounds
+        && limit.at.text == 0
     {
         return Some((round.at, format!("budget.max_rounds is {rounds}")));
     }
-    let attempts = file.tools.as_ref()?.llm.as_ref()?.retries.as_ref()?.max_attempts.value.0;
+    let limit = &file.tools.as_ref()?.llm.as_ref()?.retries.as_ref()?.max_attempts;
+    let attempts = limit.value.0;
     if let Some(attempt) = &row.attempt
         && attempt.value.0 > attempts
+        && limit.at.text == 0
     {
         return Some((attempt.at, format!("tools.llm.retries.max_attempts is {attempts}")));
     }
@@ -233,6 +301,9 @@ fn out_of_reach(row: &ScriptTable, file: &File) -> Option<(super::tree::Span, St
 /// Roles and steps that offline would have nothing to say.
 fn silent(file: &File, cx: &mut Reader) {
     let Some(table) = &file.collaboration else { return };
+    if cx.within("script", |cx| cx.failed_here()) {
+        return;
+    }
     let rows = &file.script.0;
     for entry in &file.roles.entries {
         let sits = table

@@ -60,6 +60,12 @@ impl Val for OrderedMap {
     {
         Some(self)
     }
+    fn into_indexer<'v>(self: Box<Self>) -> Option<Box<dyn Indexer + 'v>>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
     fn as_iterable<'b, 'v>(&'b self) -> Option<&'b (dyn Iterable + 'v)>
     where
         Self: 'v,

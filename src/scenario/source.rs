@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::load::MAX_BYTES;
 use super::model::Origin;
-use super::shape::did_you_mean;
+use super::reader::closest;
 use super::shipped::shipped;
 
 /// A scenario's text and where it came from.
@@ -53,7 +53,7 @@ pub enum SourceError {
 
 fn hint(help: &Option<String>) -> String {
     match help {
-        Some(help) => format!(" ({help})"),
+        Some(name) => format!(" (did you mean `{name}`?)"),
         None => " (`roundtable scenarios` lists them)".to_owned(),
     }
 }
@@ -76,7 +76,7 @@ impl Source {
         if path.exists() {
             return Self::read(path);
         }
-        let help = did_you_mean(what, all.iter().map(|shipped| shipped.name));
+        let help = closest(what, all.iter().map(|shipped| shipped.name)).map(str::to_owned);
         Err(SourceError::NotFound { what: what.to_owned(), help })
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::shape::{Reader, did_you_mean};
+use super::reader::{Reader, among};
 use super::tree::Span;
 
 /// What texts may name, with its values.
@@ -65,16 +65,11 @@ impl Filling<'_> {
     }
 
     fn unknown(&self, name: &str, at: Span, cx: &mut Reader) {
-        let known: Vec<&str> = self.inputs.iter().map(|(name, _)| *name).collect();
-        let help = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
-            if known.is_empty() {
-                "this scenario has no [inputs]".to_owned()
-            } else if name.starts_with("facts.") && self.facts.is_some() {
-                "no such fact".to_owned()
-            } else {
-                format!("inputs: {}", known.join(", "))
-            }
-        });
+        let inputs = self.inputs.iter().map(|(name, _)| *name);
+        let help = match name.starts_with("facts.") && self.facts.is_some() {
+            true => "there is no such fact".to_owned(),
+            false => among(name, inputs),
+        };
         cx.error(at, format!("`{{{{{name}}}}}` is no input"), help);
     }
 }

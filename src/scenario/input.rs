@@ -1,0 +1,148 @@
+//! The inputs of a scenario: what each may be, and whether its value is that.
+
+use serde_json::Value;
+
+use super::format::{InputTable, KindWord};
+use super::model::{Input, InputKind};
+use super::name::InputName;
+use super::named::Entry;
+use super::reader::{Reader, among};
+use super::tree::{Node, Tree};
+
+/// A name as a label: `report_date` is `Report date`.
+pub(super) fn label(name: &str) -> String {
+    let mut label = name.replace('_', " ");
+    if let Some(first) = label.get_mut(0..1) {
+        first.make_ascii_uppercase();
+    }
+    label
+}
+
+pub(super) fn input(entry: &Entry<InputTable>, cx: &mut Reader) -> Option<Input> {
+    let table = entry.value.as_ref()?;
+    cx.within(&entry.name, |cx| {
+        let choices = table.choices.as_ref().map(|choices| {
+            choices.value.0.iter().map(|choice| choice.text.clone()).collect::<Vec<_>>()
+        });
+        let given = table.value.as_ref()?;
+        let kind = kind(table, choices, &given.0, cx)?;
+        let value = cx.within("value", |cx| input_value(&given.0, &kind, cx))?;
+        Some(Input {
+            name: InputName::from(entry.name.as_str()),
+            label: table.label.as_ref().map_or_else(|| label(&entry.name), |l| l.text.clone()),
+            value,
+            kind,
+        })
+    })
+}
+
+fn kind(
+    table: &InputTable,
+    choices: Option<Vec<String>>,
+    value: &Node,
+    cx: &mut Reader,
+) -> Option<InputKind> {
+    let word = match (&table.kind, &choices) {
+        (Some(word), Some(_)) if word.value != KindWord::Choice => {
+            let help = "leave `choices` out, or make it kind = \"choice\"";
+            cx.within("kind", |cx| cx.error(word.at, "only a choice has choices", help));
+            return None;
+        }
+        (Some(word), None) if word.value == KindWord::Choice => {
+            let help = "choices = [\"one\", \"other\"]";
+            cx.within("kind", |cx| cx.error(word.at, "a choice needs `choices`", help));
+            return None;
+        }
+        (Some(word), _) => word.value,
+        (None, Some(_)) => KindWord::Choice,
+        (None, None) => match value.value {
+            Tree::Whole(_) => KindWord::Integer,
+            Tree::Number(_) => KindWord::Number,
+            Tree::Truth(_) => KindWord::Bool,
+            Tree::Date(_) => KindWord::Date,
+            _ => KindWord::Text,
+        },
+    };
+    Some(match word {
+        KindWord::Text => InputKind::Text,
+        KindWord::Date => InputKind::Date,
+        KindWord::Integer => InputKind::Integer,
+        KindWord::Number => InputKind::Number,
+        KindWord::Bool => InputKind::Bool,
+        KindWord::Choice => InputKind::Choice(choices.unwrap_or_default()),
+    })
+}
+
+fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> {
+    // What a person types (`--set inputs.campaign=2026`) is a text where a text is wanted.
+    let text = match &node.value {
+        Tree::Text(text) => Some(text.clone()),
+        Tree::Date(date) => Some(date.clone()),
+        _ if node.at.text > 0 => Some(cx.raw(node.at).to_owned()),
+        _ => None,
+    };
+    match (kind, &node.value) {
+        (InputKind::Text, _) if text.is_some() => text.map(Value::String),
+        (InputKind::Date, _) => match text {
+            Some(text) if is_date(&text) => Some(Value::String(text)),
+            _ => {
+                let help = "a day of the calendar as YYYY-MM-DD, such as 2026-03-02";
+                cx.error(node.at, format!("{} is no date", node.what()), help);
+                None
+            }
+        },
+        (InputKind::Choice(choices), _) if text.is_some() => {
+            let text = text.unwrap_or_default();
+            if choices.contains(&text) {
+                return Some(Value::String(text));
+            }
+            let help = among(&text, choices.iter().map(String::as_str));
+            cx.error(node.at, format!("`{text}` is not among the choices"), help);
+            None
+        }
+        (InputKind::Integer, Tree::Whole(Some(number))) => Some(Value::from(*number)),
+        (InputKind::Number, Tree::Whole(Some(number))) => Some(Value::from(*number)),
+        (InputKind::Number, Tree::Number(number)) if number.is_finite() => {
+            Some(Value::from(*number))
+        }
+        (InputKind::Bool, Tree::Truth(truth)) => Some(Value::Bool(*truth)),
+        _ => {
+            let wanted = match kind {
+                InputKind::Text => "a text",
+                InputKind::Choice(_) => "one of the choices",
+                InputKind::Integer => "a whole number",
+                InputKind::Number => "a number",
+                InputKind::Bool => "true or false",
+                InputKind::Date => "a date",
+            };
+            cx.wrong_type(node, wanted);
+            None
+        }
+    }
+}
+
+/// Whether it is a day of the calendar as `YYYY-MM-DD`.
+fn is_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let shape = bytes.len() == 10
+        && bytes.iter().enumerate().all(|(at, byte)| match at {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if !shape {
+        return false;
+    }
+    let part = |range| text.get(range).and_then(|part: &str| part.parse::<u32>().ok());
+    let (Some(year), Some(month), Some(day)) = (part(0..4), part(5..7), part(8..10)) else {
+        return false;
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return false,
+    };
+    (1..=days).contains(&day)
+}

@@ -1,0 +1,109 @@
+//! Tables under names that the file gives: inputs, flags, roles.
+
+use serde_json::{Map, Value, json};
+
+use super::reader::Reader;
+use super::shape::Shape;
+use super::tree::{Node, Span, Tree};
+
+/// What a name may look like.
+pub(super) trait NameRule {
+    /// As a regular expression.
+    const PATTERN: &'static str;
+    /// In words.
+    const WORDS: &'static str;
+    /// Whether a text keeps to it.
+    fn fits(text: &str) -> bool;
+}
+
+/// A name that can stand in a condition: `facts.x`, `{{x}}`.
+#[derive(Debug, Clone)]
+pub(super) struct Ident;
+
+impl NameRule for Ident {
+    const PATTERN: &'static str = "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
+    const WORDS: &'static str = "letters, digits and _, not a digit first, at most 64";
+    fn fits(text: &str) -> bool {
+        text.len() <= 64
+            && !text.starts_with(|c: char| c.is_ascii_digit())
+            && !text.is_empty()
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    }
+}
+
+/// The name of someone who acts: a role.
+#[derive(Debug, Clone)]
+pub(super) struct Actor;
+
+impl NameRule for Actor {
+    const PATTERN: &'static str = "^[A-Za-z0-9_-]{1,64}$";
+    const WORDS: &'static str = "letters, digits, _ and -, at most 64";
+    fn fits(text: &str) -> bool {
+        (1..=64).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    }
+}
+
+/// Tables under names that the file gives, in its order.
+#[derive(Debug, Clone)]
+pub(super) struct Named<T, R> {
+    pub entries: Vec<Entry<T>>,
+    /// It is no table at all: nothing can be said of the names in it.
+    broken: bool,
+    rule: std::marker::PhantomData<R>,
+}
+
+/// One of [`Named`].
+#[derive(Debug, Clone)]
+pub(super) struct Entry<T> {
+    pub name: String,
+    pub at: Span,
+    /// `None`: the name is there, but what it names is not as it should be.
+    pub value: Option<T>,
+}
+
+impl<T, R> Named<T, R> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.name.as_str())
+    }
+    /// Whether it has this name, as far as is known.
+    pub fn has(&self, name: &str) -> bool {
+        self.broken || self.names().any(|known| known == name)
+    }
+}
+
+impl<T, R> Default for Named<T, R> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), broken: false, rule: std::marker::PhantomData }
+    }
+}
+
+impl<T: Shape, R: NameRule> Shape for Named<T, R> {
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "propertyNames": { "pattern": R::PATTERN },
+            "additionalProperties": T::schema(),
+        })
+    }
+    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+        let Tree::Table(table) = &node.value else {
+            cx.wrong_type(node, "a table");
+            return Some(Self { broken: true, ..Self::default() });
+        };
+        let mut named = Self::default();
+        for (key, node) in &table.entries {
+            cx.within(&key.text, |cx| {
+                if !R::fits(&key.text) {
+                    cx.error(key.at, format!("`{}` is no name", key.text), R::WORDS);
+                }
+                let value = T::read(node, cx);
+                named.entries.push(Entry { name: key.text.clone(), at: key.at, value });
+            });
+        }
+        Some(named)
+    }
+    fn plain(&self) -> Value {
+        Value::Object(Map::new())
+    }
+}

@@ -1,0 +1,157 @@
+//! Takes note, while a file is read, of everything that is wrong with it and where.
+
+use super::literal;
+use super::problem::{Problems, Severity};
+use super::tree::{Node, Span, Table, Tree};
+
+/// Takes note of what is wrong while a file is read.
+pub(super) struct Reader {
+    texts: Vec<String>,
+    problems: Problems,
+    path: String,
+    guesses: Vec<usize>,
+}
+
+impl Reader {
+    /// A reader of a file and the overrides laid over it.
+    pub fn new(name: String, text: &str, overrides: Vec<String>) -> Self {
+        let mut texts = vec![text.to_owned()];
+        texts.extend(overrides.iter().cloned());
+        let problems = Problems::new(name, text.to_owned(), overrides);
+        Self { texts, problems, path: String::new(), guesses: Vec::new() }
+    }
+
+    /// Everything that was found.
+    pub fn finish(mut self) -> Problems {
+        self.problems.sort();
+        self.problems
+    }
+
+    /// Whether something keeps the scenario from being run.
+    pub fn failed(&self) -> bool {
+        self.problems.errors() > 0
+    }
+
+    /// Something is wrong here; `help` says what would be right.
+    pub fn error(&mut self, at: Span, what: impl Into<String>, help: impl Into<String>) {
+        self.note(Severity::Error, at, what.into(), help.into());
+    }
+
+    /// Something is odd here.
+    pub fn warn(&mut self, at: Span, what: impl Into<String>, help: impl Into<String>) {
+        self.note(Severity::Warning, at, what.into(), help.into());
+    }
+
+    fn note(&mut self, severity: Severity, at: Span, what: String, help: String) {
+        if at.text == 0 && at.start > 0 && self.guesses.contains(&at.start) {
+            return;
+        }
+        let help = Some(help).filter(|help| !help.is_empty());
+        self.problems.add(severity, at.text, at.start..at.end, self.path.clone(), what, help);
+    }
+
+    /// Another type of value than the one here is wanted.
+    pub fn wrong_type(&mut self, node: &Node, wanted: &str) {
+        self.error(node.at, format!("expected {wanted}, found {}", node.what()), "");
+    }
+
+    /// Reads what stands under a key: problems in it are told with its path.
+    pub fn within<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.path.len();
+        if !self.path.is_empty() {
+            self.path.push('.');
+        }
+        self.path.push_str(key);
+        let value = read(self);
+        self.path.truncate(before);
+        value
+    }
+
+    /// Reads an item of a list, counted from 0.
+    pub fn item<T>(&mut self, index: usize, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.path.len();
+        self.path.push_str(&format!("[{index}]"));
+        let value = read(self);
+        self.path.truncate(before);
+        value
+    }
+
+    /// The stretch of a text node that holds the bytes `from..to` of the text it stands for.
+    pub fn inside(&self, at: Span, from: usize, to: usize) -> Span {
+        let raw = self.raw(at);
+        let start = at.start + literal::offset(raw, from);
+        let end = at.start + literal::offset(raw, to);
+        Span { text: at.text, start, end: end.max(start) }
+    }
+
+    /// The text that a node was written as.
+    pub fn raw(&self, at: Span) -> &str {
+        self.texts.get(at.text).and_then(|text| text.get(at.start..at.end)).unwrap_or_default()
+    }
+
+    /// The table of a node, with its keys checked against those there are.
+    pub fn table<'n>(&mut self, node: &'n Node, known: &[&str]) -> Option<&'n Table> {
+        let Tree::Table(table) = &node.value else {
+            self.wrong_type(node, "a table");
+            return None;
+        };
+        for (key, _) in &table.entries {
+            if !known.contains(&key.text.as_str()) {
+                let what = format!("unknown key `{}`", key.text);
+                let help = among(&key.text, known.iter().copied());
+                self.within(&key.text, |cx| cx.error(key.at, what, help));
+            }
+        }
+        Some(table)
+    }
+
+    /// A key must be there and is not; the path says which.
+    pub fn missing(&mut self, node: &Node, about: String) {
+        let key = self.path.rsplit('.').next().unwrap_or_default().to_owned();
+        self.error(node.at, format!("`{key}` is missing"), about);
+    }
+
+    /// A place that is no TOML. What is read there is no more than a guess, so nothing else is told
+    /// of it.
+    pub fn not_toml(&mut self, at: Span, what: String) {
+        self.error(at, what, "");
+        self.guesses.push(at.start);
+    }
+
+    /// Whether an error was told of what stands here, or of anything in it.
+    pub fn failed_here(&self) -> bool {
+        self.problems.errors_under(&self.path)
+    }
+}
+
+/// What was meant by a name that is none of these: the one that is close, or all there are.
+pub(super) fn among<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    const SHOWN: usize = 16;
+    let known: Vec<&str> = known.into_iter().collect();
+    if let Some(name) = closest(given, known.iter().copied()) {
+        return format!("did you mean `{name}`?");
+    }
+    match known.len() {
+        0 => "there is none".to_owned(),
+        1 => format!("there is only {}", known[0]),
+        2..=SHOWN => format!("one of {}", known.join(", ")),
+        more => format!("one of {}, … ({more} in all)", known[..SHOWN].join(", ")),
+    }
+}
+
+/// The name that is close enough to have been meant.
+pub(super) fn closest<'n>(
+    given: &str,
+    known: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    if given.chars().count() > 64 {
+        return None;
+    }
+    let given = given.to_lowercase();
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&given, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= (name.chars().count() / 3).clamp(1, 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
