@@ -88,6 +88,8 @@ pub enum Action {
     Quit,
     /// The help.
     Help,
+    /// Read the scenario files again.
+    Rescan,
     /// Ask to stop the run; twice quits.
     Interrupt,
     /// Paint everything again.

@@ -76,6 +76,6 @@ pub enum ModelWanted {
         /// Without the script's latency.
         instant: bool,
     },
-    /// The endpoint that the shell has settled on (see [`LiveOffer`](super::state::LiveOffer)).
+    /// The endpoint that the shell has settled on (see [`LiveOffer`](super::entry::LiveOffer)).
     Live,
 }

@@ -176,6 +176,7 @@ pub static BINDINGS: &[Binding] = &[
     row(SCREENS, &[c('?'), k(KeyCode::F(1))], Action::Help, "help", "this help", Group::App, 2),
     row(EVERYWHERE, &[k(KeyCode::Esc)], Action::Cancel, "close", "close or cancel; never quits", Group::App, 0),
     row(&[Run, Inspector, Flags, Form], &[c('q')], Action::Back, "back", "back", Group::App, 1),
+    row(&[Home], &[c('r')], Action::Rescan, "", "read the scenario files again", Group::App, 0),
     row(&[Home], &[c('q')], Action::Quit, "quit", "quit; asks when a run is live", Group::App, 1),
     row(EVERYWHERE, &[Key::ctrl('c')], Action::Interrupt, "", "stop the run; twice: quit", Group::App, 0),
     row(EVERYWHERE, &[Key::ctrl('l')], Action::Redraw, "", "paint everything again", Group::App, 0),

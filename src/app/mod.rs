@@ -3,13 +3,27 @@
 //! out as effects.
 
 pub mod action;
+pub mod confirm;
 pub mod effect;
+pub mod entry;
+pub mod flags;
+pub mod form;
+pub mod help;
+pub mod home;
+pub mod input;
 pub mod key;
 pub mod keymap;
+pub mod layout;
 pub mod msg;
+pub mod notice;
+pub mod offer;
+pub mod overlay;
+mod pointer;
+pub mod preview;
 pub mod run;
 pub mod state;
 pub mod update;
+pub mod what_if;
 
 pub use action::Action;
 pub use effect::Effect;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::effect::{LaunchRequest, RequestId};
+use super::entry::Entry;
 use super::key::Key;
-use super::state::Entry;
 use crate::event::{Elapsed, Event, RunId, SpanId};
 
 /// A message to the dashboard.

@@ -1,13 +1,26 @@
 //! What the dashboard knows and shows: screens, overlays, the runs of the session.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use ratatui::layout::Rect;
+
+use super::effect::RequestId;
+pub use super::entry::{Broken, Entry, LiveOffer};
+use super::flags::Asked;
+use super::home::Home;
 use super::keymap::Context;
+use super::layout::{Parts, too_small};
+use super::notice::{NoticeKind, Notices};
+use super::overlay::Overlay;
 use super::run::RunPage;
-use crate::event::RunId;
-use crate::scenario::Scenario;
-use crate::scenario::name::ScenarioName;
+use crate::event::world::Stage;
+use crate::event::{Elapsed, RunId};
+
+/// How long the first Ctrl-C waits for the second.
+pub(super) const TWICE: Duration = Duration::from_secs(3);
+/// One step of a spinner.
+const SPIN: Duration = Duration::from_millis(125);
+const SECOND: Duration = Duration::from_secs(1);
 
 /// The whole state of the dashboard.
 #[derive(Debug)]
@@ -18,14 +31,28 @@ pub struct State {
     pub size: Size,
     /// What fills the screen.
     pub screen: Screen,
+    /// What lies over it, the top one last.
+    pub overlays: Vec<Overlay>,
+    /// The first screen.
+    pub home: Home,
     /// The runs of this session in the order they were started.
     pub runs: Vec<RunPage>,
+    /// What was dropped of finished runs to bound memory: runs and their facts.
+    pub forgotten: Vec<(RunId, u64)>,
     /// The scenarios that there are.
     pub scenarios: Vec<Entry>,
     /// How it is shown.
     pub settings: Settings,
-    /// The last news, for the status row.
-    pub notice: Option<Notice>,
+    /// News for the status row.
+    pub notices: Notices,
+    /// Runs that were asked for and have not started yet.
+    pub starting: Vec<Starting>,
+    /// Flags that were asked for and have not landed yet, and what can be taken back.
+    pub asked: Asked,
+    pub(super) requests: u64,
+    pub(super) interrupted: Option<Duration>,
+    pub(super) clicked: Option<(Duration, u16, u16)>,
+    pub(super) suspended: Vec<RunId>,
 }
 
 /// The terminal's size in cells.
@@ -37,6 +64,17 @@ pub struct Size {
     pub rows: u16,
 }
 
+impl Size {
+    /// The whole screen.
+    pub fn area(self) -> Rect {
+        Rect::new(0, 0, self.cols, self.rows)
+    }
+    /// What header, status and keys leave of it.
+    pub fn body(self) -> Rect {
+        Parts::of(self.area()).body
+    }
+}
+
 /// What fills the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Screen {
@@ -44,6 +82,17 @@ pub enum Screen {
     Home,
     /// One run.
     Run(RunId),
+}
+
+/// A run that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Starting {
+    /// Which request.
+    pub request: RequestId,
+    /// The scenario's title.
+    pub title: String,
+    /// Whether its screen opens when it has started: nobody has gone elsewhere since.
+    pub open: bool,
 }
 
 /// How the dashboard is shown.
@@ -63,71 +112,27 @@ impl Default for Settings {
     }
 }
 
-/// A line of news.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// When it came, since the start of the program.
-    pub at: Duration,
-    /// What kind of news.
-    pub kind: NoticeKind,
-    /// What.
-    pub text: String,
-}
-
-/// What kind of news.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoticeKind {
-    /// Good to know.
-    Info,
-    /// Something failed.
-    Error,
-}
-
-/// A scenario file that was found.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// The stem of its file.
-    pub name: ScenarioName,
-    /// Its path as a command line says it.
-    pub path: String,
-    /// Its text; empty where it could not be read.
-    pub text: Arc<str>,
-    /// The scenario, or what is wrong with it, a line each.
-    pub loaded: Result<Arc<Scenario>, Vec<String>>,
-    /// Whether it can be run live.
-    pub live: LiveOffer,
-}
-
-/// Whether a scenario can be run against an endpoint, as the shell found it. No key is ever here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LiveOffer {
-    /// It can.
-    Ready {
-        /// The endpoint's host.
-        host: String,
-        /// The model's name.
-        model: String,
-        /// Where the key comes from, such as `environment` or `.env`.
-        key_from: String,
-    },
-    /// It cannot, and what to set.
-    Missing {
-        /// For people.
-        why: String,
-    },
-}
-
 impl State {
     /// A dashboard that shows its first screen.
     pub fn new(size: Size, settings: Settings, scenarios: Vec<Entry>) -> Self {
+        let home = Home::new(&scenarios);
         Self {
             now: Duration::ZERO,
             size,
             screen: Screen::Home,
+            overlays: Vec::new(),
+            home,
             runs: Vec::new(),
+            forgotten: Vec::new(),
             scenarios,
             settings,
-            notice: None,
+            notices: Notices::default(),
+            starting: Vec::new(),
+            asked: Asked::default(),
+            requests: 0,
+            interrupted: None,
+            clicked: None,
+            suspended: Vec::new(),
         }
     }
 
@@ -149,17 +154,72 @@ impl State {
         }
     }
 
+    /// The run that a command is meant for: the one on the screen, else the one selected.
+    pub fn subject(&self) -> Option<&RunPage> {
+        match &self.screen {
+            Screen::Run(id) => self.run(id),
+            Screen::Home => self.home.selected_run(&self.runs),
+        }
+    }
+
+    /// The runs that are live.
+    pub fn live_runs(&self) -> impl Iterator<Item = &RunPage> {
+        self.runs.iter().filter(|page| page.world().is_live())
+    }
+
     /// What is focused, as the binding table knows it.
     pub fn context(&self) -> Context {
+        match self.overlays.last() {
+            Some(overlay) => overlay.context(),
+            None => self.screen_context(),
+        }
+    }
+
+    /// What is focused when nothing lies over the screen.
+    pub fn screen_context(&self) -> Context {
         match self.watched() {
             Some(page) => page.context(),
             None => Context::Home,
         }
     }
 
-    /// When the next [`Msg::Tick`](super::Msg::Tick) is needed; `None` while nothing moves by
-    /// itself.
+    /// The time of a run now, pauses included.
+    pub fn elapsed(&self, page: &RunPage) -> Elapsed {
+        Elapsed::of(self.now.saturating_sub(page.zero()))
+    }
+
+    pub(super) fn say(&mut self, kind: NoticeKind, text: impl Into<String>) {
+        self.notices.say(self.now, kind, text.into());
+    }
+
+    pub(super) fn next_request(&mut self) -> RequestId {
+        self.requests += 1;
+        RequestId(self.requests)
+    }
+
+    /// How long until the next [`Msg::Tick`](super::Msg::Tick) is needed; `None` while nothing
+    /// moves by itself. A clock that is shown moves once a second; where things may move, what is
+    /// on its way moves eight times.
     pub fn next_tick(&self) -> Option<Duration> {
-        None
+        let runs = match self.watched() {
+            _ if too_small(self.size.area()) => None,
+            Some(page) => self.ticks_of(page),
+            None => self.runs.iter().filter_map(|page| self.ticks_of(page)).min(),
+        };
+        let interrupted = self.interrupted.map(|at| (at + TWICE).saturating_sub(self.now));
+        [runs, self.notices.next_expiry(self.now), interrupted].into_iter().flatten().min()
+    }
+
+    fn ticks_of(&self, page: &RunPage) -> Option<Duration> {
+        let world = page.world();
+        match world.stage {
+            Stage::Running | Stage::Pausing { .. } if self.settings.animation => Some(SPIN),
+            Stage::Running | Stage::Pausing { .. } => {
+                let clock = world.active(self.elapsed(page));
+                let into = Duration::from_nanos(clock.subsec_nanos().into());
+                Some(SECOND.saturating_sub(into).max(Duration::from_millis(1)))
+            }
+            Stage::Empty | Stage::Paused { .. } | Stage::Closed => None,
+        }
     }
 }

@@ -1,15 +1,20 @@
 //! The one place where the dashboard's state changes: a message in, effects out, no I/O.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::action::Action;
+use super::confirm::Confirm;
 use super::effect::Effect;
-use super::key::Key;
-use super::keymap;
-use super::msg::{Mouse, Msg};
+use super::home::HomePane;
+use super::msg::Msg;
+use super::notice::NoticeKind;
+use super::overlay::Overlay;
+use super::preview;
 use super::run::{Outcome, RunPage};
-use super::state::{Notice, NoticeKind, Screen, Size, State};
-use crate::event::RunId;
+use super::state::{Screen, Size, State, TWICE};
+use super::{input, pointer};
+use crate::event::kind::By;
+use crate::event::{Command, Event, EventKind, RunId};
 
 /// What came of a message.
 #[derive(Debug, Default)]
@@ -33,12 +38,16 @@ impl Update {
     pub fn effect(effect: Effect) -> Self {
         Self { redraw: true, effects: vec![effect] }
     }
+    /// Redraw where something has changed.
+    pub(super) fn when(changed: bool) -> Self {
+        Self { redraw: changed, effects: Vec::new() }
+    }
 }
 
 impl From<Outcome> for Update {
     fn from(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Handled { redraw } => Self { redraw, effects: Vec::new() },
+            Outcome::Handled { redraw } => Self::when(redraw),
             Outcome::Emit(effects) => Self { redraw: true, effects },
             Outcome::Ignored => Self::idle(),
         }
@@ -48,99 +57,149 @@ impl From<Outcome> for Update {
 /// Folds a message into the state. `now` is the time since the start of the program.
 pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
     state.now = now;
-    match msg {
-        Msg::Key(key) => on_key(state, key),
-        Msg::Paste(text) => match watched(state) {
-            Some(page) => page.on_paste(&text).into(),
-            None => Update::idle(),
-        },
-        Msg::Mouse(mouse) => on_mouse(state, mouse),
-        Msg::Resize { cols, rows } => {
-            let size = Size { cols, rows };
-            let changed = state.size != size;
-            state.size = size;
-            Update { redraw: changed, effects: Vec::new() }
-        }
-        Msg::Tick | Msg::Continued => Update::redraw(),
-        Msg::Facts { run, events } => match state.run_mut(&run) {
-            Some(page) => {
-                page.apply(&events);
-                Update::redraw()
+    let gone = state.notices.expire(now) | forget_interrupt(state);
+    let mut update = match msg {
+        Msg::Key(key) => input::on_key(state, key),
+        Msg::Paste(text) => input::on_paste(state, &text),
+        Msg::Mouse(mouse) => pointer::on_mouse(state, mouse),
+        Msg::Resize { cols, rows } => resize(state, Size { cols, rows }),
+        // Whoever asked for a tick shows something that moves; nothing else ticks.
+        Msg::Tick => Update::when(state.next_tick().is_some()),
+        Msg::Facts { run, events } => facts(state, &run, &events),
+        Msg::Session(events) => session(state, &events),
+        Msg::Live { run, span, text } => {
+            let shown = state.watched().is_some_and(|page| *page.id() == run);
+            match state.run_mut(&run) {
+                Some(page) => {
+                    let outcome: Update = page.set_live(span, text).into();
+                    Update { redraw: outcome.redraw && shown, ..outcome }
+                }
+                None => Update::idle(),
             }
-            None => Update::idle(),
-        },
-        Msg::Session(_) => Update::idle(),
-        Msg::Live { run, span, text } => match state.run_mut(&run) {
-            Some(page) => page.set_live(span, text).into(),
-            None => Update::idle(),
-        },
-        Msg::Started { run, zero, .. } => {
-            state.runs.push(RunPage::new(run.clone(), zero));
-            state.screen = Screen::Run(run);
+        }
+        Msg::Started { request, run, zero } => {
+            let open = state
+                .starting
+                .iter()
+                .position(|starting| starting.request == request)
+                .is_none_or(|at| state.starting.remove(at).open);
+            started(state, run, zero, open)
+        }
+        Msg::StartFailed { request, text } => {
+            state.starting.retain(|starting| starting.request != request);
+            state.say(NoticeKind::Error, text);
             Update::redraw()
         }
-        Msg::StartFailed { text, .. } | Msg::EffectFailed { text, .. } => {
-            say(state, NoticeKind::Error, text)
+        Msg::Untrusted { request, would } => {
+            state.overlays.push(Overlay::Confirm(Confirm::trust(request, would)));
+            Update::redraw()
         }
-        Msg::Untrusted { would, .. } => say(state, NoticeKind::Error, would.join("; ")),
-        Msg::Notice(text) => say(state, NoticeKind::Info, text),
+        Msg::EffectFailed { what, text } => {
+            state.say(NoticeKind::Error, format!("{what}: {text}"));
+            Update::redraw()
+        }
+        Msg::Notice(text) => {
+            state.say(NoticeKind::Info, text);
+            Update::redraw()
+        }
         Msg::Scenarios(scenarios) => {
             state.scenarios = scenarios;
+            arrange_home(state);
             Update::redraw()
         }
+        Msg::Continued => continued(state),
         Msg::Terminate { code } => Update::effect(Effect::Quit { code }),
+    };
+    update.redraw |= gone;
+    update
+}
+
+fn forget_interrupt(state: &mut State) -> bool {
+    let over = state.interrupted.is_some_and(|at| state.now.saturating_sub(at) >= TWICE);
+    if over {
+        state.interrupted = None;
+    }
+    over
+}
+
+fn resize(state: &mut State, size: Size) -> Update {
+    let changed = state.size != size;
+    state.size = size;
+    arrange_home(state);
+    for overlay in &mut state.overlays {
+        match overlay {
+            Overlay::Form(form) => form.arrange(size),
+            Overlay::Help(help) => help.arrange(input::help_rows(size)),
+            Overlay::Flags(_) | Overlay::Confirm(_) => {}
+        }
+    }
+    Update::when(changed)
+}
+
+/// Keeps the lists of the first screen as they must be after anything about them has changed.
+pub(super) fn arrange_home(state: &mut State) {
+    let items = preview::items(state).len();
+    state.home.arrange(&state.scenarios, &state.runs, items, state.size);
+}
+
+fn facts(state: &mut State, run: &RunId, events: &[Arc<Event>]) -> Update {
+    state.asked.landed(run, events.iter().map(|event| &**event));
+    let shown = match &state.screen {
+        Screen::Home => true,
+        Screen::Run(id) => id == run,
+    };
+    match state.run_mut(run) {
+        Some(page) => {
+            page.apply(events);
+            Update::when(shown && !events.is_empty())
+        }
+        None => Update::idle(),
     }
 }
 
-fn say(state: &mut State, kind: NoticeKind, text: String) -> Update {
-    state.notice = Some(Notice { at: state.now, kind, text });
+fn session(state: &mut State, events: &[Arc<Event>]) -> Update {
+    let mut redraw = false;
+    for event in events {
+        match &event.kind {
+            EventKind::SessionRunForgotten { run, facts } => {
+                state.forgotten.push((run.clone(), *facts));
+                redraw = true;
+            }
+            // A run that goes on behind another screen says here that it has ended.
+            EventKind::SessionRunClosed { run, reason } => {
+                let elsewhere = match &state.screen {
+                    Screen::Home => false,
+                    Screen::Run(id) => id != run,
+                };
+                if elsewhere {
+                    state.say(NoticeKind::Info, format!("{run} has ended: {reason}"));
+                    redraw = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    Update::when(redraw)
+}
+
+fn started(state: &mut State, run: RunId, zero: Duration, open: bool) -> Update {
+    if state.run(&run).is_none() {
+        state.runs.push(RunPage::new(run.clone(), zero));
+    }
+    state.home.select_run(&run);
+    if open {
+        state.home.about = HomePane::Runs;
+        state.screen = Screen::Run(run);
+    }
+    arrange_home(state);
     Update::redraw()
 }
 
-fn watched(state: &mut State) -> Option<&mut RunPage> {
-    let id: RunId = match &state.screen {
-        Screen::Home => return None,
-        Screen::Run(id) => id.clone(),
-    };
-    state.run_mut(&id)
-}
-
-fn on_key(state: &mut State, key: Key) -> Update {
-    match keymap::lookup(state.context(), key) {
-        Some(action) => on_action(state, action),
-        None => match watched(state) {
-            Some(page) => page.on_key(key).into(),
-            None => Update::idle(),
-        },
-    }
-}
-
-fn on_action(state: &mut State, action: Action) -> Update {
-    let size = state.size;
-    match action {
-        Action::Quit => return Update::effect(Effect::Quit { code: 0 }),
-        Action::Interrupt => return Update::effect(Effect::Quit { code: 130 }),
-        Action::Redraw => return Update::effect(Effect::Redraw),
-        Action::Suspend => return Update::effect(Effect::Suspend),
-        _ => {}
-    }
-    let outcome = match watched(state) {
-        Some(page) => page.on_action(action, size),
-        None => Outcome::Ignored,
-    };
-    match (outcome, action) {
-        (Outcome::Ignored, Action::Back) => {
-            state.screen = Screen::Home;
-            Update::redraw()
-        }
-        (outcome, _) => outcome.into(),
-    }
-}
-
-fn on_mouse(state: &mut State, mouse: Mouse) -> Update {
-    let size = state.size;
-    match watched(state) {
-        Some(page) => page.on_mouse(mouse, size).into(),
-        None => Update::idle(),
-    }
+/// Back in the foreground: the runs that were going when it went to the background go on.
+fn continued(state: &mut State) -> Update {
+    let effects = std::mem::take(&mut state.suspended)
+        .into_iter()
+        .map(|run| Effect::Command { run, command: Command::Resume { by: By::Suspend } })
+        .collect();
+    Update { redraw: true, effects }
 }

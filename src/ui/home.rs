@@ -1,36 +1,329 @@
-//! The first screen: scenarios, and the runs of this session.
+//! The first screen: scenarios, the runs of this session, and what the selected row is about.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::Cx;
+use super::frame::{self, Frame};
+use super::glyph::Glyph;
+use super::text::{Pen, columns, paint, wrap_within};
+use super::theme::Role;
+use super::{Cx, format};
 use crate::app::State;
-use crate::event::visible::visible;
+use crate::app::home::{HomePane, HomeParts, tab_labels};
+use crate::app::preview::{self, Tone};
+use crate::app::run::RunPage;
+use crate::app::state::Entry;
+use crate::event::Elapsed;
+use crate::event::contribution::Stance;
 
 /// Draws the first screen.
-pub fn render(state: &State, _cx: &Cx, area: Rect, buf: &mut Buffer) {
-    if state.scenarios.is_empty() {
-        let text = "No scenario: put a file into ./scenarios, or name one on the command line.";
-        buf.set_stringn(
-            area.x + 1,
-            area.y,
-            text,
-            area.width.saturating_sub(1).into(),
-            Style::new(),
-        );
+pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let home = &state.home;
+    let parts = HomeParts::of(area, home.focus);
+    if parts.tabs.is_some() {
+        let labels = tab_labels(state.scenarios.len(), state.runs.len());
+        for pane in HomePane::ALL {
+            let role = if pane == home.focus { Role::Selected } else { Role::Dim };
+            let style = cx.theme.style(role);
+            let row = parts.tab(pane, &labels);
+            Pen::new(buf, row, cx.glyphs).put(&labels[pane as usize], style);
+        }
     }
-    for (entry, y) in state.scenarios.iter().zip(area.y..area.bottom()) {
-        let text = match &entry.loaded {
-            Ok(scenario) => format!("{}  {}", entry.name, scenario.title),
-            Err(problems) => format!("{}  {} problems", entry.name, problems.len()),
+    // The focused pane last, so that its border is whole.
+    let others = HomePane::ALL.into_iter().filter(|pane| *pane != home.focus);
+    for pane in others.chain([home.focus]) {
+        if parts.pane(pane).is_empty() {
+            continue;
+        }
+        let items = (pane == HomePane::Preview).then(|| preview::items(state));
+        let title = match pane {
+            HomePane::Preview => preview::title(state),
+            pane => pane.title().to_owned(),
         };
-        buf.set_stringn(
-            area.x + 1,
-            y,
-            visible(&text),
-            area.width.saturating_sub(1).into(),
-            Style::new(),
-        );
+        let hidden = hidden(state, &parts, pane);
+        let frame = Frame {
+            number: Some(pane.number()),
+            title: &title,
+            foot: &hidden,
+            focused: pane == home.focus,
+            over: false,
+        };
+        let inner = frame::render(frame, cx, parts.pane(pane), buf);
+        match pane {
+            HomePane::Scenarios => scenarios(state, cx, inner, buf),
+            HomePane::Runs => runs(state, cx, inner, buf),
+            HomePane::Preview => items_in(&items.unwrap_or_default(), state, cx, inner, buf),
+        }
+    }
+}
+
+/// Rows of a list that are out of view.
+fn hidden(state: &State, parts: &HomeParts, pane: HomePane) -> String {
+    let (top, len) = match pane {
+        HomePane::Scenarios => (state.home.scenarios_top, state.scenarios.len()),
+        HomePane::Runs => (state.home.runs_top, state.runs.len()),
+        HomePane::Preview => return String::new(),
+    };
+    let rows = usize::from(parts.rows(pane).height);
+    if len > rows {
+        format!("{}-{} of {len}", top + 1, (top + rows).min(len))
+    } else {
+        String::new()
+    }
+}
+
+/// A line in an empty pane: why, and the next key.
+fn empty(cx: &Cx, area: Rect, buf: &mut Buffer, text: &str) {
+    let width = usize::from(area.width.saturating_sub(2));
+    let (rows, _) = wrap_within(text, width, area.height.into());
+    for (row, y) in rows.iter().zip(area.y..) {
+        let row_area = Rect { x: area.x + 1, y, height: 1, width: area.width.saturating_sub(1) };
+        Pen::new(buf, row_area, cx.glyphs).put(row, cx.theme.style(Role::Dim));
+    }
+}
+
+/// A row of a list, its mark drawn where it is selected.
+fn row_of<'a>(
+    cx: &Cx,
+    area: Rect,
+    y: u16,
+    selected: bool,
+    focused: bool,
+    buf: &'a mut Buffer,
+) -> Pen<'a> {
+    let row = Rect { y, height: 1, ..area };
+    if selected && focused {
+        paint(buf, row, cx.theme.style(Role::Selected));
+    }
+    let mut pen = Pen::new(buf, row, cx.glyphs);
+    if selected {
+        let role = if focused { Role::Key } else { Role::Dim };
+        pen.glyph(Glyph::Selected, cx.theme.style(role));
+    } else {
+        pen.space(1);
+    }
+    pen
+}
+
+fn scenarios(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    if state.scenarios.is_empty() {
+        let text = "No scenario. Put a file into ./scenarios and press r, or name one on the \
+                    command line.";
+        return empty(cx, area, buf, text);
+    }
+    let longest = state.scenarios.iter().map(|entry| columns(entry.name.as_str())).max();
+    let name = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).clamp(8, 28) + 2;
+    let pattern = if area.width >= 64 { 15 } else { 0 };
+    let title = if area.width >= 104 { 34 } else { area.width };
+    let dim = cx.theme.style(Role::Dim);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.space(3).cell("scenario", name, dim);
+    if pattern > 0 {
+        pen.cell("pattern", pattern, dim);
+    }
+    pen.cell("title", title, dim).put("about", dim);
+
+    let focused = state.home.focus == HomePane::Scenarios;
+    let shown = state.scenarios.iter().skip(state.home.scenarios_top);
+    for (entry, y) in shown.zip(area.y + 1..area.bottom()) {
+        let selected = state.home.scenario.as_ref() == Some(&entry.path);
+        let pen = row_of(cx, area, y, selected, focused, buf);
+        scenario_row(entry, cx, pen, [name, pattern, title]);
+    }
+}
+
+fn scenario_row(entry: &Entry, cx: &Cx, mut pen: Pen, [name, pattern, title]: [u16; 3]) {
+    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    match &entry.loaded {
+        Ok(scenario) => {
+            if scenario.warnings.is_empty() {
+                pen.space(2);
+            } else {
+                pen.glyph(Glyph::Alert, cx.theme.style(Role::Retry)).space(1);
+            }
+            pen.name(entry.name.as_str(), name - 2, plain).space(2);
+            if pattern > 0 {
+                pen.cell(scenario.pattern.name(), pattern, dim);
+            }
+            let width = title.saturating_sub(2).min(pen.left());
+            pen.cell(&scenario.title, width, plain).space(2).put(&scenario.about, dim);
+        }
+        Err(_) => {
+            let bad = cx.theme.style(Role::Failed);
+            pen.glyph(Glyph::Failed, bad).space(1);
+            pen.name(entry.name.as_str(), name - 2, bad).space(2);
+            pen.put(&entry.fault().unwrap_or_default(), bad);
+        }
+    }
+}
+
+/// The columns of the runs.
+struct Columns {
+    pattern: u16,
+    title: u16,
+    spark: u16,
+}
+
+const WORD: u16 = 11;
+const ID: u16 = 8;
+const ROUND: u16 = 7;
+const CLOCK: u16 = 8;
+
+impl Columns {
+    fn of(width: u16) -> Self {
+        let (pattern, spark, result) = match width {
+            150.. => (15, 32, 30),
+            116.. => (15, 16, 24),
+            _ => (0, 8, 18),
+        };
+        let fixed = 3 + WORD + ID + ROUND + CLOCK + pattern + spark + 2 + result;
+        Self { pattern, title: width.saturating_sub(fixed).max(8), spark }
+    }
+}
+
+fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    if state.runs.is_empty() {
+        let text = "No run yet. Enter on a scenario starts one; n opens the launch form.";
+        return empty(cx, area, buf, text);
+    }
+    let columns = Columns::of(area.width);
+    let dim = cx.theme.style(Role::Dim);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.space(3).cell("state", WORD, dim).cell("run", ID, dim);
+    if columns.pattern > 0 {
+        pen.cell("pattern", columns.pattern, dim);
+    }
+    pen.cell("title", columns.title, dim).cell("round", ROUND, dim);
+    pen.cell("facts", columns.spark + 2, dim).cell("clock", CLOCK, dim).put("result", dim);
+
+    let focused = state.home.focus == HomePane::Runs;
+    let shown = state.runs.iter().skip(state.home.runs_top);
+    for (page, y) in shown.zip(area.y + 1..area.bottom()) {
+        let selected = state.home.run.as_ref() == Some(page.id());
+        let pen = row_of(cx, area, y, selected, focused, buf);
+        run_row(page, state.elapsed(page), cx, pen, &columns);
+    }
+}
+
+fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Columns) {
+    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    let world = page.world();
+    let sign = cx.theme.run(world);
+    pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, WORD, sign.style);
+    pen.cell(page.id().as_str(), ID, plain);
+    let head = world.head.as_ref();
+    if columns.pattern > 0 {
+        pen.cell(head.map_or("", |head| head.plan.name()), columns.pattern, dim);
+    }
+    let title = head.map_or("", |head| head.title.as_str());
+    pen.name(title, columns.title - 2, plain).space(2);
+    let round = match world.collaboration() {
+        Some((table, plan)) => {
+            let number = table.current().map_or(0, |round| round.number);
+            format!("{number}/{}", plan.max_rounds)
+        }
+        None => String::new(),
+    };
+    pen.cell(&round, ROUND, plain);
+    let end = if world.is_live() { now } else { world.at };
+    let counts = world.activity.columns(end, columns.spark.into());
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let spark = cx.theme.style(Role::Spark);
+    for count in counts {
+        pen.put(cx.glyphs.spark(count, most), spark);
+    }
+    pen.space(2).cell(&format::clock(world.active(now)), CLOCK, plain);
+    result(page, cx, &mut pen);
+}
+
+/// What a run came to, or how the votes of its round stand.
+fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
+    let world = page.world();
+    let table = world.collaboration().map(|(table, _)| table);
+    if let Some(closed) = &world.closed {
+        match table.and_then(|table| table.decision()).filter(|_| closed.reason.is_success()) {
+            Some(decision) => {
+                let sign = cx.theme.decision(decision);
+                pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
+            }
+            None => {
+                let style = cx.theme.ended(closed.reason.class()).style;
+                pen.put(&closed.reason.to_string(), style);
+            }
+        }
+        return;
+    }
+    let Some(round) = table.and_then(|table| table.current()) else { return };
+    for stance in Stance::ALL {
+        let votes = round.votes(stance);
+        let sign = cx.theme.stance(stance);
+        let style = if votes == 0 { cx.theme.style(Role::Dim) } else { sign.style };
+        pen.glyph(sign.glyph, style).put(&format!(" {votes}  "), style);
+    }
+}
+
+/// Columns of the labels of the preview.
+const LABEL: u16 = 11;
+
+fn items_in(items: &[preview::Item], state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let width = area.width.saturating_sub(LABEL + 2);
+    let mut y = area.y;
+    let top = state.home.preview_top.min(items.len().saturating_sub(1));
+    for (at, item) in items.iter().enumerate().skip(top) {
+        let left = area.bottom().saturating_sub(y);
+        if left == 0 {
+            break;
+        }
+        let (glyph, style) = look(item.tone, cx);
+        // A heading and what belongs to no label take the whole width.
+        let whole = item.label.is_empty() && item.tone == Tone::Head;
+        let (x, width) = match whole {
+            true => (area.x + 1, area.width.saturating_sub(2)),
+            false => (area.x + 1 + LABEL, width),
+        };
+        let indent = if glyph.is_some() { 2 } else { 0 };
+        let columns = usize::from(width.saturating_sub(indent)).max(1);
+        let (rows, cut) = wrap_within(&item.text, columns, left.into());
+        let label = Rect { x: area.x + 1, y, width: LABEL, height: 1 }.intersection(area);
+        Pen::new(buf, label, cx.glyphs).cell(&item.label, LABEL - 1, cx.theme.style(Role::Dim));
+        for (at, row) in rows.iter().enumerate() {
+            let line = Rect { x, y: y + at as u16, width, height: 1 }.intersection(area);
+            let mut pen = Pen::new(buf, line, cx.glyphs);
+            match glyph.filter(|_| at == 0) {
+                Some(glyph) => pen.glyph(glyph, style).space(1),
+                None => pen.space(indent),
+            };
+            pen.put(row, style);
+        }
+        y = y.saturating_add(u16::try_from(rows.len().max(1)).unwrap_or(u16::MAX));
+        if cut || (y >= area.bottom() && at + 1 < items.len()) {
+            let more = Rect {
+                x: area.right().saturating_sub(2),
+                y: area.bottom() - 1,
+                width: 1,
+                height: 1,
+            };
+            Pen::new(buf, more.intersection(area), cx.glyphs)
+                .glyph(Glyph::Down, cx.theme.style(Role::Key));
+        }
+    }
+}
+
+fn look(tone: Tone, cx: &Cx) -> (Option<Glyph>, Style) {
+    match tone {
+        Tone::Head => (None, cx.theme.style(Role::Title)),
+        Tone::Plain => (None, cx.theme.style(Role::Text)),
+        Tone::Dim => (None, cx.theme.style(Role::Dim)),
+        Tone::Bad => (Some(Glyph::Failed), cx.theme.style(Role::Failed)),
+        Tone::Odd => (Some(Glyph::Alert), cx.theme.style(Role::Retry)),
+        Tone::Seat(state) => {
+            let sign = cx.theme.seat(state);
+            (Some(sign.glyph), sign.style)
+        }
+        Tone::Stands(stance) => {
+            let sign = cx.theme.stance(stance);
+            (Some(sign.glyph), sign.style)
+        }
     }
 }

@@ -1,9 +1,15 @@
 //! The dashboard's look: pure functions from the state to cells. Nothing here changes anything.
 
 pub mod chrome;
+pub mod confirm;
+pub mod flags;
 pub mod format;
+pub mod frame;
 pub mod glyph;
+pub mod header;
+pub mod help;
 pub mod home;
+pub mod launch;
 pub mod run;
 pub mod text;
 pub mod theme;
@@ -17,7 +23,8 @@ use ratatui::layout::Rect;
 use self::glyph::Glyphs;
 use self::theme::Theme;
 use crate::app::State;
-use crate::app::state::Screen;
+use crate::app::overlay::Overlay;
+use crate::app::state::{Screen, Size};
 
 /// What every pane is drawn with.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +40,7 @@ pub struct Cx<'a> {
 /// Draws the whole screen.
 pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if too_small::is(area) {
-        too_small::render(area, buf);
+        too_small::render(state, cx, area, buf);
         return;
     }
     let parts = chrome::Parts::of(area);
@@ -41,5 +48,18 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     match (&state.screen, state.watched()) {
         (Screen::Run(_), Some(page)) => run::render(page, cx, parts.body, buf),
         _ => home::render(state, cx, parts.body, buf),
+    }
+    let size = Size { cols: area.width, rows: area.height };
+    for overlay in &state.overlays {
+        match overlay {
+            Overlay::Form(form) => launch::render(form, cx, size, buf),
+            Overlay::Flags(drawer) => {
+                if let Some(page) = state.run(&drawer.run) {
+                    flags::render(drawer, page, state, cx, buf);
+                }
+            }
+            Overlay::Help(help) => help::render(help, cx, size, state.settings.ascii, buf),
+            Overlay::Confirm(confirm) => confirm::render(confirm, cx, size, buf),
+        }
     }
 }

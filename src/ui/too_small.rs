@@ -2,27 +2,33 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
-/// The smallest size that is drawn: columns and rows.
-pub const LEAST: (u16, u16) = (60, 16);
-
-/// Whether this area is too small.
-pub fn is(area: Rect) -> bool {
-    area.width < LEAST.0 || area.height < LEAST.1
-}
+use super::Cx;
+use super::text::{Pen, columns};
+use super::theme::Role;
+use crate::app::State;
+use crate::app::layout::LEAST;
+pub use crate::app::layout::too_small as is;
 
 /// Says which size it has and which it needs, and that nothing is lost.
-pub fn render(area: Rect, buf: &mut Buffer) {
+pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let (cols, rows) = LEAST;
+    let live = state.live_runs().count();
+    let goes_on = match (state.watched().filter(|page| page.world().is_live()), live) {
+        (Some(page), _) => format!("run {} goes on", page.id()),
+        (None, 0) => "no run is live".to_owned(),
+        (None, 1) => "the run goes on".to_owned(),
+        (None, live) => format!("{live} runs go on"),
+    };
     let lines = [
-        format!("{}x{}, needs {cols}x{rows}", area.width, area.height),
-        "the run goes on".to_owned(),
+        (format!("{}x{}: too small", area.width, area.height), Role::Strong),
+        (format!("needs {cols}x{rows}"), Role::Text),
+        (goes_on, Role::Dim),
     ];
-    let top = area.y + area.height.saturating_sub(2) / 2;
-    for (line, y) in lines.iter().zip(top..area.bottom()) {
-        let width = u16::try_from(line.len()).unwrap_or(u16::MAX);
-        let x = area.x + area.width.saturating_sub(width) / 2;
-        buf.set_stringn(x, y, line, area.width.into(), Style::new());
+    let top = area.y + area.height.saturating_sub(lines.len() as u16) / 2;
+    for ((line, role), y) in lines.iter().zip(top..area.bottom()) {
+        let width = u16::try_from(columns(line)).unwrap_or(u16::MAX).min(area.width);
+        let row = Rect { x: area.x + (area.width - width) / 2, y, width, height: 1 };
+        Pen::new(buf, row, cx.glyphs).put(line, cx.theme.style(*role));
     }
 }

@@ -1,0 +1,162 @@
+//! The flags drawer of a run, and what was asked of flags and has not landed yet. What a drawer
+//! shows as a position is always a fact; what was asked is shown beside it.
+
+use ratatui::layout::Rect;
+
+use super::action::Action;
+use super::home::moved;
+use super::layout::{drawer, inside, keep_in_view};
+use super::state::Size;
+use crate::event::kind::By;
+use crate::event::world::World;
+use crate::event::{Command, Event, EventKind, RunId};
+use crate::scenario::name::FlagName;
+
+/// The widest that the drawer gets.
+const COLS: u16 = 60;
+/// Rows of one flag: its position, and where that came from.
+pub const ROWS: u16 = 2;
+/// Rows of what a switch would do.
+const FOOT: u16 = 9;
+
+/// The parts of the drawer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrawerParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The flags.
+    pub list: Rect,
+    /// What a switch would do.
+    pub what_if: Rect,
+    /// The first flag in view.
+    pub top: usize,
+}
+
+/// The drawer over a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawer {
+    /// Whose flags.
+    pub run: RunId,
+    /// The selected flag.
+    pub selected: Option<FlagName>,
+}
+
+impl Drawer {
+    /// The drawer of a run, on its first flag.
+    pub fn of(run: RunId, world: &World) -> Self {
+        Self { run, selected: world.flags.first().map(|flag| flag.name.clone()) }
+    }
+
+    /// The parts of its window at this size.
+    pub fn parts(&self, size: Size, world: &World) -> DrawerParts {
+        let window = drawer(size.body(), COLS);
+        let inner = inside(window);
+        let foot = FOOT.min(inner.height.saturating_sub(ROWS));
+        let list = Rect { height: inner.height - foot, ..inner };
+        let at = world.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
+        let rows = usize::from(list.height / ROWS);
+        DrawerParts {
+            window,
+            list,
+            what_if: Rect { y: list.bottom(), height: foot, ..inner },
+            top: keep_in_view(0, at.unwrap_or(0), rows, world.flags.len()),
+        }
+    }
+
+    /// Moves the selection; says whether the action was a movement.
+    pub fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
+        let at = world.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
+        match moved(action, at, world.flags.len(), page).and_then(|at| world.flags.get(at)) {
+            Some(flag) => {
+                self.selected = Some(flag.name.clone());
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// A flag that was asked for and has not landed yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedFlag {
+    /// Of which run.
+    pub run: RunId,
+    /// Which.
+    pub flag: FlagName,
+    /// The position that was asked for.
+    pub on: bool,
+}
+
+/// Everything that was asked of flags by hand.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    waiting: Vec<AskedFlag>,
+    done: Vec<AskedFlag>,
+}
+
+impl Asked {
+    /// What was asked of a flag and has not landed yet.
+    pub fn of(&self, run: &RunId, flag: &FlagName) -> Option<bool> {
+        self.waiting
+            .iter()
+            .find(|asked| asked.run == *run && asked.flag == *flag)
+            .map(|asked| asked.on)
+    }
+
+    /// The position that a switch would ask for: the other one than was asked for last, or than
+    /// it has.
+    pub fn next(&self, run: &RunId, flag: &FlagName, world: &World) -> bool {
+        !self.of(run, flag).unwrap_or_else(|| position(world, flag))
+    }
+
+    /// Asks for the other position. `None` when the run has ended or has no such flag.
+    pub fn switch(&mut self, run: &RunId, flag: &FlagName, world: &World) -> Option<Command> {
+        if !world.is_live() || !world.flags.iter().any(|row| row.name == *flag) {
+            return None;
+        }
+        let on = self.next(run, flag, world);
+        self.done.push(AskedFlag { run: run.clone(), flag: flag.clone(), on });
+        Some(self.ask(run, flag, on, world))
+    }
+
+    /// Takes the last switch of this run back.
+    pub fn undo(&mut self, run: &RunId, world: &World) -> Option<(FlagName, Command)> {
+        if !world.is_live() {
+            return None;
+        }
+        let at = self.done.iter().rposition(|asked| asked.run == *run)?;
+        let last = self.done.remove(at);
+        let command = self.ask(run, &last.flag, !last.on, world);
+        Some((last.flag, command))
+    }
+
+    fn ask(&mut self, run: &RunId, flag: &FlagName, on: bool, world: &World) -> Command {
+        self.waiting.retain(|asked| asked.run != *run || asked.flag != *flag);
+        // Asked for what it has: the run makes no fact of that, so nothing is waited for.
+        if position(world, flag) != on {
+            self.waiting.push(AskedFlag { run: run.clone(), flag: flag.clone(), on });
+        }
+        Command::SetFlag { flag: flag.clone(), on, by: By::You }
+    }
+
+    /// Facts of a run have come: what has landed is not waited for any more, and of a run that has
+    /// ended nothing is.
+    pub fn landed<'a>(&mut self, run: &RunId, events: impl IntoIterator<Item = &'a Event>) {
+        for event in events {
+            match &event.kind {
+                EventKind::FlagChanged { flag, on, .. } => self
+                    .waiting
+                    .retain(|asked| asked.run != *run || asked.flag != *flag || asked.on != *on),
+                EventKind::RunClosed(_) => {
+                    self.waiting.retain(|asked| asked.run != *run);
+                    self.done.retain(|asked| asked.run != *run);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn position(world: &World, flag: &FlagName) -> bool {
+    world.flags.iter().any(|row| row.name == *flag && row.on)
+}

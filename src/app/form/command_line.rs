@@ -1,0 +1,68 @@
+//! The command line that does what the form does, quoted so that a POSIX shell gives every word
+//! back as it is.
+
+use std::fmt::Write as _;
+
+/// A word as a shell reads it back. Line ends and control characters are written as `$'…'`, which
+/// bash, zsh, ksh and dash's successors know, so that the line stays one line.
+///
+/// ```
+/// use roundtable::app::form::quoted;
+/// assert_eq!(quoted("budget.max_rounds=1"), "budget.max_rounds=1");
+/// assert_eq!(quoted("goal=Is it safe?"), "'goal=Is it safe?'");
+/// assert_eq!(quoted("it's"), r"'it'\''s'");
+/// assert_eq!(quoted("two\nlines"), r"$'two\nlines'");
+/// assert_eq!(quoted(""), "''");
+/// ```
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    if !word.chars().any(char::is_control) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let mut out = "$'".to_owned();
+    for c in word.chars() {
+        match c {
+            '\\' => out.push_str(r"\\"),
+            '\'' => out.push_str(r"\'"),
+            '\n' => out.push_str(r"\n"),
+            '\r' => out.push_str(r"\r"),
+            '\t' => out.push_str(r"\t"),
+            c if c.is_ascii_control() => {
+                let _ = write!(out, "\\x{:02x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// The value of `--set` that gives back this text: as it is where it is no TOML, else as a TOML
+/// string.
+pub(super) fn text_value(text: &str) -> String {
+    if toml::de::DeValue::parse(text).is_err() {
+        return text.to_owned();
+    }
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_toml_is_written_as_a_string() {
+        assert_eq!(text_value("EU"), "EU");
+        assert_eq!(text_value(" 12 "), " 12 ");
+        assert_eq!(text_value("Decide whether it may start."), "Decide whether it may start.");
+        for text in ["1", "true", "1.5", "2026-03-02", "\"x\"", "[1]", "{}", "inf"] {
+            let value = text_value(text);
+            let read = toml::de::DeValue::parse(&value)
+                .unwrap_or_else(|error| panic!("{text:?} as {value:?}: {error}"));
+            assert_eq!(read.get_ref().as_str(), Some(text), "{value}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! One field of the launch form.
+
+use tui_textarea::{CursorMove, Input, TextArea, WrapMode};
+
+use crate::app::key::{Key, KeyCode};
+use crate::event::visible::{is_hostile, stand_in};
+use crate::scenario::name::{FlagName, InputName};
+
+/// The most bytes that a text of the form may have.
+pub const MOST_BYTES: usize = 256 * 1024;
+
+/// Which field.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FieldId {
+    /// What the run is asked.
+    Goal,
+    /// An input of the scenario.
+    Input(InputName),
+    /// A flag at the start.
+    Flag(FlagName),
+    /// A limit.
+    Limit(Limit),
+    /// Who answers.
+    Model,
+    /// Start of every random number.
+    Seed,
+    /// The button that starts the run.
+    Start,
+    /// The button that closes the form.
+    Cancel,
+}
+
+/// A limit of a collaboration run (`000`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Rounds at most.
+    Rounds,
+    /// Contributions at most.
+    Messages,
+    /// Seconds of the whole run.
+    Seconds,
+    /// Votes for `go` that decide.
+    GoVotes,
+}
+
+impl Limit {
+    /// Every limit in the order of the form.
+    pub const ALL: [Limit; 4] = [Self::Rounds, Self::Messages, Self::Seconds, Self::GoVotes];
+
+    /// Its field in a scenario.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Rounds => "budget.max_rounds",
+            Self::Messages => "budget.max_messages",
+            Self::Seconds => "budget.max_seconds",
+            Self::GoVotes => "budget.min_go_votes",
+        }
+    }
+
+    /// What the form calls it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Rounds => "Rounds at most",
+            Self::Messages => "Messages at most",
+            Self::Seconds => "Seconds at most",
+            Self::GoVotes => "Go votes to decide",
+        }
+    }
+}
+
+/// A field with what stands in it.
+#[derive(Debug)]
+pub struct Field {
+    /// Which.
+    pub id: FieldId,
+    /// What stands beside it.
+    pub label: String,
+    /// What may be given, where that is not plain.
+    pub hint: String,
+    /// What stands in it is meant as a text, whatever it looks like.
+    pub literal: bool,
+    /// What stands in it.
+    pub value: FieldValue,
+}
+
+/// What stands in a field.
+#[derive(Debug)]
+pub enum FieldValue {
+    /// Text.
+    Text(Box<TextField>),
+    /// One of these.
+    Choice {
+        /// What there is to choose from.
+        choices: Vec<String>,
+        /// Which.
+        at: usize,
+        /// Which it was at first.
+        first: usize,
+    },
+    /// A switch.
+    Switch {
+        /// Its position.
+        on: bool,
+        /// Its position at first.
+        first: bool,
+    },
+    /// Something to press.
+    Button,
+}
+
+/// Text that can be edited.
+#[derive(Debug)]
+pub struct TextField {
+    /// The text and the cursor in it.
+    pub area: TextArea<'static>,
+    /// Whether Enter is a line end in it.
+    pub lines: bool,
+    first: String,
+}
+
+impl TextField {
+    /// A field with this text.
+    pub fn new(text: &str, lines: bool) -> Self {
+        Self { area: area(text), lines, first: text.to_owned() }
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    /// Whether it is another text than at first.
+    pub fn changed(&self) -> bool {
+        let mut first = self.first.split('\n');
+        !(self.area.lines().iter().all(|line| first.next() == Some(line)) && first.next().is_none())
+    }
+
+    /// Puts another text in its place, as what it was at first.
+    pub fn reset(&mut self, text: &str) {
+        if self.first != text || self.changed() {
+            *self = Self::new(text, self.lines);
+        }
+    }
+
+    /// Takes a key; says whether the text or the cursor may have changed.
+    pub fn on_key(&mut self, key: Key) -> bool {
+        let Some(input) = input(key) else { return false };
+        self.area.input(input);
+        true
+    }
+
+    /// Takes pasted text whole. Control characters other than line ends become visible signs;
+    /// says how many.
+    pub fn on_paste(&mut self, text: &str) -> usize {
+        let mut signs = 0;
+        let mut plain = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                '\n' if self.lines => plain.push('\n'),
+                '\n' => plain.push(' '),
+                '\t' => plain.push_str("    "),
+                c if is_hostile(c) => {
+                    signs += 1;
+                    plain.push(stand_in(c));
+                }
+                c => plain.push(c),
+            }
+        }
+        self.area.insert_str(plain);
+        signs
+    }
+
+    /// How many more bytes it takes.
+    pub fn room(&self) -> usize {
+        let taken: usize = self.area.lines().iter().map(|line| line.len() + 1).sum();
+        MOST_BYTES.saturating_sub(taken)
+    }
+}
+
+fn area(text: &str) -> TextArea<'static> {
+    let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
+    area.set_wrap_mode(WrapMode::WordOrGlyph);
+    area.move_cursor(CursorMove::Bottom);
+    area.move_cursor(CursorMove::End);
+    area
+}
+
+fn input(key: Key) -> Option<Input> {
+    use tui_textarea::Key as TextKey;
+    let code = match key.code {
+        KeyCode::Char(c) if is_hostile(c) => return None,
+        KeyCode::Char(c) => TextKey::Char(c),
+        KeyCode::Enter => TextKey::Enter,
+        KeyCode::Backspace => TextKey::Backspace,
+        KeyCode::Delete => TextKey::Delete,
+        KeyCode::Up => TextKey::Up,
+        KeyCode::Down => TextKey::Down,
+        KeyCode::Left => TextKey::Left,
+        KeyCode::Right => TextKey::Right,
+        KeyCode::Home => TextKey::Home,
+        KeyCode::End => TextKey::End,
+        KeyCode::PageUp => TextKey::PageUp,
+        KeyCode::PageDown => TextKey::PageDown,
+        KeyCode::Esc | KeyCode::Tab | KeyCode::BackTab | KeyCode::Insert | KeyCode::F(_) => {
+            return None;
+        }
+    };
+    Some(Input { key: code, ctrl: key.ctrl, alt: key.alt, shift: key.shift })
+}
+
+impl Field {
+    /// Whether it is another than at first.
+    pub fn changed(&self) -> bool {
+        match &self.value {
+            FieldValue::Text(text) => text.changed(),
+            FieldValue::Choice { at, first, .. } => at != first,
+            FieldValue::Switch { on, first } => on != first,
+            FieldValue::Button => false,
+        }
+    }
+
+    /// What stands in it, as text.
+    pub fn text(&self) -> String {
+        match &self.value {
+            FieldValue::Text(text) => text.text(),
+            FieldValue::Choice { choices, at, .. } => choices.get(*at).cloned().unwrap_or_default(),
+            FieldValue::Switch { on, .. } => on.to_string(),
+            FieldValue::Button => String::new(),
+        }
+    }
+
+    /// The next (or the last) choice, or the other position; says whether that is something.
+    pub fn turn(&mut self, forward: bool) -> bool {
+        match &mut self.value {
+            FieldValue::Choice { choices, at, .. } if !choices.is_empty() => {
+                let steps = if forward { 1 } else { choices.len() - 1 };
+                *at = (*at + steps) % choices.len();
+                true
+            }
+            FieldValue::Switch { on, .. } => {
+                *on = !*on;
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! The launch form: a scenario with what a person changes of it. After every change the scenario
+//! is loaded again with the changes laid over it, so what the form calls good is what will run.
+
+mod command_line;
+mod field;
+mod layout;
+
+use std::sync::Arc;
+
+pub use command_line::quoted;
+pub use field::{Field, FieldId, FieldValue, Limit, MOST_BYTES, TextField};
+pub use layout::{CANCEL_AT, FormParts, LABEL, Slot, height, is_long};
+
+use self::command_line::text_value;
+use super::action::Action;
+use super::effect::{LaunchRequest, ModelWanted, RequestId};
+use super::entry::{Entry, LiveOffer};
+use super::key::{Key, KeyCode};
+use super::preview::shown_value;
+use crate::scenario::model::{Input, InputKind, PatternSpec};
+use crate::scenario::name::FlagName;
+use crate::scenario::{self, Override, Place, Scenario, Severity};
+
+/// A part of the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// What is asked.
+    Task,
+    /// Flags at the start.
+    Flags,
+    /// Limits.
+    Limits,
+    /// Who answers.
+    Model,
+    /// What can be pressed.
+    Buttons,
+}
+
+impl Section {
+    /// The part that a field stands in.
+    pub fn of(id: &FieldId) -> Self {
+        match id {
+            FieldId::Goal | FieldId::Input(_) => Self::Task,
+            FieldId::Flag(_) => Self::Flags,
+            FieldId::Limit(_) => Self::Limits,
+            FieldId::Model | FieldId::Seed => Self::Model,
+            FieldId::Start | FieldId::Cancel => Self::Buttons,
+        }
+    }
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Task => "Task",
+            Self::Flags => "Flags at the start",
+            Self::Limits => "Limits",
+            Self::Model => "Model",
+            Self::Buttons => "",
+        }
+    }
+}
+
+/// Who answers, in the order of the choice.
+pub const MODELS: [&str; 3] = ["scripted", "scripted, without waiting", "live"];
+
+/// Something that keeps the form from being started, or is odd about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The field it is about; `None`: the file as a whole.
+    pub field: Option<FieldId>,
+    /// Whether the run cannot be started.
+    pub error: bool,
+    /// What is wrong and what would be right.
+    pub text: String,
+}
+
+/// The launch form.
+#[derive(Debug)]
+pub struct Form {
+    /// The scenario it starts from.
+    pub entry: Entry,
+    /// The fields in order.
+    pub fields: Vec<Field>,
+    /// Which has the keys.
+    pub focus: FieldId,
+    /// What is wrong or odd.
+    pub faults: Vec<Fault>,
+    /// The first row in view.
+    pub top: u16,
+    scenario: Arc<Scenario>,
+    good: bool,
+}
+
+/// What a key did to the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// It was for the form.
+    Taken,
+    /// It means nothing here.
+    Ignored,
+}
+
+impl Form {
+    /// A form with everything as the scenario has it; `None` for a broken scenario.
+    pub fn new(entry: &Entry) -> Option<Self> {
+        let scenario = Arc::clone(entry.scenario()?);
+        let mut fields = vec![Field {
+            id: FieldId::Goal,
+            label: "Goal".to_owned(),
+            hint: String::new(),
+            literal: true,
+            value: FieldValue::Text(Box::new(TextField::new(&scenario.goal, true))),
+        }];
+        fields.extend(scenario.inputs.iter().map(input_field));
+        fields.extend(scenario.flags.iter().map(|flag| Field {
+            id: FieldId::Flag(flag.name.clone()),
+            label: flag.name.to_string(),
+            hint: flag.label.clone(),
+            literal: false,
+            value: FieldValue::Switch { on: flag.default, first: flag.default },
+        }));
+        let PatternSpec::Collaboration(spec) = &scenario.pattern;
+        let budget = spec.budget;
+        fields.extend(Limit::ALL.iter().map(|limit| {
+            let value = match limit {
+                Limit::Rounds => u64::from(budget.max_rounds),
+                Limit::Messages => u64::from(budget.max_messages),
+                Limit::Seconds => budget.max_seconds.as_secs(),
+                Limit::GoVotes => u64::from(budget.min_go_votes),
+            };
+            number_field(FieldId::Limit(*limit), limit.label(), value)
+        }));
+        let choices = MODELS.iter().map(|&model| model.to_owned()).collect();
+        fields.push(Field {
+            id: FieldId::Model,
+            label: "Answers".to_owned(),
+            hint: String::new(),
+            literal: true,
+            value: FieldValue::Choice { choices, at: 0, first: 0 },
+        });
+        fields.push(number_field(FieldId::Seed, "Seed", scenario.seed));
+        for (id, label) in [(FieldId::Start, "Start"), (FieldId::Cancel, "Cancel")] {
+            let (label, hint) = (label.to_owned(), String::new());
+            fields.push(Field { id, label, hint, literal: false, value: FieldValue::Button });
+        }
+        let mut form = Self {
+            entry: entry.clone(),
+            fields,
+            focus: FieldId::Start,
+            faults: Vec::new(),
+            top: 0,
+            scenario,
+            good: true,
+        };
+        form.judge();
+        Some(form)
+    }
+
+    /// Whether characters are typed into the focused field.
+    pub fn in_text(&self) -> bool {
+        matches!(self.field(&self.focus).map(|field| &field.value), Some(FieldValue::Text(_)))
+    }
+
+    /// A field.
+    pub fn field(&self, id: &FieldId) -> Option<&Field> {
+        self.fields.iter().find(|field| field.id == *id)
+    }
+
+    fn focused(&mut self) -> Option<&mut Field> {
+        self.fields.iter_mut().find(|field| field.id == self.focus)
+    }
+
+    /// Whether a person has changed anything.
+    pub fn changed(&self) -> bool {
+        self.fields.iter().any(Field::changed)
+    }
+
+    /// The first thing that is wrong with a field.
+    pub fn fault_of(&self, id: &FieldId) -> Option<&Fault> {
+        self.faults.iter().find(|fault| fault.field.as_ref() == Some(id))
+    }
+
+    /// Whether the run can be started.
+    pub fn is_good(&self) -> bool {
+        self.good && !self.faults.iter().any(|fault| fault.error)
+    }
+
+    /// Who is to answer.
+    pub fn model(&self) -> ModelWanted {
+        match self.field(&FieldId::Model).map(|field| &field.value) {
+            Some(FieldValue::Choice { at: 1, .. }) => ModelWanted::Scripted { instant: true },
+            Some(FieldValue::Choice { at: 2, .. }) => ModelWanted::Live,
+            _ => ModelWanted::Scripted { instant: false },
+        }
+    }
+
+    /// Flags at the start that are not as the scenario has them.
+    pub fn flags(&self) -> Vec<(FlagName, bool)> {
+        let flag = |field: &Field| match (&field.id, &field.value) {
+            (FieldId::Flag(name), FieldValue::Switch { on, first }) if on != first => {
+                Some((name.clone(), *on))
+            }
+            _ => None,
+        };
+        self.fields.iter().filter_map(flag).collect()
+    }
+
+    /// What is laid over the file, each with its field and the text that `--set` takes.
+    fn overrides(&self) -> Vec<(FieldId, Override, String)> {
+        self.fields.iter().filter(|field| field.changed()).filter_map(override_of).collect()
+    }
+
+    /// The command line that starts the same run, one word after another, not quoted.
+    pub fn command_words(&self) -> Vec<String> {
+        let mut words = vec!["roundtable".to_owned(), "run".to_owned(), self.entry.path.clone()];
+        for (_, _, text) in self.overrides() {
+            words.extend(["--set".to_owned(), text]);
+        }
+        for (name, on) in self.flags() {
+            words
+                .extend(["--flag".to_owned(), format!("{name}={}", if on { "on" } else { "off" })]);
+        }
+        match self.model() {
+            ModelWanted::Scripted { instant: false } => {}
+            ModelWanted::Scripted { instant: true } => words.push("--instant".to_owned()),
+            ModelWanted::Live => words.push("--live".to_owned()),
+        }
+        words
+    }
+
+    /// The same as one line for a shell.
+    pub fn command_line(&self) -> String {
+        let words: Vec<_> = self.command_words().iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+
+    /// The run that the form describes; `None` while something is wrong with it.
+    pub fn request(&self, id: RequestId) -> Option<LaunchRequest> {
+        self.is_good().then(|| LaunchRequest {
+            id,
+            scenario: Arc::clone(&self.scenario),
+            model: self.model(),
+            flags: self.flags(),
+            seed: None,
+        })
+    }
+
+    /// Loads the scenario with the changes laid over it and takes down what is wrong.
+    fn judge(&mut self) {
+        let overrides = self.overrides();
+        let laid: Vec<_> = overrides.iter().map(|(_, laid, _)| laid.clone()).collect();
+        let checked = scenario::check(&self.entry.text, self.entry.origin.clone(), &laid);
+        let field_of = |place: &Place, path: &str| match place {
+            Place::Override { index, .. } => overrides.get(*index).map(|(id, ..)| id.clone()),
+            Place::File { .. } => self.fields.iter().find_map(|field| {
+                let own = path_of(&field.id)?;
+                let under = path.strip_prefix(&own)?;
+                (under.is_empty() || under.starts_with('.')).then(|| field.id.clone())
+            }),
+        };
+        let faults = checked
+            .problems
+            .iter()
+            .map(|problem| Fault {
+                field: field_of(&problem.place, &problem.path),
+                error: problem.severity == Severity::Error,
+                text: match &problem.help {
+                    Some(help) => format!("{} ({help})", problem.what),
+                    None => problem.what.clone(),
+                },
+            })
+            .collect();
+        self.faults = faults;
+        self.good = checked.scenario.is_some();
+        if let Some(scenario) = checked.scenario {
+            self.scenario = Arc::new(scenario);
+            self.refill_goal();
+        }
+        if self.model() == ModelWanted::Live
+            && let LiveOffer::Missing { why } = &self.entry.live
+        {
+            let text = why.clone();
+            self.faults.push(Fault { field: Some(FieldId::Model), error: true, text });
+        }
+    }
+
+    /// A goal that nobody has edited follows the inputs that it names.
+    fn refill_goal(&mut self) {
+        let goal = self.scenario.goal.clone();
+        if let Some(Field { value: FieldValue::Text(text), .. }) =
+            self.fields.iter_mut().find(|field| field.id == FieldId::Goal)
+            && !text.changed()
+        {
+            text.reset(&goal);
+        }
+    }
+
+    /// Takes a key that is bound to nothing: what is typed into a text.
+    pub fn on_key(&mut self, key: Key) -> Typed {
+        let edge = match key.code {
+            KeyCode::Up => Some(false),
+            KeyCode::Down => Some(true),
+            _ => None,
+        };
+        let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
+            return Typed::Ignored;
+        };
+        if key.code == KeyCode::Enter && !text.lines {
+            self.move_focus(true);
+            return Typed::Taken;
+        }
+        let before = text.area.cursor();
+        let full = text.room() == 0 && (key.typed().is_some() || key.code == KeyCode::Enter);
+        if full || !text.on_key(key) {
+            return Typed::Ignored;
+        }
+        match edge {
+            Some(forward) if text.area.cursor() == before => self.move_focus(forward),
+            Some(_) => {}
+            None => self.judge(),
+        }
+        Typed::Taken
+    }
+
+    /// Takes pasted text whole into the focused text.
+    ///
+    /// # Errors
+    /// Why it was not taken, or what was done to it, for the status row.
+    pub fn on_paste(&mut self, pasted: &str) -> Result<(), String> {
+        let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
+            return Err("Pasted text goes into a text: Tab to one first.".to_owned());
+        };
+        if pasted.len() > text.room() {
+            return Err(format!(
+                "The paste has {} bytes, more than the field takes ({MOST_BYTES} in all): nothing was \
+                 inserted.",
+                pasted.len()
+            ));
+        }
+        let signs = text.on_paste(pasted);
+        self.judge();
+        match signs {
+            0 => Ok(()),
+            signs => Err(format!("{signs} control characters of the paste are shown as signs.")),
+        }
+    }
+
+    /// Answers an action; says whether it meant something here.
+    pub fn on_action(&mut self, action: Action) -> bool {
+        match action {
+            Action::NextPane | Action::Down => self.move_focus(true),
+            Action::PrevPane | Action::Up => self.move_focus(false),
+            Action::Left | Action::Right => {
+                let forward = action == Action::Right;
+                match Section::of(&self.focus) {
+                    Section::Buttons => self.move_focus(forward),
+                    _ => self.turn(forward),
+                }
+            }
+            Action::Press => self.turn(true),
+            Action::Top => self.focus_at(0),
+            Action::Bottom => self.focus = FieldId::Start,
+            Action::PageDown => (0..5).for_each(|_| self.move_focus(true)),
+            Action::PageUp => (0..5).for_each(|_| self.move_focus(false)),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Focuses a field.
+    pub fn focus(&mut self, id: FieldId) {
+        if self.field(&id).is_some() {
+            self.focus = id;
+        }
+    }
+
+    /// Focuses the first field that keeps the run from being started.
+    pub fn focus_fault(&mut self) {
+        let first = self.faults.iter().find(|fault| fault.error);
+        if let Some(id) = first.and_then(|fault| fault.field.clone()) {
+            self.focus(id);
+        }
+    }
+
+    /// Turns the focused choice or switch.
+    pub fn turn(&mut self, forward: bool) {
+        if self.focused().is_some_and(|field| field.turn(forward)) {
+            self.judge();
+        }
+    }
+
+    fn focus_at(&mut self, at: usize) {
+        if let Some(field) = self.fields.get(at) {
+            self.focus = field.id.clone();
+        }
+    }
+
+    fn move_focus(&mut self, forward: bool) {
+        let len = self.fields.len();
+        let at = self.fields.iter().position(|field| field.id == self.focus).unwrap_or(0);
+        self.focus_at(if forward { (at + 1) % len } else { (at + len - 1) % len });
+    }
+}
+
+fn number_field(id: FieldId, label: &str, value: u64) -> Field {
+    Field {
+        id,
+        label: label.to_owned(),
+        hint: String::new(),
+        literal: false,
+        value: FieldValue::Text(Box::new(TextField::new(&value.to_string(), false))),
+    }
+}
+
+fn input_field(input: &Input) -> Field {
+    let given = shown_value(&input.value);
+    let text = |lines| FieldValue::Text(Box::new(TextField::new(&given, lines)));
+    let (hint, literal, value) = match &input.kind {
+        InputKind::Text => ("", true, text(true)),
+        InputKind::Date => ("a day, YYYY-MM-DD", false, text(false)),
+        InputKind::Integer => ("a whole number", false, text(false)),
+        InputKind::Number => ("a number", false, text(false)),
+        InputKind::Bool => {
+            let on = input.value == serde_json::Value::Bool(true);
+            ("", false, FieldValue::Switch { on, first: on })
+        }
+        InputKind::Choice(choices) => {
+            let at = choices.iter().position(|choice| *choice == given).unwrap_or(0);
+            ("", true, FieldValue::Choice { choices: choices.clone(), at, first: at })
+        }
+    };
+    let (label, hint) = (input.label.clone(), hint.to_owned());
+    Field { id: FieldId::Input(input.name.clone()), label, hint, literal, value }
+}
+
+/// The field of a scenario that a field of the form sets.
+fn path_of(id: &FieldId) -> Option<String> {
+    match id {
+        FieldId::Goal => Some("goal".to_owned()),
+        FieldId::Input(name) => Some(format!("inputs.{name}")),
+        FieldId::Limit(limit) => Some(limit.path().to_owned()),
+        FieldId::Seed => Some("seed".to_owned()),
+        FieldId::Flag(_) | FieldId::Model | FieldId::Start | FieldId::Cancel => None,
+    }
+}
+
+/// A changed field as an override, with the text that says the same on a command line.
+fn override_of(field: &Field) -> Option<(FieldId, Override, String)> {
+    let path = path_of(&field.id)?;
+    let text = field.text();
+    let (laid, value) = if field.literal {
+        (Override::literal(&path, &text), text_value(&text))
+    } else {
+        (Override::new(&path, &text), text.clone())
+    };
+    Some((field.id.clone(), laid.ok()?, format!("{path}={value}")))
+}

@@ -1,0 +1,222 @@
+//! The help: every row of the binding table once, found by typing.
+
+use std::fmt::Write as _;
+
+use super::action::Action;
+use super::home::moved;
+use super::key::Key;
+use super::keymap::{BINDINGS, Binding, Context, Group};
+
+/// The help over a screen.
+#[derive(Clone, Debug)]
+pub struct Help {
+    /// What was focused when it was opened: these rows can be run.
+    pub over: Context,
+    /// What has been typed.
+    pub query: String,
+    /// The selected row, by what it does.
+    pub selected: Option<Action>,
+    /// The first line in view.
+    pub top: usize,
+}
+
+/// One line of the help.
+#[derive(Clone, Copy, Debug)]
+pub enum Line {
+    /// A heading.
+    Head(Group),
+    /// A row of the table.
+    Row(&'static Binding),
+    /// Nothing.
+    Blank,
+}
+
+impl Group {
+    /// Every group in the order of the help.
+    pub const ALL: [Group; 5] = [Group::Watch, Group::Look, Group::Move, Group::Change, Group::App];
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Move => "Move",
+            Self::Look => "Look (never changes a run)",
+            Self::Watch => "Start, pause, step, switch",
+            Self::Change => "Change (UPPERCASE: asks first)",
+            Self::App => "Program",
+        }
+    }
+}
+
+impl Help {
+    /// The help over what is focused.
+    pub fn over(over: Context) -> Self {
+        let mut help = Self { over, query: String::new(), selected: None, top: 0 };
+        help.select_first();
+        help
+    }
+
+    /// What is shown for what has been typed: under each heading first what can be done here.
+    pub fn lines(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for group in Group::ALL {
+            let of_group =
+                || BINDINGS.iter().filter(move |row| row.group == group && found(row, &self.query));
+            if of_group().next().is_none() {
+                continue;
+            }
+            if !lines.is_empty() {
+                lines.push(Line::Blank);
+            }
+            lines.push(Line::Head(group));
+            lines.extend(of_group().filter(|row| self.here(row)).map(Line::Row));
+            lines.extend(of_group().filter(|row| !self.here(row)).map(Line::Row));
+        }
+        lines
+    }
+
+    /// Whether a row can be run from here.
+    pub fn here(&self, row: &Binding) -> bool {
+        row.contexts.contains(&self.over)
+    }
+
+    fn rows(&self) -> Vec<&'static Binding> {
+        let row = |line| match line {
+            Line::Row(row) => Some(row),
+            Line::Head(_) | Line::Blank => None,
+        };
+        self.lines().into_iter().filter_map(row).collect()
+    }
+
+    fn select_first(&mut self) {
+        let rows = self.rows();
+        let first = rows.iter().find(|row| self.here(row)).or_else(|| rows.first());
+        self.selected = first.map(|row| row.action);
+        self.top = 0;
+    }
+
+    /// Takes a typed key; says whether it was one.
+    pub fn on_key(&mut self, key: Key) -> bool {
+        match (key.typed(), key.code) {
+            (Some(c), _) => self.query.push(c),
+            (None, super::key::KeyCode::Backspace) => {
+                self.query.pop();
+            }
+            _ => return false,
+        }
+        self.select_first();
+        true
+    }
+
+    /// Takes pasted text, its first line.
+    pub fn on_paste(&mut self, text: &str) {
+        self.query.push_str(text.lines().next().unwrap_or_default());
+        self.select_first();
+    }
+
+    /// Moves the selection; `page` is how many lines are in view.
+    pub fn on_move(&mut self, action: Action, page: usize) -> bool {
+        let rows = self.rows();
+        let at = rows.iter().position(|row| Some(row.action) == self.selected);
+        let Some(row) = moved(action, at, rows.len(), page).and_then(|at| rows.get(at)) else {
+            return false;
+        };
+        self.selected = Some(row.action);
+        self.arrange(page);
+        true
+    }
+
+    /// Selects what stands on a line of the window; says what it is.
+    pub fn select_line(&mut self, line: usize) -> Option<Action> {
+        match self.lines().get(self.top + line) {
+            Some(Line::Row(row)) => {
+                self.selected = Some(row.action);
+                Some(row.action)
+            }
+            _ => None,
+        }
+    }
+
+    /// Turns the wheel.
+    pub fn wheel(&mut self, up: bool, page: usize) {
+        let last = self.lines().len().saturating_sub(page);
+        self.top = if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) };
+    }
+
+    /// Keeps the selected row in view, its heading with it where it is the first.
+    pub fn arrange(&mut self, page: usize) {
+        let lines = self.lines();
+        let at = lines
+            .iter()
+            .position(|line| matches!(line, Line::Row(row) if Some(row.action) == self.selected))
+            .unwrap_or(0);
+        self.top = super::layout::keep_in_view(self.top, at, page, lines.len());
+        if at > 0 && at == self.top && matches!(lines.get(at - 1), Some(Line::Head(_))) {
+            self.top = at - 1;
+        }
+    }
+
+    /// The row to run: it must hold in what the help lies over.
+    pub fn chosen(&self) -> Option<&'static Binding> {
+        self.rows().into_iter().find(|row| Some(row.action) == self.selected)
+    }
+}
+
+/// Whether a row has every word that was typed, in its keys, word, line or place.
+fn found(row: &Binding, query: &str) -> bool {
+    let mut text = format!("{} {}", row.word, row.help);
+    for context in row.contexts {
+        let _ = write!(text, " {}", context.word());
+    }
+    let text = text.to_lowercase();
+    query.split_whitespace().all(|word| {
+        text.contains(&word.to_lowercase())
+            || row.keys.iter().any(|key| {
+                key.label(false).eq_ignore_ascii_case(word)
+                    || key.label(true).eq_ignore_ascii_case(word)
+            })
+    })
+}
+
+/// The keys of a row as they are shown: `j ↓`. Nine digits are a range.
+pub fn keys_of(row: &Binding, ascii: bool) -> String {
+    match (row.action, row.keys) {
+        (Action::Pane(_), [first, .., last]) => {
+            format!("{}-{}", first.label(ascii), last.label(ascii))
+        }
+        (_, keys) => keys.iter().map(|key| key.label(ascii)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// The whole table in Markdown, for the README; a test holds it to the binding table.
+pub fn keys_markdown() -> String {
+    let mut out = String::new();
+    for group in Group::ALL {
+        let _ = writeln!(out, "**{}**\n", group.title());
+        out.push_str("| keys | what | where |\n| --- | --- | --- |\n");
+        for row in BINDINGS.iter().filter(|row| row.group == group) {
+            let keys: Vec<_> = match row.action {
+                Action::Pane(_) => vec!["`1`-`9`".to_owned()],
+                _ => row.keys.iter().map(|key| code(&key.label(false))).collect(),
+            };
+            let places = if row.contexts.len() == Context::ALL.len() {
+                "everywhere".to_owned()
+            } else {
+                row.contexts.iter().map(|it| it.word()).collect::<Vec<_>>().join(", ")
+            };
+            let _ = writeln!(out, "| {} | {} | {places} |", keys.join(" "), row.help);
+        }
+        out.push('\n');
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+/// A key as code in a cell of a Markdown table.
+fn code(label: &str) -> String {
+    match label {
+        "|" => "`\\|`".to_owned(),
+        "`" => "`` ` ``".to_owned(),
+        label => format!("`{label}`"),
+    }
+}

@@ -1,0 +1,314 @@
+//! The first screen: what is selected, focused and scrolled, and where its panes stand.
+
+use ratatui::layout::Rect;
+
+use super::action::Action;
+use super::entry::Entry;
+use super::layout::{inside, keep_in_view};
+use super::run::RunPage;
+use super::state::Size;
+use crate::event::RunId;
+
+/// From this width on all panes are on the screen at once; below, one at a time.
+const WIDE: u16 = 120;
+/// The scenario that a newcomer starts with.
+const FIRST: &str = "checkout-launch";
+
+/// A pane of the first screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomePane {
+    /// The scenarios.
+    Scenarios,
+    /// The runs.
+    Runs,
+    /// What the selected row is about.
+    Preview,
+}
+
+impl HomePane {
+    /// Every pane in the order of their numbers.
+    pub const ALL: [HomePane; 3] = [Self::Scenarios, Self::Runs, Self::Preview];
+
+    /// Its number, from 1.
+    pub fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// Its title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Scenarios => "Scenarios",
+            Self::Runs => "Runs",
+            Self::Preview => "Preview",
+        }
+    }
+}
+
+/// What the first screen remembers. Rows are known by name, never by place.
+#[derive(Clone, Debug)]
+pub struct Home {
+    /// The pane that has the keys.
+    pub focus: HomePane,
+    /// The list whose selected row the preview shows.
+    pub about: HomePane,
+    /// The selected scenario, by its path.
+    pub scenario: Option<String>,
+    /// The selected run.
+    pub run: Option<RunId>,
+    /// The first scenario in view.
+    pub scenarios_top: usize,
+    /// The first run in view.
+    pub runs_top: usize,
+    /// The first item of the preview in view.
+    pub preview_top: usize,
+}
+
+/// Where the panes stand; a pane that is not on the screen is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HomeParts {
+    /// The names of all panes, where only one is shown.
+    pub tabs: Option<Rect>,
+    /// The scenarios, border included.
+    pub scenarios: Rect,
+    /// The runs, border included.
+    pub runs: Rect,
+    /// The preview, border included.
+    pub preview: Rect,
+}
+
+impl HomeParts {
+    /// Cuts the body. Panes share the lines between them.
+    pub fn of(body: Rect, focus: HomePane) -> Self {
+        let none = Rect::new(body.x, body.y, 0, 0);
+        if body.width < WIDE || body.height < 16 {
+            let rows = body.height.min(1);
+            let tabs = Rect { height: rows, ..body };
+            let rest = Rect { y: body.y + rows, height: body.height - rows, ..body };
+            let mut parts = Self { tabs: Some(tabs), scenarios: none, runs: none, preview: none };
+            match focus {
+                HomePane::Scenarios => parts.scenarios = rest,
+                HomePane::Runs => parts.runs = rest,
+                HomePane::Preview => parts.preview = rest,
+            }
+            return parts;
+        }
+        let upper = body.height / 2 + 1;
+        let left = body.width * 11 / 20;
+        Self {
+            tabs: None,
+            scenarios: Rect::new(body.x, body.y, left, upper),
+            preview: Rect::new(body.x + left - 1, body.y, body.width - left + 1, upper),
+            runs: Rect::new(body.x, body.y + upper - 1, body.width, body.height - upper + 1),
+        }
+    }
+
+    /// Where this pane stands.
+    pub fn pane(&self, pane: HomePane) -> Rect {
+        match pane {
+            HomePane::Scenarios => self.scenarios,
+            HomePane::Runs => self.runs,
+            HomePane::Preview => self.preview,
+        }
+    }
+
+    /// The rows of a list: its pane without border and column heads.
+    pub fn rows(&self, pane: HomePane) -> Rect {
+        let inner = inside(self.pane(pane));
+        let head = inner.height.min(1);
+        match pane {
+            HomePane::Preview => inner,
+            HomePane::Scenarios | HomePane::Runs => {
+                Rect { y: inner.y + head, height: inner.height - head, ..inner }
+            }
+        }
+    }
+
+    /// Where the name of each pane stands among the tabs; `counts` are the numbers behind them.
+    pub fn tab(&self, pane: HomePane, labels: &[String; 3]) -> Rect {
+        let Some(tabs) = self.tabs else { return Rect::default() };
+        let mut x = tabs.x + 1;
+        for each in HomePane::ALL {
+            let width = u16::try_from(labels[each as usize].chars().count()).unwrap_or(u16::MAX);
+            let width = width.min(tabs.right().saturating_sub(x));
+            if each == pane {
+                return Rect { x, width, ..tabs };
+            }
+            x = x.saturating_add(width + 2).min(tabs.right());
+        }
+        Rect::default()
+    }
+}
+
+/// What stands on the tabs.
+pub fn tab_labels(scenarios: usize, runs: usize) -> [String; 3] {
+    [format!("1 Scenarios {scenarios}"), format!("2 Runs {runs}"), "3 Preview".to_owned()]
+}
+
+impl Home {
+    /// The first screen over these scenarios.
+    pub fn new(scenarios: &[Entry]) -> Self {
+        let first = scenarios
+            .iter()
+            .find(|entry| entry.name.as_str() == FIRST && entry.loaded.is_ok())
+            .or_else(|| scenarios.iter().find(|entry| entry.loaded.is_ok()))
+            .or_else(|| scenarios.first());
+        Self {
+            focus: HomePane::Scenarios,
+            about: HomePane::Scenarios,
+            scenario: first.map(|entry| entry.path.clone()),
+            run: None,
+            scenarios_top: 0,
+            runs_top: 0,
+            preview_top: 0,
+        }
+    }
+
+    /// The selected scenario.
+    pub fn selected_scenario<'a>(&self, scenarios: &'a [Entry]) -> Option<&'a Entry> {
+        let path = self.scenario.as_ref()?;
+        scenarios.iter().find(|entry| entry.path == *path)
+    }
+
+    /// The selected run.
+    pub fn selected_run<'a>(&self, runs: &'a [RunPage]) -> Option<&'a RunPage> {
+        let id = self.run.as_ref()?;
+        runs.iter().find(|page| page.id() == id)
+    }
+
+    /// Focuses a pane.
+    pub fn focus(&mut self, pane: HomePane) {
+        self.focus = pane;
+        if pane != HomePane::Preview {
+            if self.about != pane {
+                self.preview_top = 0;
+            }
+            self.about = pane;
+        }
+    }
+
+    /// Selects a scenario.
+    pub fn select_scenario(&mut self, entry: &Entry) {
+        if self.scenario.as_ref() != Some(&entry.path) {
+            self.scenario = Some(entry.path.clone());
+            self.preview_top = 0;
+        }
+    }
+
+    /// Selects a run.
+    pub fn select_run(&mut self, id: &RunId) {
+        if self.run.as_ref() != Some(id) {
+            self.run = Some(id.clone());
+            self.preview_top = 0;
+        }
+    }
+
+    /// Answers a movement; `items` is how many the preview has. Says whether it was one.
+    pub fn on_move(
+        &mut self,
+        action: Action,
+        scenarios: &[Entry],
+        runs: &[RunPage],
+        items: usize,
+        size: Size,
+    ) -> bool {
+        let page = usize::from(HomeParts::of(size.body(), self.focus).rows(self.focus).height);
+        let page = page.max(1);
+        match action {
+            Action::NextPane => self.focus(self.beside(1)),
+            Action::PrevPane => self.focus(self.beside(HomePane::ALL.len() - 1)),
+            Action::Pane(number) => {
+                let Some(pane) = HomePane::ALL.iter().find(|pane| pane.number() == number) else {
+                    return false;
+                };
+                self.focus(*pane);
+            }
+            Action::Left if self.focus == HomePane::Preview => self.focus(self.about),
+            Action::Right if self.focus != HomePane::Preview => self.focus(HomePane::Preview),
+            Action::Up
+            | Action::Down
+            | Action::Top
+            | Action::Bottom
+            | Action::PageUp
+            | Action::PageDown => match self.focus {
+                HomePane::Scenarios => {
+                    let at = scenarios
+                        .iter()
+                        .position(|entry| Some(&entry.path) == self.scenario.as_ref());
+                    if let Some(entry) =
+                        moved(action, at, scenarios.len(), page).and_then(|at| scenarios.get(at))
+                    {
+                        self.select_scenario(entry);
+                    }
+                }
+                HomePane::Runs => {
+                    let at = runs.iter().position(|page| Some(page.id()) == self.run.as_ref());
+                    if let Some(page) =
+                        moved(action, at, runs.len(), page).and_then(|at| runs.get(at))
+                    {
+                        let id = page.id().clone();
+                        self.select_run(&id);
+                    }
+                }
+                HomePane::Preview => {
+                    if let Some(top) = moved(action, Some(self.preview_top), items, page) {
+                        self.preview_top = top;
+                    }
+                }
+            },
+            _ => return false,
+        }
+        true
+    }
+
+    fn beside(&self, steps: usize) -> HomePane {
+        HomePane::ALL[(self.focus as usize + steps) % HomePane::ALL.len()]
+    }
+
+    /// Turns the wheel over a pane: its rows move, the selection stays what it is.
+    pub fn wheel(&mut self, pane: HomePane, up: bool, lens: (usize, usize, usize), size: Size) {
+        let rows = usize::from(HomeParts::of(size.body(), self.focus).rows(pane).height);
+        let (top, last) = match pane {
+            HomePane::Scenarios => (&mut self.scenarios_top, lens.0.saturating_sub(rows)),
+            HomePane::Runs => (&mut self.runs_top, lens.1.saturating_sub(rows)),
+            HomePane::Preview => (&mut self.preview_top, lens.2.saturating_sub(1)),
+        };
+        *top = if up { top.saturating_sub(1) } else { (*top + 1).min(last) };
+    }
+
+    /// Keeps what is selected in view, and the windows within their lists.
+    pub fn arrange(&mut self, scenarios: &[Entry], runs: &[RunPage], items: usize, size: Size) {
+        let parts = |pane| usize::from(HomeParts::of(size.body(), self.focus).rows(pane).height);
+        if self.selected_scenario(scenarios).is_none() {
+            self.scenario = Self::new(scenarios).scenario;
+        }
+        if self.selected_run(runs).is_none() {
+            self.run = runs.last().map(|page| page.id().clone());
+        }
+        let (scenario_rows, run_rows) = (parts(HomePane::Scenarios), parts(HomePane::Runs));
+        let at = scenarios.iter().position(|entry| Some(&entry.path) == self.scenario.as_ref());
+        if scenario_rows > 0 {
+            self.scenarios_top =
+                keep_in_view(self.scenarios_top, at.unwrap_or(0), scenario_rows, scenarios.len());
+        }
+        let at = runs.iter().position(|page| Some(page.id()) == self.run.as_ref());
+        if run_rows > 0 {
+            self.runs_top = keep_in_view(self.runs_top, at.unwrap_or(0), run_rows, runs.len());
+        }
+        self.preview_top = self.preview_top.min(items.saturating_sub(1));
+    }
+}
+
+/// The place that a movement leads to in a list.
+pub(super) fn moved(action: Action, at: Option<usize>, len: usize, page: usize) -> Option<usize> {
+    let last = len.checked_sub(1)?;
+    let at = at.unwrap_or(0).min(last);
+    Some(match action {
+        Action::Up => at.saturating_sub(1),
+        Action::Down => (at + 1).min(last),
+        Action::Top => 0,
+        Action::Bottom => last,
+        Action::PageUp => at.saturating_sub(page),
+        Action::PageDown => at.saturating_add(page).min(last),
+        _ => return None,
+    })
+}

@@ -1,0 +1,112 @@
+//! Where things stand on the screen: what the mouse hits and what is drawn are cut by the same
+//! functions.
+
+use ratatui::layout::Rect;
+
+/// The smallest terminal that is drawn: columns and rows.
+pub const LEAST: (u16, u16) = (60, 16);
+
+/// Whether this area is too small for the dashboard.
+pub fn too_small(area: Rect) -> bool {
+    area.width < LEAST.0 || area.height < LEAST.1
+}
+
+/// The parts of every screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Two header rows.
+    pub header: Rect,
+    /// What the screen itself fills.
+    pub body: Rect,
+    /// Counts and the last news.
+    pub status: Rect,
+    /// The keys of what is focused.
+    pub keys: Rect,
+}
+
+impl Parts {
+    /// Cuts an area into its parts.
+    pub fn of(area: Rect) -> Self {
+        let row = |y: u16, height: u16| Rect::new(area.x, y, area.width, height).intersection(area);
+        let bottom = area.bottom();
+        let header = row(area.y, 2);
+        Self {
+            header,
+            body: row(header.bottom(), area.height.saturating_sub(4)),
+            status: row(bottom.saturating_sub(2).max(area.y), 1),
+            keys: row(bottom.saturating_sub(1).max(area.y), 1),
+        }
+    }
+}
+
+/// A window of at most this size in the middle of an area.
+pub fn centred(area: Rect, cols: u16, rows: u16) -> Rect {
+    let (cols, rows) = (cols.min(area.width), rows.min(area.height));
+    Rect::new(area.x + (area.width - cols) / 2, area.y + (area.height - rows) / 2, cols, rows)
+}
+
+/// A drawer of at most this width along the right side of an area.
+pub fn drawer(area: Rect, cols: u16) -> Rect {
+    let cols = cols.min(area.width);
+    Rect::new(area.right() - cols, area.y, cols, area.height)
+}
+
+/// What is inside a border.
+pub fn inside(area: Rect) -> Rect {
+    let (cols, rows) = (area.width.saturating_sub(2), area.height.saturating_sub(2));
+    if cols == 0 || rows == 0 {
+        return Rect::new(area.x, area.y, 0, 0);
+    }
+    Rect::new(area.x + 1, area.y + 1, cols, rows)
+}
+
+/// Whether a cell lies in an area.
+pub fn hits(area: Rect, col: u16, row: u16) -> bool {
+    (area.left()..area.right()).contains(&col) && (area.top()..area.bottom()).contains(&row)
+}
+
+/// A window of `rows` rows over a list: where it starts, so that `selected` is in it and it moves
+/// no more than it must.
+pub fn keep_in_view(top: usize, selected: usize, rows: usize, len: usize) -> usize {
+    let rows = rows.max(1);
+    let top = top.min(len.saturating_sub(rows));
+    if selected < top {
+        selected
+    } else if selected >= top + rows {
+        selected + 1 - rows
+    } else {
+        top
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_stay_inside_at_every_size() {
+        for cols in 0..=90 {
+            for rows in 0..=40 {
+                let area = Rect::new(0, 0, cols, rows);
+                let Parts { header, body, status, keys } = Parts::of(area);
+                for part in [header, body, status, keys, centred(area, 40, 10), drawer(area, 56)] {
+                    assert_eq!(part.intersection(area), part, "{part:?} in {area:?}");
+                }
+                if !too_small(area) {
+                    assert_eq!(header.height + body.height + status.height + keys.height, rows);
+                    assert_eq!(body.bottom(), status.y);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_moves_no_more_than_it_must() {
+        assert_eq!(keep_in_view(0, 4, 5, 100), 0);
+        assert_eq!(keep_in_view(0, 5, 5, 100), 1);
+        assert_eq!(keep_in_view(10, 9, 5, 100), 9);
+        assert_eq!(keep_in_view(10, 12, 5, 100), 10);
+        assert_eq!(keep_in_view(98, 99, 5, 100), 95);
+        assert_eq!(keep_in_view(7, 0, 0, 0), 0);
+    }
+}

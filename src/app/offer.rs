@@ -1,0 +1,73 @@
+//! What the key row offers: of the bindings that hold here, those that would do something now, in
+//! the words of the moment.
+
+use super::action::Action;
+use super::home::HomePane;
+use super::keymap::{Binding, Context, bindings};
+use super::state::State;
+use crate::event::world::Stage;
+
+/// What is offered for one or more keys that do the same kind of thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The keys, a blank between two.
+    pub keys: String,
+    /// What they do.
+    pub word: &'static str,
+    /// How much it matters: 1 the most.
+    pub rank: u8,
+}
+
+/// What is offered for what is focused, in the table's order.
+pub fn offers(state: &State, ascii: bool) -> Vec<Offer> {
+    let context = state.context();
+    let mut offers: Vec<Offer> = Vec::new();
+    for row in bindings(context) {
+        // Where text is typed a letter types itself, so only the other keys count.
+        let key = row.keys.iter().find(|key| !context.takes_text() || key.typed().is_none());
+        let Some(key) = key.filter(|_| row.rank > 0 && would_do(state, row.action)) else {
+            continue;
+        };
+        let (label, word) = (key.label(ascii), word(state, row));
+        match offers.last_mut().filter(|last| last.word == word) {
+            Some(last) => {
+                last.keys.push(' ');
+                last.keys.push_str(&label);
+            }
+            None => offers.push(Offer { keys: label.into_owned(), word, rank: row.rank }),
+        }
+    }
+    if state.overlays.last().is_some() && context != Context::Confirm {
+        offers.push(Offer { keys: "Esc".to_owned(), word: "close", rank: 1 });
+    }
+    offers
+}
+
+/// Whether an action would do anything now.
+fn would_do(state: &State, action: Action) -> bool {
+    let on_home = state.context() == Context::Home;
+    let subject = state.subject().filter(|_| !on_home || state.home.about == HomePane::Runs);
+    match action {
+        Action::PauseResume | Action::Step | Action::StepRound => {
+            subject.is_some_and(|page| page.world().is_live())
+        }
+        Action::Flags => subject.is_some_and(|page| !page.world().flags.is_empty()),
+        Action::Kill if on_home => state.live_runs().next().is_some(),
+        Action::Kill => subject.is_some_and(|page| page.world().is_live()),
+        Action::Open => state.home.about != HomePane::Runs || subject.is_some(),
+        _ => true,
+    }
+}
+
+/// What an action is called now.
+fn word(state: &State, row: &Binding) -> &'static str {
+    match row.action {
+        Action::PauseResume => match state.subject().map(|page| &page.world().stage) {
+            Some(Stage::Pausing { .. } | Stage::Paused { .. }) => "go on",
+            _ => row.word,
+        },
+        Action::Open if state.home.about == HomePane::Runs => "open",
+        Action::NextPane if matches!(state.context(), Context::Form | Context::FormText) => "field",
+        _ => row.word,
+    }
+}

@@ -1,0 +1,33 @@
+//! What lies over a screen.
+
+use super::confirm::Confirm;
+use super::flags::Drawer;
+use super::form::Form;
+use super::help::Help;
+use super::keymap::Context;
+
+/// Something that lies over a screen and has the keys.
+#[derive(Debug)]
+pub enum Overlay {
+    /// The launch form.
+    Form(Box<Form>),
+    /// The flags of a run.
+    Flags(Drawer),
+    /// The help.
+    Help(Help),
+    /// A question.
+    Confirm(Confirm),
+}
+
+impl Overlay {
+    /// What is focused in it, as the binding table knows it.
+    pub fn context(&self) -> Context {
+        match self {
+            Self::Form(form) if form.in_text() => Context::FormText,
+            Self::Form(_) => Context::Form,
+            Self::Flags(_) => Context::Flags,
+            Self::Help(_) => Context::Help,
+            Self::Confirm(_) => Context::Confirm,
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The mouse: a click focuses and selects, a click on what is selected opens it, the wheel turns
+//! what is under it. Everything works without one.
+
+use std::time::Duration;
+
+use super::action::Action;
+use super::confirm::Confirm;
+use super::form::{FieldId, FieldValue};
+use super::home::{HomePane, HomeParts, tab_labels};
+use super::input::{help_rows, help_window, on_action, watched};
+use super::layout::{hits, inside, too_small};
+use super::msg::{Mouse, MouseKind};
+use super::overlay::Overlay;
+use super::preview;
+use super::state::{Screen, State};
+use super::update::{Update, arrange_home};
+
+/// Two clicks within this time are one double click.
+const DOUBLE: Duration = Duration::from_millis(400);
+
+pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Update {
+    if too_small(state.size.area()) {
+        return Update::idle();
+    }
+    match state.overlays.last() {
+        Some(Overlay::Form(_)) => on_form(state, mouse),
+        Some(Overlay::Help(_)) => on_help(state, mouse),
+        Some(Overlay::Flags(_)) => on_flags(state, mouse),
+        Some(Overlay::Confirm(confirm)) => match mouse.what {
+            MouseKind::Down => {
+                let buttons = Confirm::buttons(confirm, state.size);
+                if hits(buttons.0, mouse.col, mouse.row) {
+                    on_action(state, Action::Confirm)
+                } else if hits(buttons.1, mouse.col, mouse.row) {
+                    on_action(state, Action::Decline)
+                } else {
+                    Update::idle()
+                }
+            }
+            _ => Update::idle(),
+        },
+        None => match state.screen {
+            Screen::Home => on_home(state, mouse),
+            Screen::Run(_) => {
+                let size = state.size;
+                match watched(state) {
+                    Some(page) => page.on_mouse(mouse, size).into(),
+                    None => Update::idle(),
+                }
+            }
+        },
+    }
+}
+
+/// Whether this click is the second of two on one cell.
+fn is_double(state: &mut State, mouse: Mouse) -> bool {
+    let at = (state.now, mouse.col, mouse.row);
+    let before = state.clicked.replace(at);
+    before.is_some_and(|(then, col, row)| {
+        (col, row) == (mouse.col, mouse.row) && at.0.saturating_sub(then) <= DOUBLE
+    })
+}
+
+fn on_home(state: &mut State, mouse: Mouse) -> Update {
+    let parts = HomeParts::of(state.size.body(), state.home.focus);
+    let labels = tab_labels(state.scenarios.len(), state.runs.len());
+    let tab = HomePane::ALL
+        .into_iter()
+        .find(|pane| hits(parts.tab(*pane, &labels), mouse.col, mouse.row));
+    if let (Some(pane), MouseKind::Down) = (tab, mouse.what) {
+        state.home.focus(pane);
+        arrange_home(state);
+        return Update::redraw();
+    }
+    let Some(pane) = HomePane::ALL
+        .into_iter()
+        .find(|pane| hits(inside(parts.pane(*pane)), mouse.col, mouse.row))
+    else {
+        return Update::idle();
+    };
+    match mouse.what {
+        MouseKind::WheelUp | MouseKind::WheelDown => {
+            let items = preview::items(state).len();
+            let lens = (state.scenarios.len(), state.runs.len(), items);
+            state.home.wheel(pane, mouse.what == MouseKind::WheelUp, lens, state.size);
+            Update::redraw()
+        }
+        MouseKind::Down => {
+            let double = is_double(state, mouse);
+            let focused = state.home.focus == pane;
+            state.home.focus(pane);
+            let rows = parts.rows(pane);
+            if !hits(rows, mouse.col, mouse.row) {
+                return Update::redraw();
+            }
+            let down = usize::from(mouse.row - rows.y);
+            let was_selected = match pane {
+                HomePane::Preview => return Update::redraw(),
+                HomePane::Scenarios => {
+                    let Some(entry) = state.scenarios.get(state.home.scenarios_top + down) else {
+                        return Update::redraw();
+                    };
+                    let was = state.home.scenario.as_ref() == Some(&entry.path);
+                    state.home.select_scenario(entry);
+                    was
+                }
+                HomePane::Runs => {
+                    let Some(page) = state.runs.get(state.home.runs_top + down) else {
+                        return Update::redraw();
+                    };
+                    let id = page.id().clone();
+                    let was = state.home.run.as_ref() == Some(&id);
+                    state.home.select_run(&id);
+                    was
+                }
+            };
+            if double || (was_selected && focused) {
+                state.clicked = None;
+                return on_action(state, Action::Open);
+            }
+            Update::redraw()
+        }
+        MouseKind::Drag | MouseKind::Up => Update::idle(),
+    }
+}
+
+fn on_form(state: &mut State, mouse: Mouse) -> Update {
+    let size = state.size;
+    let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
+    match mouse.what {
+        MouseKind::WheelUp | MouseKind::WheelDown => {
+            form.wheel(mouse.what == MouseKind::WheelUp, size);
+            Update::redraw()
+        }
+        MouseKind::Down => {
+            let Some(id) = form.hit(size, mouse.col, mouse.row) else { return Update::idle() };
+            form.focus(id.clone());
+            match form.field(&id).map(|field| &field.value) {
+                Some(FieldValue::Button) => on_action(
+                    state,
+                    if id == FieldId::Start { Action::Start } else { Action::Cancel },
+                ),
+                Some(FieldValue::Text(_)) => {
+                    form.place_cursor(size, mouse.col, mouse.row);
+                    Update::redraw()
+                }
+                _ => {
+                    form.turn(true);
+                    Update::redraw()
+                }
+            }
+        }
+        MouseKind::Drag | MouseKind::Up => Update::idle(),
+    }
+}
+
+fn on_help(state: &mut State, mouse: Mouse) -> Update {
+    let rows = help_rows(state.size);
+    let inner = inside(help_window(state.size));
+    let double = mouse.what == MouseKind::Down && is_double(state, mouse);
+    let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Update::idle() };
+    match mouse.what {
+        MouseKind::WheelUp | MouseKind::WheelDown => {
+            help.wheel(mouse.what == MouseKind::WheelUp, rows);
+            Update::redraw()
+        }
+        MouseKind::Down if hits(inner, mouse.col, mouse.row) => {
+            let Some(line) = (mouse.row - inner.y).checked_sub(2) else { return Update::idle() };
+            if usize::from(line) >= rows {
+                return Update::idle();
+            }
+            let was = help.selected;
+            let now = help.select_line(usize::from(line));
+            if now.is_some() && (double || now == was) {
+                return on_action(state, Action::Choose);
+            }
+            Update::redraw()
+        }
+        MouseKind::Down => {
+            state.overlays.pop();
+            Update::redraw()
+        }
+        MouseKind::Drag | MouseKind::Up => Update::idle(),
+    }
+}
+
+fn on_flags(state: &mut State, mouse: Mouse) -> Update {
+    let size = state.size;
+    let State { overlays, runs, .. } = state;
+    let Some(Overlay::Flags(drawer)) = overlays.last_mut() else { return Update::idle() };
+    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
+        return Update::idle();
+    };
+    let parts = drawer.parts(size, page.world());
+    match mouse.what {
+        MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
+            let at = parts.top + usize::from((mouse.row - parts.list.y) / super::flags::ROWS);
+            let Some(flag) = page.world().flags.get(at) else { return Update::idle() };
+            let was = drawer.selected.as_ref() == Some(&flag.name);
+            drawer.selected = Some(flag.name.clone());
+            if was {
+                return on_action(state, Action::Toggle);
+            }
+            Update::redraw()
+        }
+        MouseKind::Down if !hits(parts.window, mouse.col, mouse.row) => {
+            overlays.pop();
+            Update::redraw()
+        }
+        MouseKind::WheelUp => on_action(state, Action::Up),
+        MouseKind::WheelDown => on_action(state, Action::Down),
+        _ => Update::idle(),
+    }
+}

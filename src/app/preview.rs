@@ -1,0 +1,262 @@
+//! What the preview says of the selected row: items with a label each, not yet wrapped to any
+//! width.
+
+use super::entry::{Broken, Entry, LiveOffer};
+use super::home::HomePane;
+use super::run::RunPage;
+use super::state::State;
+use crate::event::contribution::Stance;
+use crate::event::kind::ModelLabel;
+use crate::event::world::Stage;
+use crate::event::world::collaboration::SeatState;
+use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
+use crate::scenario::{Place, Scenario, Severity};
+
+/// One item of the preview.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// What it is; empty where the item before it goes on.
+    pub label: String,
+    /// What it says.
+    pub text: String,
+    /// How it is meant.
+    pub tone: Tone,
+}
+
+/// How an item is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// A heading.
+    Head,
+    /// Text.
+    Plain,
+    /// Steps back.
+    Dim,
+    /// Wrong.
+    Bad,
+    /// Odd, but not wrong.
+    Odd,
+    /// A seat and how far it is.
+    Seat(SeatState),
+    /// A seat and where it stands.
+    Stands(Stance),
+}
+
+fn item(label: &str, text: impl Into<String>, tone: Tone) -> Item {
+    Item { label: label.to_owned(), text: text.into(), tone }
+}
+
+/// What the preview of the first screen says.
+pub fn items(state: &State) -> Vec<Item> {
+    match state.home.about {
+        HomePane::Runs => match state.home.selected_run(&state.runs) {
+            Some(page) => of_run(page),
+            None => {
+                vec![item("", "No run is selected: Enter on a scenario starts one.", Tone::Dim)]
+            }
+        },
+        HomePane::Scenarios | HomePane::Preview => {
+            match state.home.selected_scenario(&state.scenarios) {
+                Some(entry) => of_entry(entry),
+                None => vec![item("", "No scenario is selected.", Tone::Dim)],
+            }
+        }
+    }
+}
+
+/// What the preview is called: the row that it is about.
+pub fn title(state: &State) -> String {
+    let name = match state.home.about {
+        HomePane::Runs => {
+            state.home.selected_run(&state.runs).map(|page| page.id().as_str().to_owned())
+        }
+        _ => state
+            .home
+            .selected_scenario(&state.scenarios)
+            .map(|entry| entry.name.as_str().to_owned()),
+    };
+    name.unwrap_or_else(|| HomePane::Preview.title().to_owned())
+}
+
+fn of_entry(entry: &Entry) -> Vec<Item> {
+    let mut items = Vec::new();
+    match &entry.loaded {
+        Ok(scenario) => of_scenario(scenario, &mut items),
+        Err(Broken::Unreadable(why)) => items.push(item("unreadable", why, Tone::Bad)),
+        Err(Broken::Problems(problems)) => {
+            items.push(item("", problems.count(), Tone::Head));
+            for problem in problems.iter() {
+                let place = match &problem.place {
+                    Place::File { line, column } => format!("{line}:{column}"),
+                    Place::Override { column, .. } => format!("--set:{column}"),
+                };
+                let tone = match problem.severity {
+                    Severity::Error => Tone::Bad,
+                    Severity::Warning => Tone::Odd,
+                };
+                let path = match problem.path.as_str() {
+                    "" => String::new(),
+                    path => format!("{path}: "),
+                };
+                items.push(item(&place, format!("{path}{}", problem.what), tone));
+                if let Some(help) = &problem.help {
+                    items.push(item("", help, Tone::Dim));
+                }
+            }
+            items.push(item("", "Mend the file, then r reads it again.", Tone::Dim));
+        }
+    }
+    items.push(item("file", &entry.path, Tone::Dim));
+    if entry.loaded.is_ok() {
+        items.push(match &entry.live {
+            LiveOffer::Ready { host, model, key_from } => {
+                let text = format!("{model} at {host}, key from {key_from}");
+                item("live", text, Tone::Dim)
+            }
+            LiveOffer::Missing { why } => item("live", why, Tone::Dim),
+        });
+    }
+    items
+}
+
+fn of_scenario(scenario: &Scenario, items: &mut Vec<Item>) {
+    items.push(item("", &scenario.title, Tone::Head));
+    if !scenario.about.is_empty() {
+        items.push(item("", &scenario.about, Tone::Plain));
+    }
+    lines("goal", &scenario.goal, Tone::Plain, items);
+    for (at, input) in scenario.inputs.iter().enumerate() {
+        let label = if at == 0 { "inputs" } else { "" };
+        let value = shown_value(&input.value);
+        let kind = match &input.kind {
+            InputKind::Choice(choices) => format!(" (of {})", choices.join(", ")),
+            _ => String::new(),
+        };
+        items.push(item(label, format!("{} {value}{kind}", input.name), Tone::Plain));
+    }
+    for (at, flag) in scenario.flags.iter().enumerate() {
+        let label = if at == 0 { "flags" } else { "" };
+        let position = if flag.default { "on" } else { "off" };
+        items.push(item(label, format!("{} {position}: {}", flag.name, flag.label), Tone::Plain));
+    }
+    let PatternSpec::Collaboration(spec) = &scenario.pattern;
+    of_collaboration(spec, items);
+    for warning in &scenario.warnings {
+        items.push(item("warning", warning, Tone::Odd));
+    }
+}
+
+fn of_collaboration(spec: &CollaborationSpec, items: &mut Vec<Item>) {
+    let budget = &spec.budget;
+    let limits = format!(
+        "{} rounds, {} messages, {} s; decides at {} go and no block",
+        budget.max_rounds,
+        budget.max_messages,
+        budget.max_seconds.as_secs(),
+        budget.min_go_votes,
+    );
+    items.push(item("limits", limits, Tone::Plain));
+    for (at, name) in spec.sequence.iter().enumerate() {
+        let label = if at == 0 { "seats" } else { "" };
+        let behind = spec.roles.get(name).and_then(|role| role.behind.as_ref());
+        let text = match behind.map(|behind| (&behind.flag, behind.when_off)) {
+            None => name.to_string(),
+            Some((flag, WhenOff::Skip)) => format!("{name}, while flag {flag} is on"),
+            Some((flag, WhenOff::Deny)) => {
+                format!("{name}; the run stops at its turn while flag {flag} is off")
+            }
+        };
+        items.push(item(label, text, Tone::Plain));
+    }
+    let how = match spec.concurrency {
+        Concurrency::Parallel => "all seats of a round at once",
+        Concurrency::Sequential => "one seat after another",
+    };
+    items.push(item("asks", how, Tone::Dim));
+}
+
+fn of_run(page: &RunPage) -> Vec<Item> {
+    let world = page.world();
+    let mut items = Vec::new();
+    let Some(head) = &world.head else {
+        return vec![item("", "No fact has come yet.", Tone::Dim)];
+    };
+    items.push(item("", &head.title, Tone::Head));
+    if let Stage::Paused { at, .. } = &world.stage {
+        let at: Vec<_> = at.iter().map(|at| at.for_people()).collect();
+        items.push(item("paused", format!("before {}", at.join(", ")), Tone::Plain));
+    }
+    if let Some((table, plan)) = world.collaboration() {
+        if let Some(closed) = &world.closed {
+            match table.decision() {
+                Some(decision) if closed.reason.is_success() => {
+                    items.push(item("decision", decision.word(), Tone::Plain));
+                }
+                _ => items.push(item("stopped", closed.reason.to_string(), Tone::Bad)),
+            }
+            if let Some(advice) = closed.reason.advice() {
+                items.push(item("", advice, Tone::Dim));
+            }
+        }
+        if let Some(round) = table.current() {
+            let text = format!("{} of {}", round.number, plan.max_rounds);
+            items.push(item("round", text, Tone::Plain));
+            for seat in &round.seats {
+                items.push(match &seat.contribution {
+                    Some(said) => {
+                        let text = format!("{} {}: {}", seat.role, said.stance, said.summary);
+                        item("", text, Tone::Stands(said.stance))
+                    }
+                    None => item("", seat.role.as_str(), Tone::Seat(seat.state)),
+                });
+            }
+            if !round.conflicts.is_empty() {
+                let words: Vec<_> = round.conflicts.iter().map(|it| it.word()).collect();
+                items.push(item("conflicts", words.join(", "), Tone::Plain));
+            }
+        }
+        let messages = format!("{} of {}", table.messages, plan.max_messages);
+        items.push(item("messages", messages, Tone::Plain));
+    } else if let Some(closed) = &world.closed {
+        items.push(item("ended", closed.reason.to_string(), Tone::Plain));
+    }
+    if let Some(answer) = &world.answer {
+        lines("answer", answer, Tone::Plain, &mut items);
+    }
+    lines("goal", &head.goal, Tone::Plain, &mut items);
+    for (at, flag) in world.flags.iter().enumerate() {
+        let label = if at == 0 { "flags" } else { "" };
+        let position = if flag.on { "on" } else { "off" };
+        items.push(item(label, format!("{} {position}", flag.name), Tone::Plain));
+    }
+    items.push(item(
+        "model",
+        match &head.model {
+            ModelLabel::Scripted => "scripted".to_owned(),
+            ModelLabel::Live { name, host } => format!("live {name} at {host}"),
+        },
+        Tone::Dim,
+    ));
+    if let Some(last) = page.log().last() {
+        let at = last.at.duration();
+        let text =
+            format!("{} at {}.{} s", last.kind.name(), at.as_secs(), at.subsec_millis() / 100);
+        items.push(item("last", text, Tone::Dim));
+    }
+    items
+}
+
+/// A text of many lines: an item each, so that it can be scrolled through.
+fn lines(label: &str, text: &str, tone: Tone, items: &mut Vec<Item>) {
+    for (at, line) in text.lines().enumerate() {
+        items.push(item(if at == 0 { label } else { "" }, line, tone));
+    }
+}
+
+/// A value as a person would write it.
+pub(super) fn shown_value(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

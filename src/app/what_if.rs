@@ -1,0 +1,175 @@
+//! What switching a flag would do, told before it is done: at which boundary it lands and who
+//! joins, leaves or stops the run. A pure function of the world and the plan; the rules are those
+//! of the pattern's roster (`000`: taken once a round, right after the boundary `round:N`).
+
+use crate::event::kind::{Asked, CollaborationPlan};
+use crate::event::world::collaboration::{SeatState, messages_left};
+use crate::event::world::{Collaboration, Stage};
+use crate::event::{BoundaryId, World};
+use crate::scenario::name::{FlagName, RoleName};
+
+/// What switching `flag` to `on` would do now: one thing a line, the landing first.
+pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
+    if !world.is_live() {
+        return vec!["The run has ended: its flags stay as they are.".to_owned()];
+    }
+    let Some((table, plan)) = world.collaboration() else {
+        return vec!["It lands at the next boundary.".to_owned()];
+    };
+    let mut lines = vec![landing(world, table, plan)];
+    let roles: Vec<&RoleName> = plan
+        .behind
+        .iter()
+        .filter(|(role, behind)| behind.flag == *flag && plan.sequence.contains(role))
+        .map(|(role, _)| role)
+        .collect();
+    if roles.is_empty() {
+        lines.push("No seat stands behind it: only what the script reads of it changes.".into());
+        return lines;
+    }
+    let Some(next) = next_round(world, table, plan) else {
+        lines.push("No further round can come: no seat changes.".to_owned());
+        return lines;
+    };
+    let unless = match next.unless_decided {
+        Some(round) => format!(" if round {round} decides nothing"),
+        None => String::new(),
+    };
+    let number = next.number;
+    let mut denied = false;
+    for role in &roles {
+        let deny = plan.behind.get(*role).is_some_and(|behind| behind.deny);
+        lines.push(match (on, deny) {
+            (true, false) => format!("{role} joins at round {number}{unless}."),
+            (true, true) => format!("{role} may speak from round {number} on{unless}."),
+            (false, false) => format!("{role} leaves at round {number}{unless}."),
+            (false, true) => {
+                denied = true;
+                format!("The run would stop with agent_denied:{role} at round {number}{unless}.")
+            }
+        });
+    }
+    if let Some(round) = table.current().filter(|round| round.closed.is_none()) {
+        let speaking =
+            round.seats.iter().any(|seat| roles.contains(&&seat.role) && seat.asked == Asked::Yes);
+        if !on && speaking {
+            lines.push(format!("What it says in round {} still counts.", round.number));
+        }
+    }
+    if !denied {
+        lines.push(seats_then(world, plan, flag, on, next));
+    }
+    lines
+}
+
+/// Where a flag that is switched now takes effect.
+fn landing(world: &World, table: &Collaboration, plan: &CollaborationPlan) -> String {
+    if let Stage::Paused { at, .. } = &world.stage
+        && let Some(first) = at.first()
+    {
+        return format!("It lands when the run goes on, at {}.", first.for_people());
+    }
+    let Some(round) = table.current() else {
+        return "It lands at round 1.".to_owned();
+    };
+    if table.finalize.is_some() {
+        return "No boundary is left: it would not land any more.".to_owned();
+    }
+    if round.closed.is_some() {
+        return match (round.decision, round.number < plan.max_rounds) {
+            (Some(_), _) => "It lands at finalize, the last boundary.".to_owned(),
+            (None, true) => format!("It lands at round {}.", round.number + 1),
+            (None, false) => "No boundary is left: it would not land any more.".to_owned(),
+        };
+    }
+    let turn = round.seats.iter().find(|seat| {
+        seat.asked == Asked::Yes && seat.state == SeatState::Waiting && seat.call.is_none()
+    });
+    match turn {
+        Some(seat) => format!("It lands before {} speaks in round {}.", seat.role, round.number),
+        None if round.number < plan.max_rounds => {
+            format!("It lands at round {}, or at finalize.", round.number + 1)
+        }
+        None => "It lands at finalize, the last boundary.".to_owned(),
+    }
+}
+
+/// The round whose roster would see the flag.
+#[derive(Clone, Copy)]
+struct NextRound {
+    number: u32,
+    /// It comes only if this round, which is still open, decides nothing.
+    unless_decided: Option<u32>,
+    /// Messages used when it starts, as far as is known.
+    used: u32,
+}
+
+fn next_round(world: &World, table: &Collaboration, plan: &CollaborationPlan) -> Option<NextRound> {
+    let next = match table.current() {
+        None => NextRound { number: 1, unless_decided: None, used: 0 },
+        Some(round) if round.closed.is_some() => {
+            if round.decision.is_some() {
+                return None;
+            }
+            let number = round.number.saturating_add(1);
+            NextRound { number, unless_decided: None, used: table.messages }
+        }
+        Some(round) => {
+            let to_come = round
+                .seats
+                .iter()
+                .filter(|seat| seat.asked == Asked::Yes && seat.contribution.is_none())
+                .count();
+            NextRound {
+                number: round.number.saturating_add(1),
+                unless_decided: Some(round.number),
+                used: table.messages.saturating_add(u32::try_from(to_come).unwrap_or(u32::MAX)),
+            }
+        }
+    };
+    // Standing before a round, its roster is not taken yet.
+    let standing = match &world.stage {
+        Stage::Paused { at, .. } => at.first().and_then(round_of),
+        _ => None,
+    };
+    let number = standing.unwrap_or(next.number);
+    (number <= plan.max_rounds).then_some(NextRound { number, ..next })
+}
+
+fn round_of(boundary: &BoundaryId) -> Option<u32> {
+    boundary.as_str().strip_prefix("round:")?.parse().ok()
+}
+
+/// How many seats the next round would have, and whether the messages last for them.
+fn seats_then(
+    world: &World,
+    plan: &CollaborationPlan,
+    flag: &FlagName,
+    on: bool,
+    next: NextRound,
+) -> String {
+    let is_on = |name: &FlagName| {
+        if name == flag {
+            return on;
+        }
+        world.flags.iter().any(|row| row.name == *name && row.on)
+    };
+    let seats = plan
+        .sequence
+        .iter()
+        .filter(|role| plan.behind.get(*role).is_none_or(|behind| is_on(&behind.flag)))
+        .count();
+    let seats = u32::try_from(seats).unwrap_or(u32::MAX);
+    let left = messages_left(plan, next.used);
+    let plural = if seats == 1 { "" } else { "s" };
+    let of = plan.max_messages;
+    if seats > left {
+        format!(
+            "Then {seats} seat{plural} and {left} of {of} messages left: the run would stop with \
+             max_messages in round {}.",
+            next.number
+        )
+    } else {
+        format!("Then {seats} seat{plural}, messages left {left} of {of} before they speak.")
+    }
+}

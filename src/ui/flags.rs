@@ -1,0 +1,146 @@
+//! The flags drawer over a run: positions as they are, what was asked, and what a switch would do.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::frame::{self, Frame};
+use super::glyph::Glyph;
+use super::text::{Pen, paint, wrap_within};
+use super::theme::Role;
+use super::{Cx, format};
+use crate::app::State;
+use crate::app::flags::{Drawer, ROWS};
+use crate::app::run::RunPage;
+use crate::app::what_if::what_if;
+use crate::event::kind::By;
+use crate::event::world::FlagNow;
+
+/// Draws the drawer of a run.
+pub fn render(drawer: &Drawer, page: &RunPage, state: &State, cx: &Cx, buf: &mut Buffer) {
+    let world = page.world();
+    let parts = drawer.parts(state.size, world);
+    let title = match world.is_live() {
+        true => format!("Flags of {}, live", page.id()),
+        false => format!("Flags of {}", page.id()),
+    };
+    let foot = format::things(world.flags.len() as u64, "flag");
+    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    frame::render(frame, cx, parts.window, buf);
+    if world.flags.is_empty() {
+        let row = Rect { x: parts.list.x + 1, height: parts.list.height.min(1), ..parts.list };
+        let text = "This scenario has no flags. Esc closes.";
+        Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(Role::Dim));
+        return;
+    }
+    let rows = usize::from(parts.list.height / ROWS);
+    for (at, flag) in world.flags.iter().skip(parts.top).take(rows).enumerate() {
+        let y = parts.list.y + at as u16 * ROWS;
+        let area = Rect { y, height: ROWS, ..parts.list };
+        flag_rows(flag, drawer, page, state, cx, area, buf);
+    }
+    consequences(drawer, page, state, cx, parts.what_if, buf);
+}
+
+fn flag_rows(
+    flag: &FlagNow,
+    drawer: &Drawer,
+    page: &RunPage,
+    state: &State,
+    cx: &Cx,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    let selected = drawer.selected.as_ref() == Some(&flag.name);
+    let first = Rect { height: 1, ..area };
+    let second = Rect { y: area.y + 1, height: 1, ..area };
+    if selected {
+        paint(buf, first, cx.theme.style(Role::Selected));
+    }
+    let mut pen = Pen::new(buf, first, cx.glyphs);
+    match selected {
+        true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+        false => pen.space(1),
+    };
+    let (mark, position, role) =
+        if flag.on { ("[x] ", "on ", Role::Flag) } else { ("[ ] ", "off", Role::Off) };
+    pen.put(mark, cx.theme.style(role));
+    let name = pen.left().saturating_sub(22);
+    pen.name(flag.name.as_str(), name, plain).space(1).cell(position, 4, cx.theme.style(role));
+    if let Some(on) = state.asked.of(page.id(), &flag.name) {
+        let text = format!("asked: {}", if on { "on" } else { "off" });
+        pen.glyph(Glyph::Waiting, cx.theme.style(Role::NeedsYou)).space(1);
+        pen.put(&text, cx.theme.style(Role::Notice));
+    }
+    Pen::new(buf, second, cx.glyphs).space(5).put(&came_from(flag, page, state), dim);
+}
+
+/// Where a flag's position comes from: the last change, else the start.
+fn came_from(flag: &FlagNow, page: &RunPage, state: &State) -> String {
+    let whence = match &flag.changed {
+        Some((at, boundary, by)) => {
+            let who = match by {
+                By::You => "you",
+                By::Schedule => "the command line",
+                By::Breakpoint => "a breakpoint",
+                By::Suspend => "the suspension",
+            };
+            let (when, place) = (format::moment(*at), boundary.for_people());
+            format!("by {who} at {when}, from {place} on")
+        }
+        None => {
+            let head = page.world().head.as_ref();
+            let of_file = state
+                .scenarios
+                .iter()
+                .find(|entry| head.is_some_and(|head| head.scenario == entry.name))
+                .and_then(|entry| entry.scenario()?.flag(flag.name.as_str()))
+                .map(|own| own.default);
+            match of_file {
+                Some(default) if default == flag.at_start => "as the scenario has it".to_owned(),
+                Some(_) => "set at the start".to_owned(),
+                None => "as at the start".to_owned(),
+            }
+        }
+    };
+    if flag.label.is_empty() { whence } else { format!("{whence}. {}", flag.label) }
+}
+
+fn consequences(
+    drawer: &Drawer,
+    page: &RunPage,
+    state: &State,
+    cx: &Cx,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let Some(flag) = &drawer.selected else { return };
+    let on = state.asked.next(page.id(), flag, page.world());
+    let dim = cx.theme.style(Role::Dim);
+    let mut y = area.y;
+    let row = |y: u16| {
+        Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area)
+    };
+    let position = if on { "on" } else { "off" };
+    let heading = format!("If you switch {flag} {position} now");
+    let mut pen = Pen::new(buf, row(y), cx.glyphs);
+    pen.glyphs(Glyph::Horizontal, 2, cx.theme.style(Role::Border)).space(1);
+    pen.put(&heading, cx.theme.style(Role::Title)).space(1);
+    let rest = pen.left();
+    pen.glyphs(Glyph::Horizontal, rest, cx.theme.style(Role::Border));
+    y += 1;
+    let width = usize::from(area.width.saturating_sub(4)).max(1);
+    for line in what_if(page.world(), flag, on) {
+        let room = area.bottom().saturating_sub(y);
+        let (rows, _) = wrap_within(&line, width, room.into());
+        for (at, text) in rows.iter().enumerate() {
+            let mut pen = Pen::new(buf, row(y), cx.glyphs);
+            match at {
+                0 => pen.glyph(Glyph::Dot, dim).space(1),
+                _ => pen.space(2),
+            };
+            pen.put(text, cx.theme.style(Role::Text));
+            y += 1;
+        }
+    }
+}

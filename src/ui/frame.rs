@@ -1,0 +1,163 @@
+//! Borders. Panes that share a line join it: where two borders meet they become one crossing.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::Cx;
+use super::glyph::Glyphs;
+use super::text::{self, Pen};
+use super::theme::Role;
+use crate::app::layout::inside;
+
+const UP: u8 = 1;
+const DOWN: u8 = 2;
+const LEFT: u8 = 4;
+const RIGHT: u8 = 8;
+
+/// Every line, by the sides that it reaches.
+const LINES: [(u8, &str); 11] = [
+    (LEFT | RIGHT, "─"),
+    (UP | DOWN, "│"),
+    (DOWN | RIGHT, "┌"),
+    (DOWN | LEFT, "┐"),
+    (UP | RIGHT, "└"),
+    (UP | LEFT, "┘"),
+    (UP | DOWN | RIGHT, "├"),
+    (UP | DOWN | LEFT, "┤"),
+    (DOWN | LEFT | RIGHT, "┬"),
+    (UP | LEFT | RIGHT, "┴"),
+    (UP | DOWN | LEFT | RIGHT, "┼"),
+];
+
+/// How a pane is framed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Frame<'a> {
+    /// Its number, where a digit focuses it.
+    pub number: Option<u8>,
+    /// Its title.
+    pub title: &'a str,
+    /// What stands at the right end of its lower border.
+    pub foot: &'a str,
+    /// Whether it has the keys.
+    pub focused: bool,
+    /// It lies over others: what is under it is gone, and its lines join none.
+    pub over: bool,
+}
+
+/// Draws a frame and gives what is inside.
+pub fn render(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) -> Rect {
+    let area = area.intersection(buf.area);
+    if frame.over {
+        text::clear(buf, area);
+    }
+    if area.width < 2 || area.height < 2 {
+        return Rect { width: 0, height: 0, ..area };
+    }
+    let role = if frame.focused { Role::BorderFocus } else { Role::Border };
+    let style = cx.theme.style(role);
+    let (left, right) = (area.left(), area.right() - 1);
+    let (top, bottom) = (area.top(), area.bottom() - 1);
+    for x in left + 1..right {
+        join(buf, x, top, LEFT | RIGHT, style, cx.glyphs);
+        join(buf, x, bottom, LEFT | RIGHT, style, cx.glyphs);
+    }
+    for y in top + 1..bottom {
+        join(buf, left, y, UP | DOWN, style, cx.glyphs);
+        join(buf, right, y, UP | DOWN, style, cx.glyphs);
+    }
+    join(buf, left, top, DOWN | RIGHT, style, cx.glyphs);
+    join(buf, right, top, DOWN | LEFT, style, cx.glyphs);
+    join(buf, left, bottom, UP | RIGHT, style, cx.glyphs);
+    join(buf, right, bottom, UP | LEFT, style, cx.glyphs);
+
+    let room = area.width.saturating_sub(4);
+    let title_style = cx.theme.style(if frame.focused { Role::Title } else { Role::Text });
+    if !frame.title.is_empty() && room > 2 {
+        let row = Rect { x: left + 2, y: top, width: room, height: 1 };
+        let mut pen = Pen::new(buf, row, cx.glyphs);
+        pen.put(" ", style);
+        if let Some(number) = frame.number {
+            pen.put(&format!("{number} "), cx.theme.style(Role::Dim));
+        }
+        let width = pen.left().saturating_sub(1);
+        pen.put_within(frame.title, width, title_style).put(" ", style);
+    }
+    let foot = u16::try_from(text::columns(frame.foot)).unwrap_or(u16::MAX);
+    if foot > 0 && foot.saturating_add(2) <= room {
+        let x = right - 2 - foot;
+        let row = Rect { x: x - 1, y: bottom, width: foot + 2, height: 1 };
+        let dim = cx.theme.style(Role::Dim);
+        Pen::new(buf, row, cx.glyphs).put(" ", dim).put(frame.foot, dim).put(" ", dim);
+    }
+    inside(area)
+}
+
+/// Draws a piece of a line; a line that is there already is joined.
+fn join(buf: &mut Buffer, x: u16, y: u16, sides: u8, style: Style, glyphs: Glyphs) {
+    let Some(cell) = buf.cell_mut((x, y)) else { return };
+    let symbol = match glyphs {
+        Glyphs::Unicode => {
+            let there = LINES.iter().find(|(_, line)| *line == cell.symbol());
+            let sides = sides | there.map_or(0, |(sides, _)| *sides);
+            LINES.iter().find(|(own, _)| *own == sides).map_or("┼", |(_, line)| *line)
+        }
+        Glyphs::Ascii => match (sides, cell.symbol()) {
+            (_, "+") => "+",
+            (s, "-") if s == LEFT | RIGHT => "-",
+            (s, "|") if s == UP | DOWN => "|",
+            (s, " ") if s == LEFT | RIGHT => "-",
+            (s, " ") if s == UP | DOWN => "|",
+            _ => "+",
+        },
+    };
+    cell.set_symbol(symbol).set_style(style);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::theme::Theme;
+    use std::time::Duration;
+
+    fn drawn(glyphs: Glyphs) -> Vec<String> {
+        let theme = Theme::default();
+        let cx = Cx { now: Duration::ZERO, theme: &theme, glyphs };
+        let mut buf = Buffer::empty(Rect::new(0, 0, 9, 5));
+        for area in [Rect::new(0, 0, 5, 3), Rect::new(4, 0, 5, 3), Rect::new(0, 2, 9, 3)] {
+            render(Frame::default(), &cx, area, &mut buf);
+        }
+        (0..5).map(|y| (0..9).map(|x| buf[(x, y)].symbol()).collect()).collect()
+    }
+
+    #[test]
+    fn shared_lines_join() {
+        assert_eq!(
+            drawn(Glyphs::Unicode),
+            ["┌───┬───┐", "│   │   │", "├───┴───┤", "│       │", "└───────┘"]
+        );
+        assert_eq!(
+            drawn(Glyphs::Ascii),
+            ["+---+---+", "|   |   |", "+---+---+", "|       |", "+-------+"]
+        );
+    }
+
+    #[test]
+    fn a_frame_of_any_size_stays_inside() {
+        let theme = Theme::default();
+        let cx = Cx { now: Duration::ZERO, theme: &theme, glyphs: Glyphs::Unicode };
+        for width in 0..12 {
+            for height in 0..6 {
+                let mut buf = Buffer::empty(Rect::new(0, 0, 10, 5));
+                let frame = Frame {
+                    number: Some(1),
+                    title: "A long title",
+                    foot: "foot",
+                    focused: true,
+                    over: true,
+                };
+                render(frame, &cx, Rect::new(1, 1, width, height), &mut buf);
+            }
+        }
+    }
+}

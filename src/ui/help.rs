@@ -1,0 +1,96 @@
+//! The help over a screen: the binding table, found by typing.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::Cx;
+use super::frame::{self, Frame};
+use super::glyph::Glyph;
+use super::text::{Pen, paint};
+use super::theme::Role;
+use crate::app::help::{Help, Line, keys_of};
+use crate::app::input::help_window;
+use crate::app::state::Size;
+
+/// Columns of the keys.
+const KEYS: u16 = 14;
+
+/// Draws the help.
+pub fn render(help: &Help, cx: &Cx, size: Size, ascii: bool, buf: &mut Buffer) {
+    let title = format!("Help over {}", help.over.word());
+    let lines = help.lines();
+    let count = lines.iter().filter(|line| matches!(line, Line::Row(_))).count();
+    let foot = format!("{count} keys");
+    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    let inner = frame::render(frame, cx, help_window(size), buf);
+    let row = |y: u16| {
+        Rect { x: inner.x + 1, y, width: inner.width.saturating_sub(2), height: 1 }
+            .intersection(inner)
+    };
+    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    let mut pen = Pen::new(buf, row(inner.y), cx.glyphs);
+    if help.query.is_empty() {
+        pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+        pen.put(" type to search keys and words", dim);
+    } else {
+        pen.put(&help.query, plain).glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+    }
+    let list =
+        Rect { y: inner.y + inner.height.min(2), height: inner.height.saturating_sub(4), ..inner };
+    if lines.is_empty() {
+        Pen::new(buf, row(list.y), cx.glyphs).put("Nothing is found: Backspace.", dim);
+    }
+    for (line, y) in lines.iter().skip(help.top).zip(list.y..list.bottom()) {
+        match line {
+            Line::Blank => {}
+            Line::Head(group) => {
+                Pen::new(buf, row(y), cx.glyphs).put(group.title(), cx.theme.style(Role::Title));
+            }
+            Line::Row(binding) => {
+                let selected = help.selected == Some(binding.action);
+                let here = help.here(binding);
+                if selected {
+                    paint(buf, row(y), cx.theme.style(Role::Selected));
+                }
+                let mut pen = Pen::new(buf, row(y), cx.glyphs);
+                match selected {
+                    true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+                    false => pen.space(1),
+                };
+                let key = if here { cx.theme.style(Role::Key) } else { dim };
+                pen.space(1).cell(&keys_of(binding, ascii), KEYS, key);
+                if here {
+                    pen.put(binding.help, plain);
+                } else {
+                    let places: Vec<_> = binding.contexts.iter().map(|it| it.word()).collect();
+                    pen.put(&format!("{}  ({})", binding.help, places.join(", ")), dim);
+                }
+            }
+        }
+    }
+    legend(cx, row(inner.bottom().saturating_sub(1)), buf);
+}
+
+/// What the glyphs mean.
+fn legend(cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    for (glyph, role, word) in [
+        (Glyph::Done, Role::Done, "done"),
+        (Glyph::Running, Role::Running, "running"),
+        (Glyph::Waiting, Role::Waiting, "waiting"),
+        (Glyph::Paused, Role::Paused, "paused"),
+        (Glyph::Retry, Role::Retry, "retry"),
+        (Glyph::Failed, Role::Failed, "failed"),
+        (Glyph::Off, Role::Off, "off"),
+        (Glyph::Go, Role::Go, "go"),
+        (Glyph::Caution, Role::Caution, "caution"),
+        (Glyph::Block, Role::Block, "block"),
+        (Glyph::Changed, Role::Changed, "changed"),
+    ] {
+        if !pen.fits(word.len() + 4) {
+            break;
+        }
+        let style = cx.theme.style(role);
+        pen.glyph(glyph, style).space(1).put(word, cx.theme.style(Role::Dim)).space(2);
+    }
+}

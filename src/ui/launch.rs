@@ -1,0 +1,227 @@
+//! The launch form over a screen.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::widgets::Widget;
+
+use super::Cx;
+use super::frame::{self, Frame};
+use super::glyph::Glyph;
+use super::text::{Pen, paint, wrap_within};
+use super::theme::Role;
+use crate::app::effect::ModelWanted;
+use crate::app::form::{
+    CANCEL_AT, Field, FieldId, FieldValue, Form, FormParts, LABEL, Slot, height,
+};
+use crate::app::state::{LiveOffer, Size};
+
+/// Draws the form.
+pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
+    let parts = form.parts(size);
+    let slots = form.slots(&parts);
+    let title = format!("New run of {}", form.entry.name);
+    let (rows, all) = (parts.fields.height, height(&slots));
+    let foot = if all > rows {
+        format!("rows {}-{} of {all}", form.top + 1, (form.top + rows).min(all))
+    } else {
+        String::new()
+    };
+    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    frame::render(frame, cx, parts.window, buf);
+    let end = form.top + rows;
+    for slot in slots.iter().filter(|slot| slot.y < end && slot.y + slot.rows > form.top) {
+        match slot.id.as_ref().and_then(|id| form.field(id)) {
+            None => heading(slot, form, &parts, cx, buf),
+            Some(field) => draw(field, slot, form, &parts, cx, buf),
+        }
+    }
+    fault(form, &parts, cx, buf);
+    command(form, &parts, cx, buf);
+    buttons(form, &parts, cx, buf);
+}
+
+/// The row on the screen of a row of the form.
+fn row_at(parts: &FormParts, form: &Form, y: u16) -> Rect {
+    let down = y.saturating_sub(form.top).min(parts.fields.height);
+    Rect { y: parts.fields.y + down, height: 1, ..parts.fields }.intersection(parts.fields)
+}
+
+fn heading(slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+    let line = cx.theme.style(Role::Border);
+    let mut pen = Pen::new(buf, row_at(parts, form, slot.y), cx.glyphs);
+    pen.glyphs(Glyph::Horizontal, 2, line).space(1);
+    pen.put(slot.section.title(), cx.theme.style(Role::Title)).space(1);
+    let rest = pen.left();
+    pen.glyphs(Glyph::Horizontal, rest, line);
+}
+
+fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+    let focused = form.focus == field.id;
+    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    let place = form.place(parts, slot);
+    if slot.y >= form.top {
+        let mut pen = Pen::new(buf, row_at(parts, form, slot.y), cx.glyphs);
+        match focused {
+            true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+            false => pen.space(1),
+        };
+        let style = if focused { cx.theme.style(Role::Strong) } else { plain };
+        pen.name(&field.label, LABEL - 3, style);
+        if field.changed() {
+            pen.space(1).put("*", cx.theme.style(Role::Changed));
+        }
+    }
+    match &field.value {
+        FieldValue::Text(text) => {
+            let box_style = cx.theme.style(Role::Field);
+            paint(buf, place, box_style);
+            // Drawn whole beside the screen, then the rows in view: it keeps its own scroll.
+            let whole = Rect::new(0, 0, place.width, slot.rows);
+            let mut beside = Buffer::empty(whole);
+            paint(&mut beside, whole, box_style);
+            Widget::render(&text.area, whole, &mut beside);
+            let cursor = focused.then(|| text.area.cursor_style());
+            let cut = form.top.saturating_sub(slot.y);
+            for y in 0..place.height {
+                for x in 0..place.width {
+                    let (Some(from), Some(to)) =
+                        (beside.cell((x, y + cut)), buf.cell_mut((place.x + x, place.y + y)))
+                    else {
+                        continue;
+                    };
+                    *to = from.clone();
+                    if cursor.is_none() {
+                        to.modifier.remove(Modifier::REVERSED | Modifier::UNDERLINED);
+                    }
+                }
+            }
+        }
+        FieldValue::Choice { choices, at, .. } => {
+            let mut pen = Pen::new(buf, place, cx.glyphs);
+            let arrow = if focused { cx.theme.style(Role::Key) } else { dim };
+            pen.glyph(Glyph::Left, arrow).space(1);
+            let chosen = choices.get(*at).map_or("", String::as_str);
+            pen.put(chosen, if focused { cx.theme.style(Role::Strong) } else { plain });
+            pen.space(1).glyph(Glyph::Right, arrow).space(2);
+            if field.id == FieldId::Model {
+                model(form, cx, &mut pen);
+            } else {
+                pen.put(&format!("{} of {}", at + 1, choices.len()), dim);
+            }
+        }
+        FieldValue::Switch { on, .. } => {
+            let (mark, role) = if *on { ("[x] on", Role::Flag) } else { ("[ ] off", Role::Off) };
+            Pen::new(buf, place, cx.glyphs).put(mark, cx.theme.style(role));
+        }
+        FieldValue::Button => {}
+    }
+    note(field, slot, form, parts, cx, buf);
+}
+
+/// What stands beside a field: what is wrong with it, else what may be given.
+fn note(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+    if slot.y < form.top {
+        return;
+    }
+    let row = row_at(parts, form, slot.y);
+    let from = LABEL + parts.widget(crate::app::form::is_long(&field.id)) + 1;
+    let area =
+        Rect { x: row.x + from.min(row.width), width: row.width.saturating_sub(from), ..row };
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    match form.fault_of(&field.id) {
+        Some(fault) => {
+            let (glyph, role) = marked(fault.error);
+            let style = cx.theme.style(role);
+            pen.glyph(glyph, style).space(1).put(&fault.text, style);
+        }
+        None => {
+            pen.put(&field.hint, cx.theme.style(Role::Dim));
+        }
+    }
+}
+
+fn marked(error: bool) -> (Glyph, Role) {
+    if error { (Glyph::Failed, Role::Failed) } else { (Glyph::Alert, Role::Retry) }
+}
+
+/// Who answers: the host, the model's name, where the key comes from; never the key.
+fn model(form: &Form, cx: &Cx, pen: &mut Pen) {
+    let dim = cx.theme.style(Role::Dim);
+    match (form.model(), &form.entry.live) {
+        (ModelWanted::Scripted { instant: false }, _) => {
+            pen.put("offline, as the scenario's script says, with its waits", dim);
+        }
+        (ModelWanted::Scripted { instant: true }, _) => {
+            pen.put("offline, as the script says, at once", dim);
+        }
+        (ModelWanted::Live, LiveOffer::Ready { host, model, key_from }) => {
+            let text = format!("{model} at {host}, key from {key_from}");
+            pen.put(&text, cx.theme.style(Role::Text));
+        }
+        (ModelWanted::Live, LiveOffer::Missing { why }) => {
+            pen.put(why, cx.theme.style(Role::Failed));
+        }
+    }
+}
+
+/// What is wrong with the focused field, whole; else with the form.
+fn fault(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+    let mut pen = Pen::new(buf, parts.fault, cx.glyphs);
+    let of_focus = form.fault_of(&form.focus);
+    let first = form.faults.iter().find(|fault| fault.error).or_else(|| form.faults.first());
+    let Some(fault) = of_focus.or(first) else { return };
+    let (glyph, role) = marked(fault.error);
+    let style = cx.theme.style(role);
+    pen.glyph(glyph, style).space(1);
+    if of_focus.is_none()
+        && let Some(field) = fault.field.as_ref().and_then(|id| form.field(id))
+    {
+        pen.put(&format!("{}: ", field.label), style);
+    }
+    pen.put(&fault.text, style);
+    let more = form.faults.len() - 1;
+    if more > 0 {
+        pen.put(&format!("  (+{more} more)"), cx.theme.style(Role::Dim));
+    }
+}
+
+/// The command line that does the same.
+fn command(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+    let dim = cx.theme.style(Role::Dim);
+    let line = form.command_line();
+    let area = parts.command;
+    let label = 10.min(area.width);
+    Pen::new(buf, area, cx.glyphs).put("same as", dim);
+    let text = Rect { x: area.x + label, width: area.width - label, ..area };
+    let (rows, cut) = wrap_within(&line, usize::from(text.width).max(1), text.height.into());
+    for (at, (row, y)) in rows.iter().zip(text.top()..text.bottom()).enumerate() {
+        let mut pen = Pen::new(buf, Rect { y, height: 1, ..text }, cx.glyphs);
+        pen.put(row, cx.theme.style(Role::Text));
+        if cut && at + 1 == rows.len() {
+            let end = Rect { x: text.right().saturating_sub(9), y, width: 9, height: 1 };
+            let mut pen = Pen::new(buf, end.intersection(area), cx.glyphs);
+            pen.glyph(Glyph::Ellipsis, dim).put(" y all", cx.theme.style(Role::Key));
+        }
+    }
+}
+
+fn buttons(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
+    let area = parts.buttons;
+    let mut button = |id: FieldId, text: &str, right: u16, good: bool| {
+        let row = Rect { x: area.x + right.min(area.width), ..area }.intersection(area);
+        let style: Style = match (form.focus == id, good) {
+            (true, _) => cx.theme.style(Role::Button).add_modifier(Modifier::REVERSED),
+            (false, true) => cx.theme.style(Role::Key),
+            (false, false) => cx.theme.style(Role::Dim),
+        };
+        Pen::new(buf, row, cx.glyphs).put(text, style);
+    };
+    button(FieldId::Start, "[ Start ]", 0, form.is_good());
+    button(FieldId::Cancel, "[ Cancel ]", CANCEL_AT, true);
+    let rest = CANCEL_AT + 13;
+    let row = Rect { x: area.x + rest.min(area.width), ..area }.intersection(area);
+    let text =
+        if form.in_text() { "Ctrl-S starts, Esc cancels" } else { "y copies the command line" };
+    Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(Role::Dim));
+}
