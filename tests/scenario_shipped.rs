@@ -1,12 +1,76 @@
-//! The scenarios that come inside the program.
+//! The scenarios that come inside the program: good, and with the endings that they are there for,
+//! whatever flags and facts are changed.
+#![allow(clippy::expect_used, clippy::panic)]
 
-use roundtable::scenario::{Listing, check, shipped};
+use std::sync::Arc;
+
+use roundtable::engine::{Engine, EngineSettings, Launch};
+use roundtable::event::{Event, Seq, World};
+use roundtable::scenario::model::PatternSpec;
+use roundtable::scenario::{Listing, Override, Scenario, Shipped, check, load, shipped};
+use serde_json::{Value, json};
+
+fn find(name: &str) -> &'static Shipped {
+    shipped().iter().find(|shipped| shipped.name == name).expect("a shipped scenario")
+}
+
+fn read(name: &str, set: &[&str]) -> Scenario {
+    let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
+    let shipped = find(name);
+    load(shipped.text, shipped.origin(), &set).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// Every fact of a run without latencies.
+async fn facts(name: &str, flags: &[(&str, bool)], set: &[&str]) -> Vec<Arc<Event>> {
+    let mut launch = Launch::scripted(Arc::new(read(name, set)), true);
+    launch.flags = flags.iter().map(|(flag, on)| ((*flag).into(), *on)).collect();
+    let engine = Engine::new(EngineSettings::default());
+    let run = engine.start(launch);
+    let mut reader = run.bus().reader(Seq(0));
+    let mut facts = Vec::new();
+    while reader.next_batch(&mut facts, 1024).await > 0 {}
+    let odd = facts.iter().find(|fact| fact.kind.name() == "condition.failed");
+    assert!(odd.is_none(), "{name} {set:?}: {odd:?}");
+    facts
+}
+
+/// The outcome of such a run.
+async fn play(name: &str, flags: &[(&str, bool)], set: &[&str]) -> Value {
+    let world = World::of(facts(name, flags, set).await.iter().map(|fact| &**fact));
+    serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON")
+}
+
+/// `go go caution | go block | …`: the stances by round.
+fn stances(outcome: &Value) -> String {
+    let rounds = outcome["history"].as_array().expect("history").iter().map(|round| {
+        let said = round["contributions"].as_array().expect("contributions");
+        said.iter().filter_map(|said| said["stance"].as_str()).collect::<Vec<_>>().join(" ")
+    });
+    rounds.collect::<Vec<_>>().join(" | ")
+}
+
+/// What was decided, or why it stopped.
+fn end(outcome: &Value) -> &str {
+    outcome["final_decision"]
+        .as_str()
+        .or_else(|| outcome["stop_reason"].as_str())
+        .expect("a decision or a reason")
+}
 
 #[test]
 fn every_shipped_scenario_is_good_and_without_a_warning() {
-    let all = shipped();
-    assert!(!all.is_empty());
-    for shipped in all {
+    let names: Vec<&str> = shipped().iter().map(|shipped| shipped.name).collect();
+    assert_eq!(
+        names,
+        [
+            "checkout-blocked",
+            "checkout-deadlock",
+            "checkout-denied",
+            "checkout-launch",
+            "checkout-unanimous",
+        ]
+    );
+    for shipped in shipped() {
         let checked = check(shipped.text, shipped.origin(), &[]);
         assert!(checked.problems.is_empty(), "{}", checked.problems.pretty(false));
         let scenario = checked.scenario.expect("a scenario without problems");
@@ -16,5 +80,133 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
         assert_eq!(listing.about, scenario.about);
         assert_eq!(listing.pattern, scenario.pattern.name());
         assert_ne!(listing, Listing::read(shipped.name, ""));
+    }
+}
+
+/// The figures, names and order of source `000`.
+#[test]
+fn checkout_launch_has_the_facts_and_limits_of_the_source() {
+    let scenario = read("checkout-launch", &[]);
+    let shared_context = json!({
+        "report_date": "2026-03-02",
+        "region": "US",
+        "campaign": {
+            "name": "Checkout v2 Launch",
+            "window": "2026-03-02",
+            "channel": "US paid + lifecycle",
+        },
+        "demand_signals": {
+            "projected_orders": 15200,
+            "conversion_lift_pct": 12.4,
+            "traffic_risk": "medium",
+        },
+        "finance_signals": {
+            "projected_revenue_usd": 684000.0,
+            "expected_margin_pct": 19.2,
+            "promo_cost_usd": 94000.0,
+        },
+        "risk_signals": {
+            "failed_payment_rate": 0.028,
+            "chargeback_alerts": 4,
+            "critical_incidents": 0,
+        },
+        "policy_limits": {
+            "payment_failure_block_threshold": 0.03,
+            "max_chargeback_alerts_for_go": 5,
+        },
+    });
+    let facts = Value::Object(scenario.facts);
+    assert_eq!(facts.to_string(), shared_context.to_string(), "also in this order");
+    let PatternSpec::Collaboration(spec) = scenario.pattern;
+    let budget = spec.budget;
+    assert_eq!(
+        (budget.max_rounds, budget.max_messages, budget.max_seconds.as_secs(), budget.min_go_votes),
+        (3, 12, 40, 2)
+    );
+    let seats: Vec<&str> = spec.sequence.iter().map(|role| role.as_str()).collect();
+    assert_eq!(seats, ["demand_analyst", "finance_analyst", "risk_analyst", "legal_analyst"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_scenario_ends_as_it_is_there_to_show() {
+    for (name, expected, talk) in [
+        ("checkout-launch", "go", "go caution block | go caution caution | go go go"),
+        ("checkout-unanimous", "go", "go go go"),
+        ("checkout-deadlock", "max_rounds_reached", "go caution block | go go block | go go block"),
+        ("checkout-denied", "agent_denied:legal_analyst", ""),
+        ("checkout-blocked", "no_go", "go caution block | caution block block"),
+    ] {
+        let outcome = play(name, &[], &[]).await;
+        assert_eq!((end(&outcome), stances(&outcome).as_str()), (expected, talk), "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lawyer_of_checkout_launch_may_sit_down_at_any_round_and_breaks_no_agreement() {
+    let seated = play("checkout-launch", &[("legal_analyst", true)], &[]).await;
+    assert_eq!(end(&seated), "go_with_caution");
+    assert_eq!(
+        stances(&seated),
+        "go caution block caution | go caution caution caution | go go go caution"
+    );
+    let region = ["inputs.region=EU"];
+    let abroad = play("checkout-launch", &[("legal_analyst", true)], &region).await;
+    assert_eq!((end(&abroad), stances(&abroad)), ("go_with_caution", stances(&seated)));
+    let said = |outcome: &Value, round: usize| {
+        outcome["history"][round]["contributions"][3]["summary"].clone()
+    };
+    assert_ne!(said(&seated, 1), said(&abroad, 1));
+    assert_ne!(said(&seated, 2), said(&abroad, 2));
+    assert_eq!(said(&seated, 0).as_str().map(|text| text.contains("in US")), Some(true));
+    assert_eq!(abroad["team_summary"]["region"], "EU");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_script_stands_on_the_facts() {
+    for (name, set, expected) in [
+        ("checkout-launch", "facts.risk_signals.failed_payment_rate=0.03", "max_rounds_reached"),
+        ("checkout-launch", "facts.risk_signals.critical_incidents=2", "max_rounds_reached"),
+        ("checkout-launch", "facts.risk_signals.chargeback_alerts=6", "max_rounds_reached"),
+        ("checkout-launch", "facts.demand_signals.traffic_risk=high", "go_with_caution"),
+        ("checkout-launch", "budget.max_rounds=2", "max_rounds_reached"),
+        ("checkout-launch", "budget.min_go_votes=3", "go"),
+        ("checkout-launch", "budget.max_messages=5", "max_messages"),
+        ("checkout-unanimous", "facts.risk_signals.failed_payment_rate=0.05", "max_rounds_reached"),
+        ("checkout-deadlock", "facts.risk_signals.critical_incidents=0", "go_with_caution"),
+        ("checkout-blocked", "facts.risk_signals.failed_payment_rate=0.012", "go_with_caution"),
+    ] {
+        assert_eq!(end(&play(name, &[], &[set]).await), expected, "{name} {set}");
+    }
+    let both =
+        ["facts.risk_signals.critical_incidents=1", "facts.finance_signals.expected_margin_pct=8"];
+    let outcome = play("checkout-launch", &[], &both).await;
+    assert_eq!(end(&outcome), "no_go");
+    let answer = outcome["answer"].as_str().expect("an answer");
+    assert!(answer.contains("NO-GO") && answer.contains("8 percent"), "{answer}");
+    let allowed = play("checkout-denied", &[("legal_analyst", true)], &[]).await;
+    assert_eq!(
+        (end(&allowed), stances(&allowed).as_str()),
+        ("go_with_caution", "go go go caution")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_attempt_in_the_second_round_is_made_again() {
+    let outcome = play("checkout-launch", &[], &[]).await;
+    // Three rounds of three seats and the brief, and one call that took two attempts.
+    assert_eq!(outcome["usage"]["calls"], 10, "{}", outcome["usage"]);
+    let facts = facts("checkout-launch", &[], &[]).await;
+    let retried = facts.iter().filter(|fact| fact.kind.name() == "call.retried").count();
+    assert_eq!(retried, 1);
+}
+
+/// A person can watch: nothing comes at once and nobody waits long.
+#[test]
+fn latencies_are_made_for_watching() {
+    for shipped in shipped() {
+        for row in read(shipped.name, &[]).script.rows {
+            let (min, max) = (row.latency.min.as_millis(), row.latency.max.as_millis());
+            assert!((500..=2_500).contains(&min) && max <= 2_500 && min < max, "{}", shipped.name);
+        }
     }
 }

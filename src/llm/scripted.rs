@@ -12,6 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{ChatModel, ChatRequest, Failure, Listener, failure};
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
+use crate::scenario::condition::Shown;
 use crate::scenario::draw::part;
 use crate::scenario::model::{Latency, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 
@@ -33,12 +34,18 @@ impl Scripted {
     }
 
     fn row(&self, request: &ChatRequest, listener: &dyn Listener) -> Option<&ScriptRow> {
+        // What the run shows, and which attempt this is.
+        let shown = self.conditions.then(|| {
+            let mut shown = Shown::clone(&request.shown);
+            shown.set("attempt", &request.attempt.into());
+            shown
+        });
         self.scenario.script.rows.iter().enumerate().find_map(|(place, row)| {
             if !speaks(row, request) {
                 return None;
             }
             let Some(when) = &row.when else { return Some(row) };
-            match when.holds(&request.shown) {
+            match when.holds(shown.as_ref().unwrap_or(&request.shown)) {
                 Ok(holds) => holds.then_some(row),
                 Err(error) => {
                     let place = format!("script[{place}].when");
@@ -65,17 +72,21 @@ impl Scripted {
         let Some(row) = self.row(request, listener) else {
             return Err(failure(FailureClass::BadResponse, nothing_scripted(request)));
         };
+        let answer = row.answer_by(match &request.purpose {
+            Purpose::Contribution { role, .. } => Some(role),
+            Purpose::Finalize => None,
+        });
         let started = Instant::now();
         let takes = self.latency(row.latency, request.draw);
         if let Some(fault) = row.fault.as_ref().filter(|fault| request.attempt <= fault.times) {
-            return Err(self.fail(fault, row, started, takes, listener).await);
+            return Err(self.fail(fault, &answer, started, takes, listener).await);
         }
-        let first_token = self.speak(&row.answer, started, takes, listener).await;
+        let first_token = self.speak(&answer, started, takes, listener).await;
         Ok(Reply {
-            text: Arc::clone(&row.answer),
+            text: Arc::clone(&answer),
             usage: Some(Usage {
                 prompt_tokens: request.messages.iter().map(|said| words(&said.content)).sum(),
-                completion_tokens: words(&row.answer),
+                completion_tokens: words(&answer),
             }),
             first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
             model: None,
@@ -119,7 +130,7 @@ impl Scripted {
     async fn fail(
         &self,
         fault: &ScriptFault,
-        row: &ScriptRow,
+        answer: &str,
         started: Instant,
         takes: Duration,
         listener: &dyn Listener,
@@ -127,8 +138,7 @@ impl Scripted {
         match &fault.kind {
             ScriptFaultKind::Hang => std::future::pending().await,
             ScriptFaultKind::Reset => {
-                let half: String =
-                    row.answer.chars().take(row.answer.chars().count() / 2).collect();
+                let half: String = answer.chars().take(answer.chars().count() / 2).collect();
                 self.speak(&half, started, takes, listener).await;
                 failure(FailureClass::Reset, "the connection broke half-way (scripted)")
             }

@@ -266,8 +266,24 @@ pub struct ScriptRow {
     pub latency: Latency,
     /// What goes wrong first, if anything.
     pub fault: Option<ScriptFault>,
-    /// The text that the model gives: `reply` as JSON, `raw` and `text` as they are.
+    /// The text that the model gives: `reply` as JSON, `raw` and `text` as they are. Use
+    /// [`ScriptRow::answer_by`].
     pub answer: Arc<str>,
+    /// The answer is a `reply` that names no `agent`, and the row is for any role.
+    pub unsigned: bool,
+}
+
+impl ScriptRow {
+    /// The text that the model gives for a role: a `reply` without `agent` has the role's name.
+    pub fn answer_by(&self, role: Option<&RoleName>) -> Arc<str> {
+        let Some(role) = role.filter(|_| self.unsigned) else { return Arc::clone(&self.answer) };
+        let agent = Value::from(role.as_str());
+        match self.answer.strip_prefix('{') {
+            Some("}") => format!("{{\"agent\":{agent}}}").into(),
+            Some(rest) => format!("{{\"agent\":{agent},{rest}").into(),
+            None => Arc::clone(&self.answer),
+        }
+    }
 }
 
 /// A step of a pattern that is no role's turn.

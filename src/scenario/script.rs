@@ -64,6 +64,9 @@ fn row(
         latency: table.latency,
         fault: fault.map_or(Some(None), |fault| fault.map(Some))?,
         answer: answer?,
+        unsigned: table.step.is_none()
+            && table.role.is_none()
+            && table.reply.as_ref().is_some_and(|reply| reply.value.table.get("agent").is_none()),
     })
 }
 
