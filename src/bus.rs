@@ -191,6 +191,13 @@ impl Bus {
         Some(look(&text))
     }
 
+    /// The spans that have a live slot now, by their ids.
+    pub fn live_spans(&self) -> Vec<SpanId> {
+        let mut spans: Vec<SpanId> = lock(&self.0.live).keys().copied().collect();
+        spans.sort_unstable();
+        spans
+    }
+
     /// Grows with every change of any live slot: equal numbers mean nothing new to show.
     pub fn live_version(&self) -> u64 {
         self.0.live_version.load(Ordering::Acquire)

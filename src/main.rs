@@ -1,3 +1,7 @@
 //! The `roundtable` program: everything it does lives in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    roundtable::cli::main()
+}

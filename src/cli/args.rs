@@ -224,7 +224,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 fn decision(text: &str) -> Result<Decision, String> {
-    [Decision::Go, Decision::GoWithCaution, Decision::NoGo]
+    Decision::ALL
         .into_iter()
         .find(|decision| decision.word() == text.trim())
         .ok_or_else(|| format!("`{text}` is no decision: use go, go_with_caution or no_go"))

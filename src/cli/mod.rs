@@ -1,3 +1,89 @@
-//! The commands: one file each.
+//! The commands: one file each. What is wrong with the command line or a scenario is said on
+//! standard error, with exit code 2, before anything starts.
 
 pub mod args;
+mod dashboard;
+pub mod exit;
+mod headless;
+mod output;
+mod paint;
+mod progress;
+mod run;
+mod safe_json;
+mod stop_signals;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use self::args::{Cli, Global, RunArgs, Task};
+use self::dashboard::Wanted;
+use self::exit::Exit;
+use crate::shell::dirs::Dirs;
+use crate::shell::log::{self, LogGuard, Sink};
+use crate::shell::{screen, themes};
+use crate::ui::theme::Theme;
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    screen::install_hooks();
+    let cli = Cli::parse();
+    let theme = match themes::find(cli.global.theme.as_deref()) {
+        Ok(theme) => theme,
+        Err(text) => {
+            run::say(&text);
+            return Exit::Usage.into();
+        }
+    };
+    dispatch(cli, theme).into()
+}
+
+fn dispatch(cli: Cli, theme: Theme) -> Exit {
+    let global = &cli.global;
+    match cli.command {
+        None => {
+            let _log = start_log(global, true);
+            dashboard::open(&Wanted::default(), global, theme)
+        }
+        Some(Task::Run(args)) if run::is_headless(&args) => {
+            let _log = start_log(global, false);
+            run_headless(&args, global, theme)
+        }
+        Some(Task::Run(args)) => {
+            let _log = start_log(global, true);
+            dashboard::open(&Wanted { run: Some(&args), ..Wanted::default() }, global, theme)
+        }
+        #[cfg(debug_assertions)]
+        Some(Task::PanicTest { place }) => {
+            let _log = start_log(global, true);
+            dashboard::open(&Wanted { run: None, panic: Some(place) }, global, theme)
+        }
+        _ => Exit::Usage,
+    }
+}
+
+fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
+    match runtime() {
+        Ok(runtime) => runtime.block_on(run::headless(args, global, theme)),
+        Err(exit) => exit,
+    }
+}
+
+/// The log of this command; what keeps it from being written is said and stops nothing.
+fn start_log(global: &Global, dashboard: bool) -> Option<LogGuard> {
+    let kept = Dirs::find().map(|dirs| dirs.log()).filter(|_| dashboard);
+    let file = global.log_file.clone().or(kept);
+    let sink = match &file {
+        Some(path) => Sink::File(path),
+        None if dashboard => return None,
+        None => Sink::Stderr,
+    };
+    log::start(sink).inspect_err(|error| run::say(&format!("no log: {error}"))).ok()
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Exit> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+        run::say(&format!("cannot start: {error}"));
+        Exit::Stopped
+    })
+}

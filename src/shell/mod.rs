@@ -1,9 +1,21 @@
 //! The terminal: the loop, the screen guard, input, effects, clipboard, logging, and where files
 //! of ours live. Behaviour is `app`'s, looks are `ui`'s.
 
+pub mod catalogue;
 pub mod clipboard;
+pub mod console;
 pub mod dirs;
+pub mod effects;
+pub mod feed;
 pub mod input;
 pub mod log;
+pub mod models;
+pub mod pauses;
+pub mod run;
 pub mod screen;
+pub mod signals;
 pub mod surface;
+pub mod themes;
+pub mod trust;
+pub mod tty;
+pub mod watch;

@@ -15,7 +15,7 @@ use ratatui::layout::{Position, Size};
 use tokio::sync::Notify;
 
 /// A backend of ratatui that hands whole frames on.
-pub trait Surface: Backend<Error: std::error::Error + Send + Sync + 'static> {
+pub trait Surface: Backend<Error = io::Error> {
     /// The terminal has another size.
     fn set_size(&mut self, size: Size);
     /// Sends bytes that are no picture (the clipboard) after what was drawn.

@@ -1,0 +1,180 @@
+//! The dashboard, from taking the terminal to the lines that it leaves behind.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ratatui::layout::Size;
+
+use super::args::{Global, RunArgs};
+use super::exit::Exit;
+use super::paint::Paint;
+use super::run::{self, say};
+use crate::app::State;
+use crate::app::effect::{LaunchRequest, ModelWanted, RequestId};
+use crate::app::state::{self, Settings};
+use crate::engine::{Engine, EngineSettings};
+use crate::event::World;
+use crate::event::visible::visible;
+use crate::shell::console::{Console, Tty};
+use crate::shell::dirs::Dirs;
+use crate::shell::effects::{Answer, Extra, Services};
+use crate::shell::models::{self, Models};
+use crate::shell::run::{Ending, Opening};
+use crate::shell::signals::Signals;
+use crate::shell::trust::Trust;
+use crate::shell::tty::Abilities;
+use crate::shell::{self, screen};
+use crate::ui::format;
+use crate::ui::theme::Theme;
+
+/// The run that the command line asks for: no request of the dashboard has this number.
+const FROM_COMMAND_LINE: RequestId = RequestId(u64::MAX);
+
+/// What the dashboard is opened for.
+#[derive(Default)]
+pub struct Wanted<'a> {
+    /// A run to start at once.
+    pub run: Option<&'a RunArgs>,
+    /// What the tests want to see break.
+    #[cfg(debug_assertions)]
+    pub panic: Option<super::args::PanicPlace>,
+}
+
+/// Opens the dashboard and returns when it is left.
+pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
+    if !screen::is_interactive() {
+        say("the dashboard needs a terminal; without one, run a scenario headless:");
+        say("  roundtable run checkout-launch --headless");
+        return Exit::Usage;
+    }
+    let request = match wanted.run.map(request) {
+        Some(None) => return Exit::Usage,
+        request => request.flatten(),
+    };
+    let proxy = wanted.run.and_then(|args| args.proxy.as_deref());
+    let models = match models::via(proxy) {
+        Ok(via) => Models::new(via),
+        Err(why) => {
+            say(&format!("--proxy: {why}"));
+            return Exit::Usage;
+        }
+    };
+    let runtime = match super::runtime() {
+        Ok(runtime) => runtime,
+        Err(exit) => return exit,
+    };
+    let abilities = Abilities::look();
+    let paint = Paint::on(&io::stdout(), theme.clone(), global.ascii);
+    let settings = Settings {
+        ascii: global.ascii,
+        animation: !global.no_animation,
+        theme: theme.name().to_owned(),
+    };
+    let ended = runtime.block_on(async {
+        let console = Tty::take()?;
+        let Size { width: cols, height: rows } = console.size();
+        let state = State::new(state::Size { cols, rows }, settings, Vec::new());
+        let opening = Opening { state, theme: theme.at(abilities.depth) };
+        let dirs = Dirs::find();
+        let trust = Trust::kept_in(dirs.map(|dirs| dirs.trusted()));
+        let folder = std::env::current_dir().unwrap_or_default();
+        let named = wanted.run.map(|args| args.scenario.clone());
+        let engine = Engine::new(EngineSettings::default());
+        let (services, answers) = Services::new(engine, models, trust, named, folder);
+        listen(&services)?;
+        if let Some((request, extra)) = request {
+            if wanted.run.is_some_and(|args| args.trust) {
+                services.allow(request.scenario.hash.clone(), request.scenario.title.clone());
+            }
+            services.add(request.id, extra);
+            services.start(request);
+        }
+        #[cfg(debug_assertions)]
+        break_something(wanted.panic, &services);
+        shell::run::run(console, opening, services, answers).await
+    });
+    // What still waits for a disk or a pager is left behind.
+    runtime.shutdown_background();
+    match ended {
+        Ok(Ending { code, state }) => {
+            summarise(&state, &paint);
+            Exit::Other(code)
+        }
+        Err(error) => {
+            say(&format!("the terminal is gone: {error}"));
+            Exit::Stopped
+        }
+    }
+}
+
+/// The run of the command line. What is wrong with it has been said when this gives nothing.
+fn request(args: &RunArgs) -> Option<(LaunchRequest, Extra)> {
+    let scenario = run::read(args)?;
+    if args.live {
+        // Found before anything starts; the dashboard asks whether the scenario is trusted.
+        models::endpoint_of(&scenario)
+            .map_err(|error| say(&visible(&models::explain(&error))))
+            .ok()?;
+    }
+    let model = match args.live {
+        true => ModelWanted::Live,
+        false => ModelWanted::Scripted { instant: args.instant },
+    };
+    let (flags, schedule) = run::schedule(args);
+    let rests = args.pause_at.iter().filter_map(|pause| Some((pause.at.clone(), pause.rest?)));
+    let extra = Extra { schedule, rests: rests.collect() };
+    let scenario = Arc::clone(&scenario);
+    let request = LaunchRequest { id: FROM_COMMAND_LINE, scenario, model, flags, seed: args.seed };
+    Some((request, extra))
+}
+
+fn listen(services: &Services) -> io::Result<()> {
+    let mut signals = Signals::listen()?;
+    let services = services.clone();
+    tokio::spawn(async move {
+        loop {
+            services.answer(Answer::Told(signals.next().await));
+        }
+    });
+    Ok(())
+}
+
+#[cfg(debug_assertions)]
+fn break_something(place: Option<super::args::PanicPlace>, services: &Services) {
+    use super::args::PanicPlace;
+    match place {
+        None => {}
+        Some(PanicPlace::Loop) => services.answer(Answer::Panic),
+        #[allow(clippy::panic, reason = "the tests look at what it leaves behind")]
+        Some(PanicPlace::Task) => {
+            tokio::spawn(async { panic!("a panic of the tests, in a task") });
+        }
+    }
+}
+
+/// A line for each run of the session, on the normal screen.
+fn summarise(state: &State, paint: &Paint) {
+    let mut out = io::stdout().lock();
+    for page in &state.runs {
+        // A terminal that is gone reads no summary.
+        let _ = writeln!(out, "{}", line(page.world(), paint));
+    }
+}
+
+fn line(world: &World, paint: &Paint) -> String {
+    let Some(head) = &world.head else { return String::new() };
+    let sign = paint.sign(paint.theme().run(world));
+    let mut line = format!("{sign}  {}  {}", head.run, head.scenario);
+    if let Some(closed) = &world.closed {
+        line = format!("{line}  {}", closed.reason);
+    }
+    if let Some((table, _)) = world.collaboration() {
+        let rounds = format::things(table.rounds.len() as u64, "round");
+        line = format!("{line}  {rounds}");
+        if let Some(decision) = table.decision() {
+            line = format!("{line}  {}", paint.sign(paint.theme().decision(decision)));
+        }
+    }
+    let time = format::took(world.active(world.at));
+    format!("{line}  {time}")
+}

@@ -1,0 +1,181 @@
+//! A run as lines for people: one for each thing worth knowing. Texts of models are data, so what
+//! would steer a terminal is made visible.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::paint::Paint;
+use crate::event::kind::{By, FailureClass, ModelLabel, Purpose, RunClosed, RunStarted};
+use crate::event::visible::visible;
+use crate::event::world::{Outcome, SpanKind};
+use crate::event::{BoundaryId, Event, EventKind, World};
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::theme::Role;
+
+/// Columns of the word before a seat's name.
+const WORD: usize = 13;
+
+/// The lines of an event, if it is worth any. `world` has it folded already.
+pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
+    let text = match &event.kind {
+        EventKind::RunStarted(head) => started(head, paint),
+        EventKind::RoundStarted { round, .. } => {
+            let most = world.collaboration().map_or(0, |(_, plan)| plan.max_rounds);
+            paint.role(Role::Strong, &format!("round {round} of {most}"))
+        }
+        EventKind::RoundClosed { round, conflicts, decision } => {
+            let words: Vec<&str> = conflicts.iter().map(|conflict| conflict.word()).collect();
+            let found = if words.is_empty() { String::new() } else { words.join(", ") + ": " };
+            let outcome = match decision {
+                Some(decision) => paint.sign(paint.theme().decision(*decision)),
+                None => "no decision".to_owned(),
+            };
+            format!("round {round} closed, {found}{outcome}")
+        }
+        EventKind::ContributionAccepted { contribution, extra_keys, extra_actions, .. } => {
+            let sign = paint.theme().stance(contribution.stance);
+            let word = format!(
+                "{} {:<8}{}",
+                paint.glyph(sign.glyph),
+                sign.word,
+                format::confidence(contribution.confidence)
+            );
+            let mut line = format!(
+                "  {}  {}  {}",
+                paint.with(sign.style, &format!("{word:<WORD$}")),
+                contribution.agent,
+                visible(&contribution.summary)
+            );
+            for (count, what) in [(*extra_keys, "extra key"), (*extra_actions, "extra action")] {
+                if count > 0 {
+                    let _ = write!(line, " ({} dropped)", format::things(count.into(), what));
+                }
+            }
+            line
+        }
+        EventKind::ContributionRefused { role, reason, .. } => {
+            let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
+            format!("  {}  {role}  {reason}", paint.role(Role::Refused, &word))
+        }
+        EventKind::CallRetried { attempt, wait_ms, after, status } => {
+            let word = format!("{} {:<11}", paint.glyph(Glyph::Retry), "retry");
+            let wait = format::took(Duration::from_millis(*wait_ms));
+            let what = what_failed(*after, *status);
+            let who = who(event, world);
+            format!(
+                "  {}  {who}  {what}, attempt {attempt} in {wait}",
+                paint.role(Role::Retry, &word)
+            )
+        }
+        EventKind::CallFailed { reason, .. } => {
+            let word = format!("{} {:<11}", paint.glyph(Glyph::Failed), "failed");
+            format!("  {}  {}  {reason}", paint.role(Role::Failed, &word), who(event, world))
+        }
+        EventKind::FlagChanged { flag, on, by, boundary } => {
+            let position = if *on { "on" } else { "off" };
+            let word = paint.role(Role::Flag, paint.glyph(Glyph::Flag));
+            format!("{word} {flag} {position} from {}{}", boundary.for_people(), by_whom(*by))
+        }
+        EventKind::Paused { at } => {
+            let word = paint.role(Role::Paused, &format!("{} paused", paint.glyph(Glyph::Paused)));
+            format!("{word} before {}", places(at))
+        }
+        EventKind::Resumed { paused_ms, by } => {
+            let rest = format::took(Duration::from_millis(*paused_ms));
+            format!("resumed after {rest}{}", by_whom(*by))
+        }
+        EventKind::ReplyRepaired { repair } => {
+            format!("  {} the reply was mended: {}", who(event, world), visible(repair))
+        }
+        EventKind::ConditionFailed { place, text } => {
+            format!("{} {}: {}", paint.glyph(Glyph::Alert), visible(place), visible(text))
+        }
+        EventKind::Warning { text } => {
+            format!("{} {}", paint.glyph(Glyph::Alert), visible(text))
+        }
+        EventKind::RunClosed(closed) => ended(closed, world, paint),
+        _ => return None,
+    };
+    let moment = paint.role(Role::Dim, &format::moment(event.at));
+    Some(format!("{moment}  {text}"))
+}
+
+/// What stands below the last line: the answer, and what to do about a stop.
+pub fn closing(outcome: &Outcome, world: &World) -> String {
+    let mut out = String::new();
+    if let Some(answer) = &world.answer {
+        out.push('\n');
+        for line in answer.lines() {
+            out.push_str(&visible(line));
+            out.push('\n');
+        }
+    }
+    if let Some(advice) = outcome.stop_reason.advice() {
+        out.push_str(advice);
+        out.push('\n');
+    }
+    out
+}
+
+fn started(head: &RunStarted, paint: &Paint) -> String {
+    let model = match &head.model {
+        ModelLabel::Scripted => "scripted".to_owned(),
+        ModelLabel::Live { name, host } => format!("live {} at {}", visible(name), visible(host)),
+    };
+    let run = paint.role(Role::Strong, head.run.as_str());
+    format!("{run}  {}  \"{}\"  {model}", head.plan.name(), visible(&head.title))
+}
+
+fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
+    let mut line = paint.sign(paint.theme().ended(closed.reason.class()));
+    let _ = write!(line, "  {}", closed.reason);
+    if let Some(phase) = &closed.phase {
+        let _ = write!(line, " in {phase}");
+    }
+    if let Some((table, _)) = world.collaboration() {
+        if let Some(decision) = table.decision() {
+            let _ = write!(line, "  {}", paint.sign(paint.theme().decision(decision)));
+        }
+        let rounds = format::things(table.rounds.len() as u64, "round");
+        let messages = format::things(table.messages.into(), "message");
+        let _ = write!(line, "  {rounds}, {messages}");
+    }
+    let calls = format::things(world.tally.calls, "call");
+    let time = format::took(Duration::from_millis(closed.elapsed_ms));
+    let _ = write!(line, ", {calls}, {time}");
+    if closed.paused_ms > 0 {
+        let rest = format::took(Duration::from_millis(closed.paused_ms));
+        let _ = write!(line, " and {rest} paused");
+    }
+    if let Some(cost) = world.cost_usd() {
+        let _ = write!(line, ", {}", format::usd(cost));
+    }
+    line
+}
+
+fn who(event: &Event, world: &World) -> String {
+    let purpose = world.spans.get(event.span).map(|span| &span.what);
+    match purpose {
+        Some(SpanKind::Call(Purpose::Contribution { role, .. })) => role.to_string(),
+        Some(SpanKind::Call(Purpose::Finalize)) => "finalize".to_owned(),
+        _ => "the model".to_owned(),
+    }
+}
+
+fn what_failed(class: FailureClass, status: Option<u16>) -> String {
+    status.map_or_else(|| class.word().to_owned(), |status| status.to_string())
+}
+
+fn by_whom(by: By) -> &'static str {
+    match by {
+        By::You => ", by you",
+        By::Schedule => ", as the command line says",
+        By::Breakpoint => ", by a breakpoint",
+        By::Suspend => ", with the program",
+    }
+}
+
+fn places(at: &[BoundaryId]) -> String {
+    at.iter().map(BoundaryId::for_people).collect::<Vec<_>>().join(", ")
+}

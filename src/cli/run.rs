@@ -1,0 +1,159 @@
+//! `roundtable run`: everything that can be wrong is found before anything starts.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+
+use super::args::{Format, Global, RunArgs};
+use super::exit::Exit;
+use super::headless::{self, Drive};
+use super::output::Output;
+use super::paint::Paint;
+use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule};
+use crate::event::BoundaryId;
+use crate::event::visible::visible;
+use crate::scenario::model::PatternSpec;
+use crate::scenario::name::FlagName;
+use crate::scenario::{Override, Scenario, Source, load};
+use crate::shell::dirs::Dirs;
+use crate::shell::models::{self, Models};
+use crate::shell::trust::Trust;
+use crate::ui::theme::Theme;
+
+/// Whether this run is one without the dashboard.
+pub fn is_headless(args: &RunArgs) -> bool {
+    args.headless || !io::stdout().is_terminal() || args.format.is_some()
+}
+
+/// Reads the scenario of a run with its overrides laid over it. What is wrong with it has been
+/// said on standard error when this gives nothing.
+pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
+    let mut overrides = Vec::new();
+    for text in &args.set {
+        match text.parse::<Override>() {
+            Ok(set) => overrides.push(set),
+            Err(error) => say(&format!("--set {}: {error}", visible(text))),
+        }
+    }
+    if overrides.len() < args.set.len() {
+        return None;
+    }
+    let source = Source::find(&args.scenario).map_err(|error| say(&error.to_string())).ok()?;
+    match load(&source.text, source.origin, &overrides) {
+        Ok(scenario) => check(&scenario, args).then(|| Arc::new(scenario)),
+        Err(problems) => {
+            let colour = Paint::on(&io::stderr(), Theme::default(), false).colour();
+            let _ = write!(io::stderr(), "{}", problems.pretty(colour));
+            None
+        }
+    }
+}
+
+/// Flags and boundaries that the scenario does not have.
+fn check(scenario: &Scenario, args: &RunArgs) -> bool {
+    let mut good = true;
+    for flag in &args.flags {
+        if scenario.flag(flag.name.as_str()).is_none() {
+            let names: Vec<&str> = scenario.flags.iter().map(|flag| flag.name.as_str()).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let name = flag.name.as_str();
+            say(&format!("--flag {}: no such flag; the scenario has: {known}", visible(name)));
+            good = false;
+        }
+    }
+    let flags = args.flags.iter().filter_map(|flag| flag.at.as_ref());
+    for at in args.pause_at.iter().map(|pause| &pause.at).chain(flags) {
+        if let Err(why) = comes(scenario, at) {
+            say(&format!("{}: {why}", visible(at.as_str())));
+            good = false;
+        }
+    }
+    good
+}
+
+/// Whether a run of this scenario can come to a boundary.
+fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
+    let PatternSpec::Collaboration(spec) = &scenario.pattern;
+    let mut parts = at.as_str().splitn(3, ':').skip(1);
+    let round = parts.next().and_then(|round| round.parse::<u32>().ok()).unwrap_or(1);
+    let most = spec.budget.max_rounds;
+    if round > most {
+        return Err(format!("never comes: budget.max_rounds is {most}"));
+    }
+    match parts.next() {
+        Some(seat) => {
+            let role = seat.split('#').next().unwrap_or(seat);
+            if spec.sequence.iter().any(|name| name.as_str() == role) {
+                return Ok(());
+            }
+            let names: Vec<&str> = spec.sequence.iter().map(|name| name.as_str()).collect();
+            Err(format!("no such role at the table; there are: {}", names.join(", ")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The flags at the start, and what is to happen at which boundary.
+pub fn schedule(args: &RunArgs) -> (Vec<(FlagName, bool)>, Schedule) {
+    let (later, start): (Vec<_>, Vec<_>) = args.flags.iter().partition(|flag| flag.at.is_some());
+    let start = start.into_iter().map(|flag| (flag.name.clone(), flag.on)).collect();
+    let later =
+        later.into_iter().filter_map(|flag| Some((flag.at.clone()?, flag.name.clone(), flag.on)));
+    let schedule = Schedule {
+        flags: later.collect(),
+        breaks: args.pause_at.iter().map(|pause| pause.at.clone()).collect(),
+        start_paused: false,
+    };
+    (start, schedule)
+}
+
+/// Runs headless.
+pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
+    let Some(scenario) = read(args) else { return Exit::Usage };
+    let Some(model) = choose(&scenario, args) else { return Exit::Usage };
+    let stdout = io::stdout();
+    let format =
+        args.format.unwrap_or(if stdout.is_terminal() { Format::Text } else { Format::Json });
+    let paint = Paint::on(&stdout, theme, global.ascii);
+    let engine = Engine::new(EngineSettings::default());
+    let drive = Drive { pauses: &args.pause_at, fail_on: &args.fail_on };
+    let (flags, schedule) = schedule(args);
+    let launch = Launch { scenario, model, flags, schedule, seed: args.seed };
+    headless::run(&engine, launch, drive, Output::new(format, paint, stdout)).await
+}
+
+/// Who answers. What stands in the way has been said on standard error when this gives nothing.
+fn choose(scenario: &Scenario, args: &RunArgs) -> Option<ModelChoice> {
+    if !args.live {
+        return Some(ModelChoice::Scripted { instant: args.instant });
+    }
+    let via =
+        models::via(args.proxy.as_deref()).map_err(|why| say(&format!("--proxy: {why}"))).ok()?;
+    let endpoint = models::endpoint_of(scenario)
+        .map_err(|error| say(&visible(&models::explain(&error))))
+        .ok()?;
+    let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
+    if args.trust {
+        if let Err(error) = trust.allow(&scenario.hash, &scenario.title) {
+            tracing::warn!("the answer is not kept: {error}");
+        }
+    } else if !trust.holds(scenario) {
+        say("this scenario did not come with roundtable; live, it would");
+        for line in models::would(scenario, &endpoint) {
+            say(&format!("  {}", visible(&line)));
+        }
+        say("read it, then allow it with --trust (asked once for each version of the file)");
+        return None;
+    }
+    for note in endpoint.notes() {
+        say(&visible(note));
+    }
+    let (model, host) = (&endpoint.model().value, endpoint.host());
+    let key = models::key_from(&endpoint);
+    say(&visible(&format!("asking {model} at {host}, the key from {key}")));
+    Some(Models::new(via).live(scenario, endpoint))
+}
+
+/// A line on standard error.
+pub fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "roundtable: {text}");
+}

@@ -1,0 +1,248 @@
+//! What the dashboard asks for and the shell does beside the loop: starting runs, writing files,
+//! reading scenarios. Nothing here is awaited by the loop; answers come back through a channel.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::models::Models;
+use super::signals::Told;
+use super::trust::Trust;
+use super::{catalogue, clipboard, dirs, models, pauses};
+use crate::app::Msg;
+use crate::app::effect::{LaunchRequest, ModelWanted, RequestId};
+use crate::app::state::Entry;
+use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
+use crate::event::BoundaryId;
+use crate::ui::format;
+
+/// What comes back to the loop.
+pub enum Answer {
+    /// A message for the dashboard.
+    Msg(Msg),
+    /// A run has started.
+    Started {
+        /// Which request it answers.
+        request: RequestId,
+        /// The run.
+        run: RunHandle,
+    },
+    /// Bytes for the terminal that are no picture.
+    Bytes(Vec<u8>),
+    /// The system says something.
+    Told(Told),
+    /// The tests want to see what a panic of the loop leaves behind.
+    #[cfg(debug_assertions)]
+    Panic,
+}
+
+/// What the command line adds to a run beyond what the form knows.
+#[derive(Debug, Clone, Default)]
+pub struct Extra {
+    /// What is to happen at which boundary.
+    pub schedule: Schedule,
+    /// Pauses that end by themselves.
+    pub rests: Vec<(BoundaryId, Duration)>,
+}
+
+/// What the effects of one session share. A clone is the same session.
+#[derive(Clone)]
+pub struct Services {
+    /// The engine.
+    pub engine: Arc<Engine>,
+    /// Who answers model calls.
+    pub models: Models,
+    /// Which scenarios may reach an endpoint.
+    pub trust: Trust,
+    /// The scenario that the command line named, beside those that are always listed.
+    pub named: Option<String>,
+    /// Where files are written.
+    pub folder: PathBuf,
+    extras: Arc<Mutex<BTreeMap<RequestId, Extra>>>,
+    answers: mpsc::UnboundedSender<Answer>,
+}
+
+impl Services {
+    /// Services of a new session, and the end that the loop reads their answers from.
+    pub fn new(
+        engine: Engine,
+        models: Models,
+        trust: Trust,
+        named: Option<String>,
+        folder: PathBuf,
+    ) -> (Self, mpsc::UnboundedReceiver<Answer>) {
+        let (answers, read) = mpsc::unbounded_channel();
+        let (engine, extras) = (Arc::new(engine), Arc::default());
+        (Self { engine, models, trust, named, folder, extras, answers }, read)
+    }
+
+    /// The way back to the loop.
+    pub fn answer(&self, answer: Answer) {
+        // The loop is gone only when the program ends; then nobody asks any more.
+        let _ = self.answers.send(answer);
+    }
+
+    fn tell(&self, msg: Msg) {
+        self.answer(Answer::Msg(msg));
+    }
+
+    fn failed(&self, what: &'static str, text: String) {
+        self.tell(Msg::EffectFailed { what, text });
+    }
+
+    /// Runs something that may wait for the disk, off the loop.
+    fn aside(&self, work: impl FnOnce(Self) + Send + 'static) {
+        let services = self.clone();
+        tokio::task::spawn_blocking(move || work(services));
+    }
+
+    /// Adds to a request what only the command line can say.
+    pub fn add(&self, request: RequestId, extra: Extra) {
+        self.extras.lock().unwrap_or_else(PoisonError::into_inner).insert(request, extra);
+    }
+
+    /// Starts a run.
+    pub fn start(&self, request: LaunchRequest) {
+        self.aside(move |services| services.start_now(request));
+    }
+
+    fn start_now(&self, request: LaunchRequest) {
+        let LaunchRequest { id, scenario, model, .. } = &request;
+        let choice = match model {
+            ModelWanted::Scripted { instant } => {
+                Ok(Some(ModelChoice::Scripted { instant: *instant }))
+            }
+            ModelWanted::Live => models::endpoint_of(scenario).and_then(|endpoint| {
+                if !self.trust.holds(scenario) {
+                    let would = models::would(scenario, &endpoint);
+                    self.tell(Msg::Untrusted { request: Box::new(request.clone()), would });
+                    return Ok(None);
+                }
+                for note in endpoint.notes() {
+                    self.tell(Msg::Notice(note.clone()));
+                }
+                Ok(Some(self.models.live(scenario, endpoint)))
+            }),
+        };
+        match choice {
+            Ok(None) => {}
+            Ok(Some(model)) => {
+                let extra = {
+                    let mut extras = self.extras.lock().unwrap_or_else(PoisonError::into_inner);
+                    extras.remove(id).unwrap_or_default()
+                };
+                let run = self.engine.start(Launch {
+                    scenario: Arc::clone(scenario),
+                    model,
+                    flags: request.flags.clone(),
+                    schedule: extra.schedule,
+                    seed: request.seed,
+                });
+                if !extra.rests.is_empty() {
+                    tokio::spawn(pauses::let_go(run.clone(), extra.rests));
+                }
+                self.answer(Answer::Started { request: *id, run });
+            }
+            Err(error) => {
+                self.tell(Msg::StartFailed { request: *id, text: models::explain(&error) });
+            }
+        }
+    }
+
+    /// Keeps a person's yes to a scenario.
+    pub fn allow(&self, hash: String, title: String) {
+        if let Err(error) = self.trust.allow(&hash, &title) {
+            let text = format!("the answer holds for now, but is not kept: {error}");
+            self.failed("trust", text);
+        }
+    }
+
+    /// Puts a text on the clipboard.
+    pub fn copy(&self, text: String) {
+        self.aside(move |services| {
+            let size = format::bytes(text.len() as u64);
+            if clipboard::through_tmux(&text) {
+                services.tell(Msg::Notice(format!("copied {size}, through tmux")));
+                return;
+            }
+            services.answer(Answer::Bytes(clipboard::osc52(&text)));
+            let doubt = if text.len() > clipboard::MOST {
+                "; many terminals do not take that much: e writes it to a file"
+            } else {
+                ""
+            };
+            services.tell(Msg::Notice(format!("copied {size}{doubt}")));
+        });
+    }
+
+    /// Writes a file into the session's folder; one that is there already is left alone, and the
+    /// new one gets a number.
+    pub fn export(&self, file: String, contents: String) {
+        self.aside(move |services| match write_beside(&services.folder, &file, &contents) {
+            Ok(path) => services.tell(Msg::Notice(format!("written to {}", path.display()))),
+            Err(error) => services.failed("export", format!("cannot write {file}: {error}")),
+        });
+    }
+
+    /// Reads the scenarios again.
+    pub fn rescan(&self) {
+        self.aside(|services| services.tell(Msg::Scenarios(services.scenarios())));
+    }
+
+    fn scenarios(&self) -> Vec<Entry> {
+        let mut entries = catalogue::read();
+        let Some(named) = &self.named else { return entries };
+        if entries.iter().any(|entry| entry.path == *named || entry.name.as_str() == named) {
+            return entries;
+        }
+        match catalogue::one(named) {
+            Ok(entry) => entries.insert(0, entry),
+            Err(error) => self.failed("scenario", error),
+        }
+        entries
+    }
+}
+
+/// How many numbered files of one name are tried.
+const NUMBERED: u32 = 1000;
+
+fn write_beside(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf> {
+    // The name is ours, but what it is made from (a run's id, a scenario's name) may not be.
+    let name: String = file
+        .chars()
+        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' })
+        .collect();
+    let (stem, end) = name.rsplit_once('.').unwrap_or((&name, "txt"));
+    for number in 1..NUMBERED {
+        let name = match number {
+            1 => format!("{stem}.{end}"),
+            _ => format!("{stem}-{number}.{end}"),
+        };
+        let path = folder.join(name);
+        match dirs::write_new_private(&path, contents.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(()) => return Ok(path),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_there_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |text| write_beside(folder.path(), "r-7f3a/../x.json", text).expect("written");
+        let (first, second) = (write("one"), write("two"));
+        assert_eq!(first, folder.path().join("r-7f3a_.._x.json"), "no way out of the folder");
+        assert_eq!(second, folder.path().join("r-7f3a_.._x-2.json"));
+        assert_eq!(std::fs::read_to_string(first).expect("reads"), "one");
+    }
+}

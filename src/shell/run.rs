@@ -1,0 +1,410 @@
+//! The loop of the dashboard: keys, facts and time go in, frames and effects come out.
+//!
+//! In the order of what must not wait: a frame that is due is drawn, then a key is answered, then
+//! facts are folded. The frame's deadline is set anew *after* a draw, so a slow terminal starves
+//! neither keys nor facts; while a frame is on its way to the terminal none is drawn. With nothing
+//! new nothing is drawn, no byte is written and no timer runs.
+
+use std::io;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use ratatui::Terminal;
+use ratatui::layout::{Rect, Size};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::console::Console;
+use super::effects::{Answer, Services};
+use super::feed::{Batch, Feed};
+use super::input;
+use super::signals::{self, Told};
+use super::surface::Surface;
+use super::watch::Watch;
+use crate::app::{Effect, Key, Msg, State, update};
+use crate::event::world::Stage;
+use crate::ui::glyph::Glyphs;
+use crate::ui::theme::Theme;
+use crate::ui::{self, Cx};
+
+/// Between two frames at least: at most 30 a second.
+pub const FRAME: Duration = Duration::from_nanos(33_333_334);
+
+/// How long a run may take to come to rest before the program goes to the background all the same.
+const REST: Duration = Duration::from_secs(2);
+
+/// How long the last frame, and the runs that are cancelled, may take when the program ends.
+const LEAVE: Duration = Duration::from_secs(2);
+
+/// What the dashboard starts with.
+pub struct Opening {
+    /// Its state.
+    pub state: State,
+    /// How it looks.
+    pub theme: Theme,
+}
+
+/// What is left of the dashboard when it ends.
+pub struct Ending {
+    /// The exit code that was asked for.
+    pub code: u8,
+    /// Its state, with every run folded to its end.
+    pub state: State,
+}
+
+/// Runs the dashboard until it is left. Every run of the session has ended when this returns.
+///
+/// # Errors
+/// When the terminal is gone; the runs have ended then as well.
+pub async fn run<C: Console>(
+    console: C,
+    opening: Opening,
+    services: Services,
+    answers: mpsc::UnboundedReceiver<Answer>,
+) -> io::Result<Ending> {
+    let mut shown = Loop::new(console, opening, services, answers)?;
+    let turned = shown.turn().await;
+    let left = shown.leave().await;
+    let code = turned?;
+    Ok(Ending { code, state: left })
+}
+
+struct Loop<C: Console> {
+    console: C,
+    terminal: Terminal<C::Surface>,
+    /// `None` while the terminal is given away.
+    input: Option<C::Input>,
+    state: State,
+    theme: Theme,
+    glyphs: Glyphs,
+    services: Services,
+    answers: mpsc::UnboundedReceiver<Answer>,
+    feed: Feed,
+    facts: mpsc::Receiver<Batch>,
+    watch: Watch,
+    started: Instant,
+    /// There is something that the screen does not show.
+    dirty: bool,
+    drawn: Option<Instant>,
+    away: Away,
+    /// We stopped ourselves, so the signal that says we are back is no news.
+    back_is_known: bool,
+    quit: Option<u8>,
+}
+
+/// Whether the terminal is ours.
+enum Away {
+    No,
+    /// To the background as soon as the runs rest, or at this time.
+    Stopping(Instant),
+    /// A pager has it.
+    Paging(JoinHandle<io::Result<()>>),
+}
+
+/// What woke the loop.
+enum Woken {
+    Frame,
+    Landed,
+    Input(Option<io::Result<crossterm::event::Event>>),
+    Answer(Option<Answer>),
+    Paged(io::Result<()>),
+    Stop,
+    Facts(Option<Batch>),
+    Live,
+    Tick,
+}
+
+impl<C: Console> Loop<C> {
+    fn new(
+        mut console: C,
+        opening: Opening,
+        services: Services,
+        answers: mpsc::UnboundedReceiver<Answer>,
+    ) -> io::Result<Self> {
+        let terminal = Terminal::new(console.surface()?)?;
+        let input = Some(console.input());
+        let (feed, facts) = Feed::new();
+        feed.follow_session(services.engine.session().reader(crate::event::Seq(0)));
+        let glyphs = Glyphs::new(opening.state.settings.ascii);
+        Ok(Self {
+            console,
+            terminal,
+            input,
+            state: opening.state,
+            theme: opening.theme,
+            glyphs,
+            services,
+            answers,
+            feed,
+            facts,
+            watch: Watch::default(),
+            started: Instant::now(),
+            dirty: true,
+            drawn: None,
+            away: Away::No,
+            back_is_known: false,
+            quit: None,
+        })
+    }
+
+    async fn turn(&mut self) -> io::Result<u8> {
+        // The scenarios are read after the first frame: nobody waits for them to see a screen.
+        self.draw()?;
+        self.services.rescan();
+        loop {
+            if let Some(code) = self.quit {
+                return Ok(code);
+            }
+            if self.terminal.backend().is_lost() {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            match self.wait().await {
+                Woken::Frame => self.draw()?,
+                Woken::Landed => {}
+                Woken::Input(event) => match event {
+                    Some(Ok(event)) => self.on_event(event),
+                    Some(Err(error)) => return Err(error),
+                    None => return Err(io::ErrorKind::UnexpectedEof.into()),
+                },
+                Woken::Answer(Some(answer)) => self.on_answer(answer)?,
+                Woken::Facts(Some(batch)) => self.update(match batch.run {
+                    Some(run) => Msg::Facts { run, events: batch.events },
+                    None => Msg::Session(batch.events),
+                }),
+                Woken::Answer(None) | Woken::Facts(None) => {}
+                Woken::Paged(ended) => self.on_paged(ended)?,
+                Woken::Stop => self.stop()?,
+                Woken::Live => self.dirty = true,
+                Woken::Tick => self.update(Msg::Tick),
+            }
+        }
+    }
+
+    /// Waits for whatever is first, in the order of what must not wait.
+    async fn wait(&mut self) -> Woken {
+        let shown = self.input.is_some();
+        let busy = self.terminal.backend().is_busy();
+        let frame = (shown && self.dirty && !busy)
+            .then(|| self.drawn.map_or(self.started, |drawn| drawn + FRAME));
+        let tick = self.state.next_tick().filter(|_| shown).map(|at| self.started + at);
+        let stop = match &self.away {
+            Away::Stopping(at) if self.is_at_rest() => Some((*at).min(Instant::now())),
+            Away::Stopping(at) => Some(*at),
+            _ => None,
+        };
+        let Self { input, answers, facts, watch, away, terminal, dirty, .. } = self;
+        tokio::select! {
+            biased;
+            () = until(frame) => Woken::Frame,
+            event = next_of(input) => Woken::Input(event),
+            answer = answers.recv() => Woken::Answer(answer),
+            paged = paged(away) => Woken::Paged(paged),
+            () = until(stop) => Woken::Stop,
+            () = terminal.backend().free(), if busy => Woken::Landed,
+            batch = facts.recv() => Woken::Facts(batch),
+            () = watch.changed(), if shown && !*dirty => Woken::Live,
+            () = until(tick) => Woken::Tick,
+        }
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        self.watch.turn_to(&self.state, &self.services.engine);
+        for msg in self.watch.look() {
+            self.update(msg);
+        }
+        let cx = Cx { now: self.started.elapsed(), theme: &self.theme, glyphs: self.glyphs };
+        let state = &self.state;
+        self.terminal.draw(|frame| {
+            let area = frame.area();
+            ui::render(state, &cx, area, frame.buffer_mut());
+        })?;
+        self.dirty = false;
+        self.drawn = Some(Instant::now());
+        Ok(())
+    }
+
+    fn on_event(&mut self, event: crossterm::event::Event) {
+        if let Some(msg) = input::message(event) {
+            if let Msg::Resize { cols, rows } = msg {
+                self.terminal.backend_mut().set_size(Size::new(cols, rows));
+            }
+            self.update(msg);
+        }
+    }
+
+    fn on_answer(&mut self, answer: Answer) -> io::Result<()> {
+        match answer {
+            Answer::Msg(msg) => self.update(msg),
+            Answer::Bytes(bytes) => self.terminal.backend_mut().send(bytes),
+            Answer::Started { request, run } => {
+                let zero = self.started.elapsed().saturating_sub(run.bus().now().duration());
+                self.update(Msg::Started { request, run: run.id().clone(), zero });
+                self.feed.follow(&run);
+            }
+            Answer::Told(told) => self.on_told(told)?,
+            #[cfg(debug_assertions)]
+            #[allow(clippy::panic, reason = "the tests look at what it leaves behind")]
+            Answer::Panic => panic!("a panic of the tests, in the loop"),
+        }
+        Ok(())
+    }
+
+    fn on_told(&mut self, told: Told) -> io::Result<()> {
+        match (told, &self.away) {
+            // A key in the pager reaches both of us; it is the pager's.
+            (Told::End(code), Away::Paging(_)) if code == signals::INTERRUPTED => {}
+            (Told::End(code), _) => self.update(Msg::Terminate { code }),
+            (Told::Stop, Away::Paging(_)) => {
+                self.console.stop();
+            }
+            (Told::Stop, _) => self.update(Msg::Key(Key::ctrl('z'))),
+            (Told::Back, Away::No) if !std::mem::take(&mut self.back_is_known) => {
+                // Somebody stopped the program by force: the terminal may be as the shell left it.
+                self.give();
+                self.take()?;
+            }
+            (Told::Back, _) => {}
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, msg: Msg) {
+        let update = update(&mut self.state, self.started.elapsed(), msg);
+        self.dirty |= update.redraw;
+        for effect in update.effects {
+            self.carry_out(effect);
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start(request) => self.services.start(*request),
+            Effect::Trust { hash, title } => self.services.allow(hash, title),
+            Effect::Command { run, command } => match self.services.engine.run(&run) {
+                Some(run) => run.send(command),
+                None => tracing::debug!("{run} is forgotten; nothing to command"),
+            },
+            Effect::Copy(text) => self.services.copy(text),
+            Effect::Export { file, contents } => self.services.export(file, contents),
+            Effect::Rescan => self.services.rescan(),
+            Effect::Page(text) => self.page(text),
+            Effect::Redraw => self.repaint(),
+            Effect::Quit { code } => self.quit = Some(code),
+            Effect::Suspend => {
+                self.away = match self.away {
+                    Away::No => Away::Stopping(Instant::now() + REST),
+                    // Asked for again: at once.
+                    Away::Stopping(_) => Away::Stopping(Instant::now()),
+                    Away::Paging(_) => return,
+                }
+            }
+        }
+    }
+
+    /// Whether every live run stands at a boundary, its clock with it.
+    fn is_at_rest(&self) -> bool {
+        let mut live = self.state.runs.iter().map(|page| page.world()).filter(|w| w.is_live());
+        live.all(|world| matches!(world.stage, Stage::Paused { .. }))
+    }
+
+    /// To the background, and back.
+    fn stop(&mut self) -> io::Result<()> {
+        self.give();
+        self.back_is_known = self.console.stop();
+        self.away = Away::No;
+        self.take()?;
+        self.update(Msg::Continued);
+        Ok(())
+    }
+
+    fn page(&mut self, text: String) {
+        if !matches!(self.away, Away::No) {
+            return;
+        }
+        self.give();
+        let pager = self.console.pager();
+        self.away = Away::Paging(tokio::task::spawn_blocking(move || pager(&text)));
+    }
+
+    fn on_paged(&mut self, ended: io::Result<()>) -> io::Result<()> {
+        self.away = Away::No;
+        self.take()?;
+        if let Err(error) = ended {
+            let text = format!("{error}; set PAGER to a program that is there");
+            self.update(Msg::EffectFailed { what: "pager", text });
+        }
+        Ok(())
+    }
+
+    /// Gives the terminal away. The reader of keys goes first: two readers would share them.
+    fn give(&mut self) {
+        self.input = None;
+        self.console.leave();
+    }
+
+    fn take(&mut self) -> io::Result<()> {
+        self.console.enter()?;
+        self.input = Some(self.console.input());
+        let size = self.console.size();
+        let backend = self.terminal.backend_mut();
+        backend.forget();
+        backend.set_size(size);
+        self.update(Msg::Resize { cols: size.width, rows: size.height });
+        self.repaint();
+        Ok(())
+    }
+
+    /// Paints everything again. Not with `Terminal::clear`, which asks the terminal where its
+    /// cursor is and waits for an answer that the reader of keys has taken away.
+    fn repaint(&mut self) {
+        let size = self.console.size();
+        let area = Rect::new(0, 0, size.width, size.height);
+        if let Err(error) = self.terminal.resize(area) {
+            tracing::warn!("cannot repaint: {error}");
+        }
+        self.dirty = true;
+    }
+
+    /// Ends every run and the last frame; what is left of the facts is folded.
+    async fn leave(mut self) -> State {
+        let engine = std::sync::Arc::clone(&self.services.engine);
+        let ended = async {
+            engine.shutdown().await;
+            self.terminal.backend().free().await;
+        };
+        if tokio::time::timeout(LEAVE, ended).await.is_err() {
+            tracing::warn!("left before everything had ended");
+        }
+        self.input = None;
+        for page in &mut self.state.runs {
+            let Some(run) = engine.run(page.id()) else { continue };
+            let mut rest = Vec::new();
+            run.bus().reader(page.world().next).take(&mut rest, usize::MAX);
+            page.apply(&rest);
+        }
+        self.state
+    }
+}
+
+/// Never, where there is no time.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_of<I: Stream + Unpin>(input: &mut Option<I>) -> Option<I::Item> {
+    match input {
+        Some(input) => input.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn paged(away: &mut Away) -> io::Result<()> {
+    match away {
+        Away::Paging(pager) => pager.await.unwrap_or_else(|gone| Err(io::Error::other(gone))),
+        Away::No | Away::Stopping(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,89 @@
+//! The live text of the run on the screen, looked at once a frame: whatever came between two
+//! frames is one change.
+
+use std::collections::BTreeMap;
+
+use crate::app::msg::LiveText;
+use crate::app::{Msg, State};
+use crate::bus::Bus;
+use crate::engine::Engine;
+use crate::event::{RunId, SpanId};
+
+/// Follows the live text of one run at a time.
+#[derive(Default)]
+pub struct Watch {
+    run: Option<Watched>,
+}
+
+struct Watched {
+    id: RunId,
+    bus: Bus,
+    /// The version that the screen shows.
+    seen: u64,
+    /// How many pieces of each span the screen shows.
+    shown: BTreeMap<SpanId, u64>,
+}
+
+impl Watch {
+    /// Follows the run that is on the screen now.
+    pub fn turn_to(&mut self, state: &State, engine: &Engine) {
+        let wanted = state.watched().map(|page| page.id());
+        if wanted == self.run.as_ref().map(|watched| &watched.id) {
+            return;
+        }
+        self.run = wanted.and_then(|id| engine.run(id)).map(|run| Watched {
+            id: run.id().clone(),
+            bus: run.bus().clone(),
+            // Another than the log's version: what is there already is looked at first.
+            seen: u64::MAX,
+            shown: BTreeMap::new(),
+        });
+    }
+
+    /// Waits until there is live text that the screen does not show.
+    pub async fn changed(&self) {
+        match &self.run {
+            Some(watched) => {
+                watched.bus.live_changed(watched.seen).await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// What has changed since the last look.
+    pub fn look(&mut self) -> Vec<Msg> {
+        let Some(watched) = &mut self.run else { return Vec::new() };
+        let version = watched.bus.live_version();
+        if version == watched.seen {
+            return Vec::new();
+        }
+        watched.seen = version;
+        let mut now = BTreeMap::new();
+        let mut changes = Vec::new();
+        for span in watched.bus.live_spans() {
+            let before = watched.shown.get(&span).copied();
+            let text = watched.bus.with_live(span, |live| {
+                (live.pieces, (Some(live.pieces) != before).then(|| convert(live)))
+            });
+            if let Some((pieces, text)) = text {
+                now.insert(span, pieces);
+                changes.extend(text.map(|text| (span, Some(text))));
+            }
+        }
+        for gone in watched.shown.keys().filter(|span| !now.contains_key(span)) {
+            changes.push((*gone, None));
+        }
+        watched.shown = now;
+        let run = &watched.id;
+        changes.into_iter().map(|(span, text)| Msg::Live { run: run.clone(), span, text }).collect()
+    }
+}
+
+fn convert(live: &crate::bus::LiveText) -> LiveText {
+    LiveText {
+        text: live.text.clone(),
+        pieces: live.pieces,
+        first_at: live.first_at,
+        last_at: live.last_at,
+    }
+}
