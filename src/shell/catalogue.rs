@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::models;
-use crate::app::entry::{Entry, LiveOffer};
+use crate::app::state::{Entry, LiveOffer};
 use crate::scenario::{Origin, Source, shipped};
 
 /// The folder of a person's own scenarios.
@@ -13,23 +13,18 @@ pub const FOLDER: &str = "scenarios";
 
 /// Reads every scenario there is, by name. A file that is wrong is listed with what is wrong.
 pub fn read() -> Vec<Entry> {
-    let mut all: BTreeMap<String, Entry> = shipped()
-        .iter()
-        .map(|one| {
-            let source = Source { text: one.text.to_owned(), origin: one.origin() };
-            (one.name.to_owned(), entry(one.path.to_owned(), source))
-        })
-        .collect();
-    for path in files(Path::new(FOLDER)) {
-        let entry = match Source::read(&path) {
-            Ok(source) => entry(path.display().to_string(), source),
-            Err(error) => {
-                let shown = path.display().to_string();
-                Entry::unreadable(shown, Origin::File(path), error.to_string())
-            }
-        };
-        all.insert(entry.name.to_string(), entry);
-    }
+    let shipped = shipped().iter().map(|one| {
+        let source = Source { text: one.text.to_owned(), origin: one.origin() };
+        entry(one.path.to_owned(), source)
+    });
+    let mut all: BTreeMap<String, Entry> = by_name(shipped).collect();
+    all.extend(by_name(files(Path::new(FOLDER)).into_iter().map(|path| {
+        let name = path.display().to_string();
+        match Source::read(&path) {
+            Ok(source) => entry(name, source),
+            Err(error) => Entry::unreadable(name, Origin::File(path), error.to_string()),
+        }
+    })));
     all.into_values().collect()
 }
 
@@ -42,6 +37,10 @@ pub fn one(what: &str) -> Result<Entry, String> {
     Ok(entry(what.to_owned(), source))
 }
 
+fn by_name(entries: impl Iterator<Item = Entry>) -> impl Iterator<Item = (String, Entry)> {
+    entries.map(|entry| (entry.name.as_str().to_owned(), entry))
+}
+
 fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries
@@ -51,9 +50,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn entry(path: String, source: Source) -> Entry {
-    let missing = LiveOffer::Missing { why: "the scenario cannot be run".to_owned() };
-    let mut entry = Entry::of(path, source.origin, source.text.into(), missing);
-    if let Some(scenario) = entry.scenario() {
+    let nothing = LiveOffer::Missing { why: "The scenario cannot be run.".to_owned() };
+    let mut entry = Entry::of(path, source.origin, source.text.into(), nothing);
+    if let Ok(scenario) = &entry.loaded {
         entry.live = models::offer(scenario);
     }
     entry
@@ -62,7 +61,6 @@ fn entry(path: String, source: Source) -> Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::entry::Broken;
 
     #[test]
     fn a_file_that_is_wrong_is_listed_with_what_is_wrong() {
@@ -70,11 +68,11 @@ mod tests {
         let path = folder.path().join("broken.toml");
         std::fs::write(&path, "title = 3\n").expect("written");
         std::fs::write(folder.path().join("notes.txt"), "no scenario").expect("written");
-        assert_eq!(files(folder.path()), [path.clone()]);
+        assert_eq!(files(folder.path()), std::slice::from_ref(&path));
         let entry = one(&path.display().to_string()).expect("found");
         assert_eq!(entry.name.as_str(), "broken");
-        let Err(Broken::Problems(problems)) = entry.loaded else { panic!("it is wrong") };
-        assert!(problems.to_string().contains("broken.toml:1:"), "{problems}");
-        assert!(read().iter().any(|entry| entry.loaded.is_ok()), "the shipped ones are good");
+        assert!(entry.fault().is_some_and(|fault| fault.contains("error")), "{entry:?}");
+        let shipped = read().into_iter().filter(|entry| entry.loaded.is_ok()).count();
+        assert_eq!(shipped, crate::scenario::shipped().len(), "the shipped ones are good");
     }
 }

@@ -112,45 +112,41 @@ impl Services {
 
     fn start_now(&self, request: LaunchRequest) {
         let LaunchRequest { id, scenario, model, .. } = &request;
-        let choice = match model {
-            ModelWanted::Scripted { instant } => {
-                Ok(Some(ModelChoice::Scripted { instant: *instant }))
-            }
-            ModelWanted::Live => models::endpoint_of(scenario).and_then(|endpoint| {
-                if !self.trust.holds(scenario) {
+        let model = match model {
+            ModelWanted::Scripted { instant } => ModelChoice::Scripted { instant: *instant },
+            ModelWanted::Live => match models::endpoint_of(scenario) {
+                Err(error) => {
+                    self.tell(Msg::StartFailed { request: *id, text: models::explain(&error) });
+                    return;
+                }
+                Ok(endpoint) if !self.trust.holds(scenario) => {
                     let would = models::would(scenario, &endpoint);
-                    self.tell(Msg::Untrusted { request: Box::new(request.clone()), would });
-                    return Ok(None);
+                    self.tell(Msg::Untrusted { request: Box::new(request), would });
+                    return;
                 }
-                for note in endpoint.notes() {
-                    self.tell(Msg::Notice(note.clone()));
+                Ok(endpoint) => {
+                    for note in endpoint.notes() {
+                        self.tell(Msg::Notice(note.clone()));
+                    }
+                    self.models.live(scenario, endpoint)
                 }
-                Ok(Some(self.models.live(scenario, endpoint)))
-            }),
+            },
         };
-        match choice {
-            Ok(None) => {}
-            Ok(Some(model)) => {
-                let extra = {
-                    let mut extras = self.extras.lock().unwrap_or_else(PoisonError::into_inner);
-                    extras.remove(id).unwrap_or_default()
-                };
-                let run = self.engine.start(Launch {
-                    scenario: Arc::clone(scenario),
-                    model,
-                    flags: request.flags.clone(),
-                    schedule: extra.schedule,
-                    seed: request.seed,
-                });
-                if !extra.rests.is_empty() {
-                    tokio::spawn(pauses::let_go(run.clone(), extra.rests));
-                }
-                self.answer(Answer::Started { request: *id, run });
-            }
-            Err(error) => {
-                self.tell(Msg::StartFailed { request: *id, text: models::explain(&error) });
-            }
+        let extra = {
+            let mut extras = self.extras.lock().unwrap_or_else(PoisonError::into_inner);
+            extras.remove(id).unwrap_or_default()
+        };
+        let run = self.engine.start(Launch {
+            scenario: Arc::clone(scenario),
+            model,
+            flags: request.flags.clone(),
+            schedule: extra.schedule,
+            seed: request.seed,
+        });
+        if !extra.rests.is_empty() {
+            tokio::spawn(pauses::let_go(run.clone(), extra.rests));
         }
+        self.answer(Answer::Started { request: *id, run });
     }
 
     /// Keeps a person's yes to a scenario.

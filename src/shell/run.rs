@@ -23,7 +23,6 @@ use super::signals::{self, Told};
 use super::surface::Surface;
 use super::watch::Watch;
 use crate::app::{Effect, Key, Msg, State, update};
-use crate::event::world::Stage;
 use crate::ui::glyph::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, Cx};
@@ -31,8 +30,8 @@ use crate::ui::{self, Cx};
 /// Between two frames at least: at most 30 a second.
 pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 
-/// How long a run may take to come to rest before the program goes to the background all the same.
-const REST: Duration = Duration::from_secs(2);
+/// How long a frame that is on its way may take before the terminal is given away all the same.
+const LAND: Duration = Duration::from_millis(500);
 
 /// How long the last frame, and the runs that are cancelled, may take when the program ends.
 const LEAVE: Duration = Duration::from_secs(2);
@@ -87,19 +86,23 @@ struct Loop<C: Console> {
     /// There is something that the screen does not show.
     dirty: bool,
     drawn: Option<Instant>,
-    away: Away,
+    /// When the state was last changed, and when it asked to be told that time has passed.
+    changed: Instant,
+    tick: Option<Instant>,
+    errand: Option<Errand>,
+    /// The pager, while it has the terminal.
+    pager: Option<JoinHandle<io::Result<()>>>,
     /// We stopped ourselves, so the signal that says we are back is no news.
     back_is_known: bool,
     quit: Option<u8>,
 }
 
-/// Whether the terminal is ours.
-enum Away {
-    No,
-    /// To the background as soon as the runs rest, or at this time.
-    Stopping(Instant),
-    /// A pager has it.
-    Paging(JoinHandle<io::Result<()>>),
+/// What the terminal is to be given away for.
+enum Errand {
+    /// The background.
+    Stop,
+    /// The pager, with this text.
+    Page(String),
 }
 
 /// What woke the loop.
@@ -109,7 +112,6 @@ enum Woken {
     Input(Option<io::Result<crossterm::event::Event>>),
     Answer(Option<Answer>),
     Paged(io::Result<()>),
-    Stop,
     Facts(Option<Batch>),
     Live,
     Tick,
@@ -127,6 +129,7 @@ impl<C: Console> Loop<C> {
         let (feed, facts) = Feed::new();
         feed.follow_session(services.engine.session().reader(crate::event::Seq(0)));
         let glyphs = Glyphs::new(opening.state.settings.ascii);
+        let started = Instant::now();
         Ok(Self {
             console,
             terminal,
@@ -139,10 +142,13 @@ impl<C: Console> Loop<C> {
             feed,
             facts,
             watch: Watch::default(),
-            started: Instant::now(),
+            started,
             dirty: true,
             drawn: None,
-            away: Away::No,
+            changed: started,
+            tick: None,
+            errand: None,
+            pager: None,
             back_is_known: false,
             quit: None,
         })
@@ -159,6 +165,9 @@ impl<C: Console> Loop<C> {
             if self.terminal.backend().is_lost() {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
+            if let Some(errand) = self.errand.take() {
+                self.go(errand).await?;
+            }
             match self.wait().await {
                 Woken::Frame => self.draw()?,
                 Woken::Landed => {}
@@ -174,9 +183,11 @@ impl<C: Console> Loop<C> {
                 }),
                 Woken::Answer(None) | Woken::Facts(None) => {}
                 Woken::Paged(ended) => self.on_paged(ended)?,
-                Woken::Stop => self.stop()?,
                 Woken::Live => self.dirty = true,
-                Woken::Tick => self.update(Msg::Tick),
+                Woken::Tick => {
+                    self.tick = None;
+                    self.update(Msg::Tick);
+                }
             }
         }
     }
@@ -187,20 +198,17 @@ impl<C: Console> Loop<C> {
         let busy = self.terminal.backend().is_busy();
         let frame = (shown && self.dirty && !busy)
             .then(|| self.drawn.map_or(self.started, |drawn| drawn + FRAME));
-        let tick = self.state.next_tick().filter(|_| shown).map(|at| self.started + at);
-        let stop = match &self.away {
-            Away::Stopping(at) if self.is_at_rest() => Some((*at).min(Instant::now())),
-            Away::Stopping(at) => Some(*at),
-            _ => None,
-        };
-        let Self { input, answers, facts, watch, away, terminal, dirty, .. } = self;
+        // A tick that was asked for is not put off by what happens before it.
+        let wanted = self.state.next_tick().filter(|_| shown).map(|after| self.changed + after);
+        self.tick = wanted.map(|at| self.tick.map_or(at, |sooner| sooner.min(at)));
+        let tick = self.tick;
+        let Self { input, answers, facts, watch, pager, terminal, dirty, .. } = self;
         tokio::select! {
             biased;
             () = until(frame) => Woken::Frame,
             event = next_of(input) => Woken::Input(event),
             answer = answers.recv() => Woken::Answer(answer),
-            paged = paged(away) => Woken::Paged(paged),
-            () = until(stop) => Woken::Stop,
+            paged = paged(pager) => Woken::Paged(paged),
             () = terminal.backend().free(), if busy => Woken::Landed,
             batch = facts.recv() => Woken::Facts(batch),
             () = watch.changed(), if shown && !*dirty => Woken::Live,
@@ -251,26 +259,25 @@ impl<C: Console> Loop<C> {
     }
 
     fn on_told(&mut self, told: Told) -> io::Result<()> {
-        match (told, &self.away) {
+        match told {
             // A key in the pager reaches both of us; it is the pager's.
-            (Told::End(code), Away::Paging(_)) if code == signals::INTERRUPTED => {}
-            (Told::End(code), _) => self.update(Msg::Terminate { code }),
-            (Told::Stop, Away::Paging(_)) => {
-                self.console.stop();
-            }
-            (Told::Stop, _) => self.update(Msg::Key(Key::ctrl('z'))),
-            (Told::Back, Away::No) if !std::mem::take(&mut self.back_is_known) => {
+            Told::End(signals::INTERRUPTED) if self.pager.is_some() => {}
+            Told::End(code) => self.update(Msg::Terminate { code }),
+            Told::Stop if self.pager.is_some() => self.back_is_known = self.console.stop(),
+            Told::Stop => self.update(Msg::Key(Key::ctrl('z'))),
+            Told::Back if std::mem::take(&mut self.back_is_known) || self.pager.is_some() => {}
+            Told::Back => {
                 // Somebody stopped the program by force: the terminal may be as the shell left it.
                 self.give();
                 self.take()?;
             }
-            (Told::Back, _) => {}
         }
         Ok(())
     }
 
     fn update(&mut self, msg: Msg) {
-        let update = update(&mut self.state, self.started.elapsed(), msg);
+        self.changed = Instant::now();
+        let update = update(&mut self.state, self.changed - self.started, msg);
         self.dirty |= update.redraw;
         for effect in update.effects {
             self.carry_out(effect);
@@ -288,47 +295,39 @@ impl<C: Console> Loop<C> {
             Effect::Copy(text) => self.services.copy(text),
             Effect::Export { file, contents } => self.services.export(file, contents),
             Effect::Rescan => self.services.rescan(),
-            Effect::Page(text) => self.page(text),
+            Effect::Page(text) => self.errand = Some(Errand::Page(text)),
+            Effect::Suspend => self.errand = Some(Errand::Stop),
             Effect::Redraw => self.repaint(),
             Effect::Quit { code } => self.quit = Some(code),
-            Effect::Suspend => {
-                self.away = match self.away {
-                    Away::No => Away::Stopping(Instant::now() + REST),
-                    // Asked for again: at once.
-                    Away::Stopping(_) => Away::Stopping(Instant::now()),
-                    Away::Paging(_) => return,
-                }
-            }
         }
     }
 
-    /// Whether every live run stands at a boundary, its clock with it.
-    fn is_at_rest(&self) -> bool {
-        let mut live = self.state.runs.iter().map(|page| page.world()).filter(|w| w.is_live());
-        live.all(|world| matches!(world.stage, Stage::Paused { .. }))
-    }
-
-    /// To the background, and back.
-    fn stop(&mut self) -> io::Result<()> {
+    /// Gives the terminal away: to the shell, until the program is back, or to the pager, while
+    /// facts go on being folded.
+    async fn go(&mut self, errand: Errand) -> io::Result<()> {
+        if self.pager.is_some() {
+            return Ok(());
+        }
+        // What is still on its way would land on another program's screen.
+        let landed = self.terminal.backend().free();
+        let _ = tokio::time::timeout(LAND, landed).await;
         self.give();
-        self.back_is_known = self.console.stop();
-        self.away = Away::No;
-        self.take()?;
-        self.update(Msg::Continued);
+        match errand {
+            Errand::Stop => {
+                self.back_is_known = self.console.stop();
+                self.take()?;
+                self.update(Msg::Continued);
+            }
+            Errand::Page(text) => {
+                let pager = self.console.pager();
+                self.pager = Some(tokio::task::spawn_blocking(move || pager(&text)));
+            }
+        }
         Ok(())
     }
 
-    fn page(&mut self, text: String) {
-        if !matches!(self.away, Away::No) {
-            return;
-        }
-        self.give();
-        let pager = self.console.pager();
-        self.away = Away::Paging(tokio::task::spawn_blocking(move || pager(&text)));
-    }
-
     fn on_paged(&mut self, ended: io::Result<()>) -> io::Result<()> {
-        self.away = Away::No;
+        self.pager = None;
         self.take()?;
         if let Err(error) = ended {
             let text = format!("{error}; set PAGER to a program that is there");
@@ -402,9 +401,9 @@ async fn next_of<I: Stream + Unpin>(input: &mut Option<I>) -> Option<I::Item> {
     }
 }
 
-async fn paged(away: &mut Away) -> io::Result<()> {
-    match away {
-        Away::Paging(pager) => pager.await.unwrap_or_else(|gone| Err(io::Error::other(gone))),
-        Away::No | Away::Stopping(_) => std::future::pending().await,
+async fn paged(pager: &mut Option<JoinHandle<io::Result<()>>>) -> io::Result<()> {
+    match pager {
+        Some(pager) => pager.await.unwrap_or_else(|gone| Err(io::Error::other(gone))),
+        None => std::future::pending().await,
     }
 }

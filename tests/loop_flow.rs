@@ -1,0 +1,160 @@
+//! The dashboard's loop, whole: when it draws, when it does not, and how it gives the terminal
+//! away. Time is paused, so every figure here is exact.
+
+mod console;
+
+use std::time::Duration;
+
+use console::{Person, scenario};
+use crossterm::event::KeyCode;
+use roundtable::event::kind::By;
+use roundtable::event::{Command, EventKind, SpanId, StopReason};
+use roundtable::shell::run::FRAME;
+use roundtable::shell::signals::Told;
+use tokio::time::Instant;
+
+#[tokio::test(start_paused = true)]
+async fn a_screen_without_news_is_not_drawn_again() {
+    let mut person = Person::at(120, 36);
+    person.sees("checkout-launch").await;
+    let quiet = person.settles().await;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(person.now().frames, quiet.frames, "an hour, and not a frame");
+
+    person.starts(scenario("checkout-unanimous", &[]), true);
+    person.sees_that("the run's page", |seen| !seen.text.contains("checkout-launch")).await;
+    let quiet = person.settles().await;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(person.now().frames, quiet.frames, "nor for a run that has ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_on_a_quiet_screen_is_painted_at_once() {
+    let mut person = Person::at(120, 36);
+    person.sees("checkout-launch").await;
+    let before = person.settles().await;
+    let pressed = Instant::now();
+    person.key(KeyCode::Char('?'));
+    let seen = person.sees_that("the help", |seen| seen.changes > before.changes).await;
+    assert_eq!(seen.at, pressed, "no time passes between the key and its frame");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_facts_draws_thirty_frames_a_second_and_answers_a_key_within_one() {
+    let mut person = Person::at(120, 36);
+    person.starts(scenario("checkout-launch", &["budget.max_seconds=86400"]), false);
+    let run = loop {
+        match person.services.engine.runs().pop() {
+            Some(run) => break run,
+            None => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    };
+    run.send(Command::Pause { by: By::You });
+    person.sees("PAUSED").await;
+    let before = person.settles().await;
+    let started = Instant::now();
+    let mut answered = None;
+    // 100 facts a millisecond, for two seconds.
+    for millisecond in 0..2000_u64 {
+        for _ in 0..100 {
+            run.bus().publish(SpanId::RUN, EventKind::Warning { text: "flood".to_owned() });
+        }
+        if millisecond == 1000 {
+            person.key(KeyCode::Char('?'));
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        if millisecond >= 1000 && answered.is_none() && person.now().text.contains("search") {
+            answered = Some(person.now().at - started - Duration::from_millis(1000));
+        }
+    }
+    let frames = person.now().frames - before.frames;
+    let most = (started.elapsed().as_secs_f64() * 30.0).ceil() as u64 + 1;
+    assert!(frames <= most, "{frames} frames in {:?}", started.elapsed());
+    assert!(frames >= most / 2, "{frames} frames: the screen does follow");
+    let answered = answered.expect("the key was answered during the flood");
+    assert!(answered <= FRAME, "after {answered:?}");
+
+    person.settles().await;
+    person.told(Told::End(143));
+    let ending = person.ends().await.expect("an end");
+    let world = ending.state.runs[0].world();
+    assert!(world.tally.facts > 200_000, "{} facts: none is lost", world.tally.facts);
+}
+
+#[tokio::test(start_paused = true)]
+async fn over_a_link_that_stalls_frames_are_skipped_and_keys_are_not() {
+    let mut person = Person::at(120, 36);
+    person.sees("checkout-launch").await;
+    let before = person.settles().await;
+    person.stall(true);
+    person.key(KeyCode::Down);
+    person.sees_that("one more frame", |seen| seen.frames == before.frames + 1).await;
+    person.key(KeyCode::Char('?'));
+    person.key(KeyCode::Esc);
+    person.key(KeyCode::Char('?'));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(person.now().frames, before.frames + 1, "none while one is on its way");
+    person.stall(false);
+    let after = person.sees_that("the frame", |seen| seen.frames > before.frames + 1).await;
+    assert!(after.text.contains("Help"), "the latest, not the next:\n{}", after.text);
+    assert_eq!(person.settles().await.frames, before.frames + 2, "one, not three");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_background_is_entered_with_runs_held_and_left_as_it_was() {
+    let mut person = Person::at(120, 36);
+    person.sees("checkout-launch").await;
+    person.starts(scenario("checkout-launch", &["budget.max_seconds=100"]), false);
+    person.sees("LIVE").await;
+    person.deeds.lock().expect("a lock").clear();
+    person.ctrl('z');
+    while !person.deeds.lock().expect("a lock").contains(&"enter") {
+        tokio::task::yield_now().await;
+    }
+    let deeds = person.deeds.lock().expect("a lock").clone();
+    assert_eq!(deeds, ["keys are let go", "leave", "stop", "enter"]);
+    person.sees("DONE").await;
+    person.told(Told::End(143));
+    let ending = person.ends().await.expect("an end");
+    let log = ending.state.runs[0].log();
+    let held = log.iter().position(|event| event.kind == EventKind::Pausing { by: By::Suspend });
+    let resumed = log
+        .iter()
+        .position(|event| matches!(event.kind, EventKind::Resumed { by: By::Suspend, .. }));
+    assert!(held.is_some() && held < resumed, "the run was held while the program was away");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_ends_the_program_and_every_run_with_it() {
+    let mut person = Person::at(120, 36);
+    person.starts(scenario("checkout-launch", &[]), false);
+    person.sees("LIVE").await;
+    let services = person.services.clone();
+    person.told(Told::End(143));
+    let ending = person.ends().await.expect("an end");
+    assert_eq!(ending.code, 143);
+    assert_eq!(services.engine.in_flight(), 0);
+    let closed = ending.state.runs[0].world().closed.clone().expect("folded to its end");
+    assert_eq!(closed.reason, StopReason::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminal_that_goes_away_ends_the_program() {
+    let mut person = Person::at(120, 36);
+    person.sees("checkout-launch").await;
+    person.hang_up();
+    person.key(KeyCode::Down);
+    assert!(person.ends().await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_size_is_drawn_whole() {
+    let mut person = Person::at(120, 36);
+    person.sees("checkout-launch").await;
+    person.resize(20, 3);
+    person.sees("20x3").await;
+    person.resize(100, 30);
+    let seen = person.sees("checkout-launch").await;
+    assert_eq!(seen.text.lines().count(), 30);
+    assert!(seen.text.lines().all(|line| line.chars().count() <= 100));
+}
