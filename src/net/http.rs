@@ -9,6 +9,7 @@
 //!   nothing retried, nothing timed out.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
@@ -30,6 +31,29 @@ pub enum Via {
     Environment,
     /// Through this proxy.
     Proxy(Url),
+}
+
+/// What `--proxy` may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("give `direct`, `env`, or the address of a proxy such as http://localhost:8080")]
+pub struct NoWayOut;
+
+impl FromStr for Via {
+    type Err = NoWayOut;
+
+    /// `direct`, `env`, or the address of a proxy.
+    fn from_str(text: &str) -> Result<Self, NoWayOut> {
+        match text.trim() {
+            "direct" => Ok(Self::Direct),
+            "env" => Ok(Self::Environment),
+            address => match Url::parse(address) {
+                Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
+                    Ok(Self::Proxy(url))
+                }
+                _ => Err(NoWayOut),
+            },
+        }
+    }
 }
 
 /// The client. A clone is the same client, with the same connections.
@@ -280,3 +304,19 @@ const SETTLE_TURNS: usize = 3;
 const SETTLE_BYTES: usize = 64 << 10;
 /// How long the end of a body is waited for only to keep its connection.
 const SETTLE_TIME: Duration = Duration::from_millis(250);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_out() {
+        assert_eq!("direct".parse(), Ok(Via::Direct));
+        assert_eq!(" env ".parse(), Ok(Via::Environment));
+        let proxy = "http://u:p@localhost:8080".parse::<Via>();
+        assert!(matches!(proxy, Ok(Via::Proxy(url)) if host_of(&url) == "localhost:8080"));
+        for text in ["", "localhost:8080", "socks5://localhost", "http://", "yes"] {
+            assert_eq!(text.parse::<Via>(), Err(NoWayOut), "{text}");
+        }
+    }
+}

@@ -164,6 +164,9 @@ fn addresses(text: &str) -> Option<String> {
 
 /// `Authorization: Bearer abc`, `"api_key": "abc"`, `password=abc`.
 fn named_values(text: &str) -> Option<String> {
+    if !text.contains([':', '=']) {
+        return None;
+    }
     let mut cuts = Cuts::new();
     let mut from = 0;
     while let Some((start, end)) = next_word(text, from, |c| c == '-' || c == '_') {
@@ -207,6 +210,10 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
 
 /// Words that begin as keys do, and the word after `Bearer` or `Basic`.
 fn keys(text: &str) -> Option<String> {
+    // Most texts are a word or two, such as a model's name.
+    if !text.contains([' ', '\t']) && !PREFIXES.iter().any(|prefix| text.contains(prefix)) {
+        return None;
+    }
     let mut cuts = Cuts::new();
     let mut from = 0;
     let mut after_scheme = false;

@@ -148,6 +148,11 @@ impl Connection {
         }
     }
 
+    /// The socket, for a test that speaks TLS on it.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     /// Closes with a reset instead of an end.
     pub fn reset(self) {
         self.stream.set_zero_linger().expect("a socket");

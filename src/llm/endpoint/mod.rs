@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -154,25 +155,23 @@ pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
             Err(std::env::VarError::NotUnicode(_)) => return Err(EndpointError::NotText { name }),
         }
     }
-    find(&shell, read_dotenv()?.as_deref(), asked)
+    find(&shell, read_dotenv(Path::new(".env"))?.as_deref(), asked)
 }
 
-fn read_dotenv() -> Result<Option<String>, EndpointError> {
-    let failed = |why: String| EndpointError::Dotenv { why };
-    match std::fs::metadata(".env") {
+fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
+    let failed = |error: &dyn fmt::Display| EndpointError::Dotenv { why: error.to_string() };
+    match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error.to_string())),
+        Err(error) => return Err(failed(&error)),
         // A pipe, for one, would never end.
         Ok(found) if !found.is_file() => return Ok(None),
         Ok(_) => {}
     }
     let mut text = String::new();
-    let file = std::fs::File::open(".env").map_err(|error| failed(error.to_string()))?;
-    file.take(MAX_DOTENV + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| failed(error.to_string()))?;
+    let file = std::fs::File::open(path).map_err(|error| failed(&error))?;
+    file.take(MAX_DOTENV + 1).read_to_string(&mut text).map_err(|error| failed(&error))?;
     if text.len() as u64 > MAX_DOTENV {
-        return Err(failed("it is larger than 1 MiB".to_owned()));
+        return Err(failed(&"it is larger than 1 MiB"));
     }
     Ok(Some(text))
 }

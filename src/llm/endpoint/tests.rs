@@ -248,3 +248,18 @@ fn paths_are_put_behind_the_base_url() {
         assert_eq!(endpoint.host(), "a.example");
     }
 }
+
+#[test]
+fn the_file_is_read_where_there_is_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(".env");
+    assert_eq!(read_dotenv(&path), Ok(None));
+    assert_eq!(read_dotenv(folder.path()), Ok(None), "a folder is no file");
+    std::fs::write(&path, "OPENAI_MODEL=m").expect("a file");
+    assert_eq!(read_dotenv(&path), Ok(Some("OPENAI_MODEL=m".to_owned())));
+    std::fs::write(&path, b"OPENAI_MODEL=\xff").expect("a file");
+    assert!(matches!(read_dotenv(&path), Err(EndpointError::Dotenv { .. })));
+    std::fs::write(&path, vec![b'#'; (1 << 20) + 1]).expect("a file");
+    let large = EndpointError::Dotenv { why: "it is larger than 1 MiB".to_owned() };
+    assert_eq!(read_dotenv(&path), Err(large));
+}

@@ -87,6 +87,20 @@ impl OpenAi {
         Ok(first.is_some_and(|byte| !matches!(byte, b'{' | b'<' | b'[')))
     }
 
+    /// A word of the endpoint's, as it is kept.
+    fn word(&self, text: &str) -> String {
+        visible_within(&self.redactor.redact(text), WORD_CHARS)
+    }
+
+    /// Why a reply ended: the endpoint's word, or the words in which the model refused. A refusal
+    /// is no text: what the model was asked for, it has not given.
+    fn finish(&self, reason: Option<&str>, refusal: Option<&str>) -> Option<String> {
+        match refusal {
+            Some(refusal) if !refusal.is_empty() => Some(self.word(&format!("refusal: {refusal}"))),
+            _ => reason.map(|reason| self.word(reason)),
+        }
+    }
+
     async fn read_whole(&self, answer: Answer) -> Result<Reply, Box<Failure>> {
         let status = answer.status();
         let body = answer.collect(ANSWER_CAP).await.map_err(|e| self.broke_off(&e, None))?;
@@ -108,26 +122,12 @@ impl OpenAi {
             text: text.into(),
             usage: completion.usage.and_then(wire::Counted::usage),
             first_token_ms: None,
-            model: completion.model.map(|model| word(&model.0)),
-            finish: finish(
+            model: completion.model.map(|model| self.word(&model.0)),
+            finish: self.finish(
                 choice.finish_reason.as_ref().map(|text| &*text.0),
                 message.refusal.as_ref().map(|text| &*text.0),
             ),
         })
-    }
-}
-
-/// A word of the endpoint's, as it is kept.
-fn word(text: &str) -> String {
-    visible_within(text, WORD_CHARS)
-}
-
-/// Why a reply ended: the endpoint's word, or the words in which the model refused. A refusal is no
-/// text: what the model was asked for, it has not given.
-fn finish(reason: Option<&str>, refusal: Option<&str>) -> Option<String> {
-    match refusal {
-        Some(refusal) if !refusal.is_empty() => Some(word(&format!("refusal: {refusal}"))),
-        _ => reason.map(word),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::wire::{Completion, Counted};
-use super::{EVENT_CAP, OpenAi, STREAM_CAP, finish, word};
+use super::{EVENT_CAP, OpenAi, STREAM_CAP};
 use crate::event::kind::{Reply, Usage};
 use crate::llm::{Failure, Listener};
 use crate::net::sse::{SseEvent, SseParser};
@@ -23,7 +23,7 @@ pub(super) async fn read(
     listener: &dyn Listener,
 ) -> Result<Reply, Box<Failure>> {
     let mut parser = SseParser::new(EVENT_CAP);
-    let mut reply = Gathered::at(asked);
+    let mut reply = Gathered::of(model, asked);
     let mut received = 0_usize;
     loop {
         let chunk = match answer.chunk().await {
@@ -46,7 +46,7 @@ pub(super) async fn read(
                         answer.settle().await;
                         return Ok(reply);
                     }
-                    Err(bad) => return Err(reply.failed(model, bad)),
+                    Err(bad) => return Err(reply.failed(bad)),
                 },
                 Ok(None) => break,
                 Err(error) => return Err(model.unparsed(error, reply.partial())),
@@ -57,7 +57,7 @@ pub(super) async fn read(
     // line out. Where it is not, the stream was cut off in the middle of it.
     match parser.finish().map(|last| last.map(|event| reply.take(event, listener))) {
         Ok(Some(Ok(Next::Done))) => Ok(reply.done()),
-        Ok(Some(Err(bad @ Bad::Reported(_)))) => Err(reply.failed(model, bad)),
+        Ok(Some(Err(bad @ Bad::Reported(_)))) => Err(reply.failed(bad)),
         _ if reply.finish.is_some() => Ok(reply.done()),
         _ => Err(model.cut_off(reply.partial())),
     }
@@ -78,7 +78,8 @@ enum Bad {
 }
 
 /// What has come of a reply.
-struct Gathered {
+struct Gathered<'a> {
+    by: &'a OpenAi,
     asked: Instant,
     events: usize,
     text: String,
@@ -89,9 +90,10 @@ struct Gathered {
     refusal: String,
 }
 
-impl Gathered {
-    fn at(asked: Instant) -> Self {
+impl<'a> Gathered<'a> {
+    fn of(by: &'a OpenAi, asked: Instant) -> Self {
         Self {
+            by,
             asked,
             events: 0,
             text: String::new(),
@@ -128,7 +130,7 @@ impl Gathered {
             self.usage = Some(usage);
         }
         if let (None, Some(model)) = (&self.model, &piece.model) {
-            self.model = Some(word(&model.0));
+            self.model = Some(self.by.word(&model.0));
         }
         let Some(choice) = piece.choices.and_then(|choices| choices.into_iter().next()) else {
             return Ok(Next::More);
@@ -147,7 +149,7 @@ impl Gathered {
             }
         }
         if let Some(reason) = choice.finish_reason {
-            self.finish = Some(word(&reason.0));
+            self.finish = Some(reason.0.into_owned());
         }
         Ok(Next::More)
     }
@@ -158,16 +160,16 @@ impl Gathered {
             usage: self.usage,
             first_token_ms: self.first_token_ms,
             model: self.model,
-            finish: finish(self.finish.as_deref(), Some(&self.refusal)),
+            finish: self.by.finish(self.finish.as_deref(), Some(&self.refusal)),
         }
     }
 
-    fn failed(&self, model: &OpenAi, bad: Bad) -> Box<Failure> {
+    fn failed(&self, bad: Bad) -> Box<Failure> {
         let place = format!("in event {} of the stream", self.events);
         match bad {
-            Bad::Reported(error) => model.complained(&error, &place, self.partial()),
+            Bad::Reported(error) => self.by.complained(&error, &place, self.partial()),
             Bad::Unreadable { why, data } => {
-                model.unreadable_event(&place, &data, &why, self.partial())
+                self.by.unreadable_event(&place, &data, &why, self.partial())
             }
         }
     }

@@ -26,8 +26,10 @@ impl OpenAi {
     /// [`OpenAi::said`]; the whole of it is redacted once more all the same.
     fn trouble(&self, class: FailureClass, what: &str, advice: &str) -> Box<Failure> {
         let what = self.redactor.redact(what);
-        let text = format!("{}. {advice}", what.trim_end_matches(['.', ' ']));
-        failure(class, visible_within(&text, TEXT_CHARS))
+        // What to do is never cut off.
+        let room = TEXT_CHARS.saturating_sub(advice.chars().count() + 2);
+        let what = visible_within(what.trim_end_matches(['.', ' ']), room);
+        failure(class, format!("{what}. {advice}"))
     }
 
     /// Foreign text as it may be repeated. It is redacted whole and only then cut: half a key is

@@ -1,0 +1,279 @@
+//! What a model call over HTTP costs: CPU time of this process for a call that is not streamed, to
+//! a server in another process that answers at once, 50 in flight.
+//!
+//! `cargo bench --bench http` prints, for each contender, the median of its rounds and the median of
+//! its ratios to a bare reqwest loop that ran right before or after it. A ratio above its bound
+//! fails; the absolute figures fail nothing. Without `--bench` (as `cargo test --benches` starts it)
+//! it only makes sure that everything answers.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt, try_join_all};
+use roundtable::event::kind::{ChatMessage, Purpose, Speaker};
+use roundtable::llm::endpoint::{self, Asked};
+use roundtable::llm::openai::OpenAi;
+use roundtable::llm::{ChatModel, ChatRequest, Listener};
+use roundtable::net::{Http, Via};
+use roundtable::scenario::condition::Shown;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Calls at once.
+const IN_FLIGHT: usize = 50;
+/// Rounds, each of every contender.
+const ROUNDS: usize = 10;
+/// Calls of a contender in a round.
+const CALLS: usize = 2_000;
+
+/// What a role is shown at a table of four, about.
+const SYSTEM: &str = "You judge payment safety: failures, chargebacks, incidents. Answer with one \
+    JSON object of the keys agent, stance, summary, confidence and actions.";
+const USER: &str = r#"{"goal":"Decide whether the campaign may start.","role":"risk_analyst","shared_context":{"demand_signals":{"projected_orders":15200,"conversion_lift_pct":12.4,"traffic_risk":"medium"},"risk_signals":{"failed_payment_rate":0.028,"chargeback_alerts":4,"critical_incidents":0}},"recent_rounds":[],"open_conflicts":[]}"#;
+
+/// What the server answers, always.
+const ANSWER: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1760000000,"model":"gpt-4.1-mini","choices":[{"index":0,"message":{"role":"assistant","content":"{\"agent\":\"risk_analyst\",\"stance\":\"go\",\"summary\":\"Within limits.\",\"confidence\":0.8,\"actions\":[\"Watch chargebacks\"]}","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":212,"completion_tokens":41,"total_tokens":253},"system_fingerprint":"fp_1"}"#;
+
+/// Makes calls in its own way.
+struct Contender {
+    name: &'static str,
+    /// How many times the CPU of a bare loop it may take; `None` for what is compared with.
+    bound: Option<f64>,
+    /// Makes so many calls, [`IN_FLIGHT`] at once.
+    run: Box<dyn Fn(usize) -> BoxFuture<'static, Outcome<()>>>,
+}
+
+/// Whoever is compared, the one to compare with first. Each calls a port of its own, so that its
+/// connections can be counted.
+const CONTENDERS: [fn(SocketAddr) -> Outcome<Contender>; 2] = [bare, model];
+
+/// A loop around reqwest that knows nothing of its bodies: the request is there, the answer is read
+/// and thrown away.
+fn bare(at: SocketAddr) -> Outcome<Contender> {
+    // An error means that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
+    let body = format!(
+        r#"{{"model":"gpt-4.1-mini","messages":[{{"role":"system","content":{}}},{{"role":"user","content":{}}}],"temperature":0,"response_format":{{"type":"json_object"}}}}"#,
+        serde_json::to_string(SYSTEM)?,
+        serde_json::to_string(USER)?,
+    );
+    let body: Arc<str> = body.into();
+    let url: Arc<str> = format!("http://{at}/v1/chat/completions").into();
+    let run = move |calls| {
+        let (client, url, body) = (client.clone(), Arc::clone(&url), Arc::clone(&body));
+        spread(calls, move || {
+            let request = client
+                .post(&*url)
+                .bearer_auth("sk-bench")
+                .header("content-type", "application/json")
+                .body(body.as_bytes().to_vec());
+            async move {
+                let answer = request.send().await?.error_for_status()?.bytes().await?;
+                if answer.len() == ANSWER.len() { Ok(()) } else { Err("another answer".into()) }
+            }
+            .boxed()
+        })
+    };
+    Ok(Contender { name: "a bare reqwest loop", bound: None, run: Box::new(run) })
+}
+
+/// The chat model alone, as the gateway calls it.
+fn model(at: SocketAddr) -> Outcome<Contender> {
+    let model = Arc::new(open(at)?);
+    let message = |role, content: &str| ChatMessage { role, content: content.into() };
+    let request = Arc::new(ChatRequest {
+        messages: Arc::new([message(Speaker::System, SYSTEM), message(Speaker::User, USER)]),
+        json: true,
+        purpose: Purpose::Finalize,
+        attempt: 1,
+        draw: 0,
+        shown: Arc::new(Shown::default()),
+    });
+    let run = move |calls| {
+        let (model, request) = (Arc::clone(&model), Arc::clone(&request));
+        spread(calls, move || {
+            let (model, request) = (Arc::clone(&model), Arc::clone(&request));
+            async move {
+                let reply = model.chat(&request, &Deaf).await.map_err(|failed| failed.text)?;
+                if reply.text.starts_with('{') { Ok(()) } else { Err("another answer".into()) }
+            }
+            .boxed()
+        })
+    };
+    Ok(Contender { name: "the chat model", bound: Some(2.0), run: Box::new(run) })
+}
+
+/// The model at this address, not streamed.
+fn open(at: SocketAddr) -> Outcome<OpenAi> {
+    let shell = BTreeMap::from([
+        ("OPENAI_API_KEY".to_owned(), "sk-bench".to_owned()),
+        ("OPENAI_BASE_URL".to_owned(), format!("http://{at}/v1")),
+    ]);
+    let endpoint = endpoint::find(&shell, None, Asked::default())?;
+    Ok(OpenAi::new(Http::new(Via::Direct), endpoint, false))
+}
+
+struct Deaf;
+
+impl Listener for Deaf {
+    fn piece(&self, _: &str) {}
+}
+
+/// Makes `calls` calls, [`IN_FLIGHT`] at a time, each task its own one after another.
+fn spread(
+    calls: usize,
+    call: impl Fn() -> BoxFuture<'static, Outcome<()>> + Clone + Send + 'static,
+) -> BoxFuture<'static, Outcome<()>> {
+    let tasks = (0..IN_FLIGHT).map(|task| {
+        let call = call.clone();
+        let own = calls / IN_FLIGHT + usize::from(task < calls % IN_FLIGHT);
+        tokio::spawn(async move {
+            for _ in 0..own {
+                call().await?;
+            }
+            Outcome::Ok(())
+        })
+    });
+    let tasks: Vec<_> = tasks.collect();
+    async move { try_join_all(tasks).await?.into_iter().collect() }.boxed()
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = tokio::runtime::Runtime::new()?;
+    if arguments.iter().any(|argument| argument == "serve") {
+        return runtime.block_on(serve());
+    }
+    let mut server = Command::new(std::env::current_exe()?)
+        .arg("serve")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut told = BufReader::new(server.stdout.take().ok_or("no pipe")?).lines();
+    let mut contenders = Vec::with_capacity(CONTENDERS.len());
+    for contender in CONTENDERS {
+        contenders.push(contender(told.next().ok_or("no server")??.parse()?)?);
+    }
+    let whole = arguments.iter().any(|argument| argument == "--bench");
+    let judged = runtime.block_on(compare(&contenders, whole));
+    // The server ends when its input does, and says how many connections were made at each port.
+    drop(server.stdin.take());
+    for (contender, count) in contenders.iter().zip(told) {
+        println!("{:<24} {:>8} connections", contender.name, count?);
+    }
+    server.wait()?;
+    judged
+}
+
+async fn compare(contenders: &[Contender], whole: bool) -> Outcome<()> {
+    for contender in contenders {
+        (contender.run)(if whole { 500 } else { 2 * IN_FLIGHT }).await?;
+    }
+    if !whole {
+        println!("every contender answers; run with `cargo bench --bench http` to compare");
+        return Ok(());
+    }
+    let mut costs = vec![Vec::with_capacity(ROUNDS); contenders.len()];
+    for round in 0..ROUNDS {
+        let mut order: Vec<usize> = (0..contenders.len()).collect();
+        // Each goes first as often as last, so that a machine that slows down is fair to all.
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for index in order {
+            let before = cpu();
+            (contenders[index].run)(CALLS).await?;
+            costs[index].push((cpu() - before).as_secs_f64() / CALLS as f64);
+        }
+    }
+    println!("{} calls each, {IN_FLIGHT} in flight; CPU of this process", ROUNDS * CALLS);
+    let mut missed = Vec::new();
+    for (contender, own) in contenders.iter().zip(&costs) {
+        let micros = median(own.clone()) * 1e6;
+        let ratio = median(own.iter().zip(&costs[0]).map(|(own, bare)| own / bare).collect());
+        let bound = contender.bound.map_or(String::new(), |bound| format!(", at most {bound}x"));
+        println!("{:<24} {micros:>8.1} µs a call {ratio:>6.2}x{bound}", contender.name);
+        if contender.bound.is_some_and(|bound| ratio > bound) {
+            missed.push(contender.name);
+        }
+    }
+    if missed.is_empty() { Ok(()) } else { Err(format!("past its bound: {missed:?}").into()) }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}
+
+/// CPU time of this process, all its threads.
+#[cfg(unix)]
+fn cpu() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).unwrap_or(0))
+}
+
+/// Wall time, where there is nothing better.
+#[cfg(not(unix))]
+fn cpu() -> Duration {
+    static START: std::sync::LazyLock<std::time::Instant> =
+        std::sync::LazyLock::new(std::time::Instant::now);
+    START.elapsed()
+}
+
+/// The other process: answers whatever it is asked, at once, until its input ends.
+async fn serve() -> Outcome<()> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
+    let answer: Arc<[u8]> = format!("{head}{}\r\n\r\n{ANSWER}", ANSWER.len()).into_bytes().into();
+    let mut counts = Vec::with_capacity(CONTENDERS.len());
+    for _ in CONTENDERS {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        println!("{}", listener.local_addr()?);
+        let count = Arc::new(AtomicUsize::new(0));
+        counts.push(Arc::clone(&count));
+        let answer = Arc::clone(&answer);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::Relaxed);
+                tokio::spawn(answer_all(stream, Arc::clone(&answer)));
+            }
+        });
+    }
+    tokio::task::spawn_blocking(|| std::io::stdin().read(&mut [0])).await??;
+    for count in counts {
+        println!("{}", count.load(Ordering::Relaxed));
+    }
+    Ok(())
+}
+
+async fn answer_all(mut stream: TcpStream, answer: Arc<[u8]>) -> Outcome<()> {
+    stream.set_nodelay(true)?;
+    let mut read = Vec::new();
+    loop {
+        while let Some(length) = request_length(&read) {
+            read.drain(..length);
+            stream.write_all(&answer).await?;
+        }
+        if stream.read_buf(&mut read).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// The length of the request at the start, once all of it is there.
+fn request_length(read: &[u8]) -> Option<usize> {
+    let head_end = read.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let head = std::str::from_utf8(read.get(..head_end)?).ok()?.to_ascii_lowercase();
+    let body = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    let whole = head_end + body.map_or(Some(0), |length| length.trim().parse().ok())?;
+    (read.len() >= whole).then_some(whole)
+}
