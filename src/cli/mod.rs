@@ -10,7 +10,10 @@ mod paint;
 mod progress;
 mod run;
 mod safe_json;
+mod scenarios;
+mod schema;
 mod stop_signals;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -53,6 +56,9 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
             let _log = start_log(global, true);
             dashboard::open(&Wanted { run: Some(&args), ..Wanted::default() }, global, theme)
         }
+        Some(Task::Validate { scenarios }) => validate::run(&scenarios, theme, global.ascii),
+        Some(Task::Scenarios { json }) => scenarios::run(json, theme, global.ascii),
+        Some(Task::Schema) => schema::run(),
         #[cfg(debug_assertions)]
         Some(Task::PanicTest { place }) => {
             let _log = start_log(global, true);

@@ -41,7 +41,8 @@ fn by_name(entries: impl Iterator<Item = Entry>) -> impl Iterator<Item = (String
     entries.map(|entry| (entry.name.as_str().to_owned(), entry))
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+/// The scenario files of a folder, in no order; none where there is no such folder.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))

@@ -1,0 +1,113 @@
+//! `roundtable scenarios`: what there is to run.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::exit::Exit;
+use super::paint::Paint;
+use super::safe_json;
+use crate::event::visible::visible;
+use crate::scenario::{Listing, Source, shipped};
+use crate::shell::catalogue;
+use crate::ui::theme::{Role, Theme};
+
+/// Lists the scenarios that come with the program and the files of `./scenarios`, by name.
+pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
+    let rows = rows(Path::new(catalogue::FOLDER));
+    let out = io::stdout();
+    let text = if json {
+        safe_json::pretty(&rows).map(|json| json + "\n").unwrap_or_default()
+    } else {
+        table(&rows, &Paint::on(&out, theme, ascii))
+    };
+    // A reader that has gone wants no more of it.
+    let _ = (&out).write_all(text.as_bytes());
+    Exit::Ok
+}
+
+/// A scenario as the list says it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Row {
+    name: String,
+    title: String,
+    about: String,
+    pattern: String,
+    /// What `roundtable run` takes; for a shipped one its name will do.
+    path: String,
+}
+
+impl Row {
+    fn of(listing: Listing, path: String) -> Self {
+        let Listing { name, title, about, pattern } = listing;
+        Self { name: name.to_string(), title, about, pattern, path }
+    }
+}
+
+/// A file of the folder stands in place of a shipped one of its name.
+fn rows(folder: &Path) -> Vec<Row> {
+    let mut rows: Vec<Row> =
+        shipped().iter().map(|one| Row::of(one.listing(), one.path.to_owned())).collect();
+    for path in catalogue::files(folder) {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        // What cannot be read is listed too: `roundtable validate` says why.
+        let text = Source::read(&path).map(|source| source.text).unwrap_or_default();
+        let row = Row::of(Listing::read(&stem, &text), path.display().to_string());
+        rows.retain(|other| other.name != row.name);
+        rows.push(row);
+    }
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    rows
+}
+
+fn table(rows: &[Row], paint: &Paint) -> String {
+    use unicode_width::UnicodeWidthStr as _;
+    let names: Vec<_> = rows.iter().map(|row| visible(&row.name)).collect();
+    let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (row, name) in rows.iter().zip(&names) {
+        let gap = " ".repeat(width - name.width());
+        let name = paint.role(Role::Strong, name);
+        let pattern = paint.role(Role::Dim, &format!("({})", visible(&row.pattern)));
+        text.push_str(&format!("{name}{gap}  {} {pattern}\n", visible(&row.title)));
+        if !row.about.trim().is_empty() {
+            text.push_str(&format!("{}  {}\n", " ".repeat(width), visible(row.about.trim())));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_folder_stands_in_place_of_a_shipped_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let own = folder.path().join("checkout-launch.toml");
+        std::fs::write(&own, "title = \"Mine\"\nabout = \"Of\\u001b my own\"").expect("written");
+        std::fs::write(folder.path().join("odd.toml"), [0xff]).expect("written");
+        let rows = rows(folder.path());
+        assert_eq!(rows.len(), shipped().len() + 1);
+        assert!(rows.is_sorted_by(|a, b| a.name < b.name));
+        let mine = rows.iter().find(|row| row.name == "checkout-launch").expect("listed");
+        assert_eq!((mine.title.as_str(), &mine.path), ("Mine", &own.display().to_string()));
+        assert!(rows.iter().any(|row| row.name == "odd" && row.title == "odd"));
+
+        let no_terminal = tempfile::tempfile().expect("a file");
+        let text = table(&rows, &Paint::on(&no_terminal, Theme::default(), true));
+        assert!(text.contains("checkout-launch     Mine ()\n"), "{text}");
+        assert!(text.contains("Of␛ my own\n"), "{text}");
+        assert!(
+            text.contains("checkout-unanimous  Checkout v2: a clear go (collaboration)\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn no_folder_is_no_files() {
+        let rows = rows(Path::new("/no/such/folder"));
+        assert_eq!(rows.len(), shipped().len());
+    }
+}

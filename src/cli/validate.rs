@@ -1,0 +1,154 @@
+//! `roundtable validate`: everything that is wrong with scenario files, all at once.
+
+use std::io::{self, Write};
+
+use super::exit::Exit;
+use super::paint::Paint;
+use crate::event::visible::visible;
+use crate::scenario::model::PatternSpec;
+use crate::scenario::{Scenario, Source, check};
+use crate::ui::format::things;
+use crate::ui::glyph::Glyph;
+use crate::ui::theme::{Role, Theme};
+
+/// Judges files, or shipped scenarios by name. A line for each good one goes to standard output,
+/// what is wrong to standard error.
+pub fn run(scenarios: &[String], theme: Theme, ascii: bool) -> Exit {
+    let (out, err) = (io::stdout(), io::stderr());
+    let (on_out, on_err) = (Paint::on(&out, theme.clone(), ascii), Paint::on(&err, theme, ascii));
+    // A reader that has gone does not change what was found.
+    judge(scenarios, &mut Page { to: out, paint: on_out }, &mut Page { to: err, paint: on_err })
+}
+
+/// A stream, and how lines look on it.
+struct Page<W> {
+    to: W,
+    paint: Paint,
+}
+
+impl<W: Write> Page<W> {
+    /// What cannot be written has no reader.
+    fn put(&mut self, text: &str) {
+        let _ = self.to.write_all(text.as_bytes());
+    }
+}
+
+fn judge<O: Write, E: Write>(scenarios: &[String], out: &mut Page<O>, err: &mut Page<E>) -> Exit {
+    let mut wrong = 0;
+    for what in scenarios {
+        let source = match Source::find(what) {
+            Ok(source) => source,
+            Err(error) => {
+                wrong += 1;
+                let word = err.paint.role(Role::Failed, "error");
+                err.put(&format!("{word}: {}\n\n", visible(&error.to_string())));
+                continue;
+            }
+        };
+        let checked = check(&source.text, source.origin, &[]);
+        if !checked.problems.is_empty() {
+            let colour = err.paint.colour();
+            err.put(&format!("{}\n", checked.problems.pretty(colour)));
+        }
+        match checked.scenario {
+            Some(scenario) => {
+                let sign = out.paint.role(Role::Done, out.paint.glyph(Glyph::Done));
+                out.put(&format!("{sign} {}\n", visible(&sum_up(&scenario))));
+            }
+            None => wrong += 1,
+        }
+    }
+    if wrong == 0 {
+        return Exit::Ok;
+    }
+    if scenarios.len() > 1 {
+        err.put(&format!(
+            "{wrong} of {} cannot be run\n",
+            things(scenarios.len() as u64, "scenario")
+        ));
+    }
+    Exit::Usage
+}
+
+/// `scenarios/checkout-launch.toml: collaboration, 4 roles, 3 inputs, 1 flag, 24 script rows`.
+fn sum_up(scenario: &Scenario) -> String {
+    let PatternSpec::Collaboration(spec) = &scenario.pattern;
+    let count = |count: usize, what| things(count as u64, what);
+    format!(
+        "{}: {}, {}, {}, {}, {}",
+        scenario.origin,
+        scenario.pattern.name(),
+        count(spec.roles.len(), "role"),
+        count(scenario.inputs.len(), "input"),
+        count(scenario.flags.len(), "flag"),
+        count(scenario.script.rows.len(), "script row"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(scenarios: &[&str]) -> (Exit, String, String) {
+        let no_terminal = tempfile::tempfile().expect("a file");
+        let paint = Paint::on(&no_terminal, Theme::default(), true);
+        let scenarios: Vec<String> = scenarios.iter().map(|&what| what.to_owned()).collect();
+        let mut out = Page { to: Vec::new(), paint: paint.clone() };
+        let mut err = Page { to: Vec::new(), paint };
+        let exit = judge(&scenarios, &mut out, &mut err);
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        (exit, text(out.to), text(err.to))
+    }
+
+    #[test]
+    fn a_good_scenario_is_summed_up() {
+        let (exit, out, err) = judged(&["scenarios/checkout-unanimous.toml", "checkout-denied"]);
+        assert_eq!((exit, err.as_str()), (Exit::Ok, ""));
+        assert_eq!(
+            out,
+            "+ scenarios/checkout-unanimous.toml: collaboration, 3 roles, 3 inputs, 0 flags, 6 script rows\n\
+             + scenarios/checkout-denied.toml: collaboration, 4 roles, 3 inputs, 1 flag, 5 script rows\n"
+        );
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_and_the_good_ones_all_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).expect("written");
+            path.display().to_string()
+        };
+        let wrong = file("wrong.toml", b"title = 3\npattern = \"chat\"\n");
+        let bytes = file("bytes.toml", b"title = \"\xff\"");
+        let (exit, out, err) =
+            judged(&[&wrong, &bytes, "checkout-lunch", "checkout-blocked", "no\u{1b}such"]);
+        assert_eq!(exit, Exit::Usage);
+        assert_eq!(out.lines().count(), 1, "{out}");
+        for said in [
+            "wrong.toml:1:9",
+            "expected a text, found the number 3",
+            "wrong.toml:2:11",
+            "bytes.toml is no text: byte 9 is not UTF-8",
+            "did you mean `checkout-launch`?",
+            "no file no␛such",
+            "4 of 5 scenarios cannot be run",
+        ] {
+            assert!(err.contains(said), "{said} is not in\n{err}");
+        }
+        assert!(!err.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_warning_keeps_nothing_from_running() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("odd.toml");
+        let text = include_str!("../../scenarios/checkout-unanimous.toml");
+        std::fs::write(&path, text.replace("min_go_votes = 2", "min_go_votes = 4"))
+            .expect("written");
+        let (exit, out, err) = judged(&[&path.display().to_string()]);
+        assert_eq!(exit, Exit::Ok);
+        assert!(out.starts_with("+ "), "{out}");
+        assert!(err.contains("warning: so many votes for go (4) cannot be had"), "{err}");
+    }
+}
