@@ -13,14 +13,10 @@ use super::layout::{Parts, too_small};
 use super::notice::{NoticeKind, Notices};
 use super::overlay::Overlay;
 use super::run::RunPage;
-use crate::event::world::Stage;
 use crate::event::{Elapsed, RunId};
 
 /// How long the first Ctrl-C waits for the second.
 pub(super) const TWICE: Duration = Duration::from_secs(3);
-/// One step of a spinner.
-const SPIN: Duration = Duration::from_millis(125);
-const SECOND: Duration = Duration::from_secs(1);
 
 /// The whole state of the dashboard.
 #[derive(Debug)]
@@ -203,23 +199,14 @@ impl State {
     pub fn next_tick(&self) -> Option<Duration> {
         let runs = match self.watched() {
             _ if too_small(self.size.area()) => None,
-            Some(page) => self.ticks_of(page),
-            None => self.runs.iter().filter_map(|page| self.ticks_of(page)).min(),
+            Some(page) => page.next_tick(self.now, self.settings.animation),
+            None => self
+                .runs
+                .iter()
+                .filter_map(|page| page.next_tick(self.now, self.settings.animation))
+                .min(),
         };
         let interrupted = self.interrupted.map(|at| (at + TWICE).saturating_sub(self.now));
         [runs, self.notices.next_expiry(self.now), interrupted].into_iter().flatten().min()
-    }
-
-    fn ticks_of(&self, page: &RunPage) -> Option<Duration> {
-        let world = page.world();
-        match world.stage {
-            Stage::Running | Stage::Pausing { .. } if self.settings.animation => Some(SPIN),
-            Stage::Running | Stage::Pausing { .. } => {
-                let clock = world.active(self.elapsed(page));
-                let into = Duration::from_nanos(clock.subsec_nanos().into());
-                Some(SECOND.saturating_sub(into).max(Duration::from_millis(1)))
-            }
-            Stage::Empty | Stage::Paused { .. } | Stage::Closed => None,
-        }
     }
 }

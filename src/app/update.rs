@@ -64,7 +64,13 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
         Msg::Mouse(mouse) => pointer::on_mouse(state, mouse),
         Msg::Resize { cols, rows } => resize(state, Size { cols, rows }),
         // Whoever asked for a tick shows something that moves; nothing else ticks.
-        Msg::Tick => Update::when(state.next_tick().is_some()),
+        Msg::Tick => {
+            let moves = state.next_tick().is_some();
+            if let Some(page) = input::watched(state) {
+                page.on_tick();
+            }
+            Update::when(moves)
+        }
         Msg::Facts { run, events } => facts(state, &run, &events),
         Msg::Session(events) => session(state, &events),
         Msg::Live { run, span, text } => {
@@ -162,6 +168,9 @@ fn session(state: &mut State, events: &[Arc<Event>]) -> Update {
     for event in events {
         match &event.kind {
             EventKind::SessionRunForgotten { run, facts } => {
+                if let Some(page) = state.run_mut(run) {
+                    page.forget();
+                }
                 state.forgotten.push((run.clone(), *facts));
                 redraw = true;
             }

@@ -9,6 +9,7 @@ pub mod glyph;
 pub mod header;
 pub mod help;
 pub mod home;
+pub mod inspector;
 pub mod launch;
 pub mod run;
 pub mod text;

@@ -1,15 +1,51 @@
-//! The page of one run: its facts, the world they fold to, and where the eye is.
+//! The page of one run: its facts, the world they fold to, and where the eye is. What is drawn of
+//! it stands in `ui/run`.
 
+mod act;
+mod copy;
+pub mod document;
+pub mod filter;
+pub mod inspect;
+pub mod layout;
+pub mod list;
+mod mouse;
+mod past;
+pub mod scroll;
+pub mod speech;
+pub mod subject;
+pub mod table;
+pub mod told;
+mod typed;
+pub mod words;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::action::Action;
+pub use self::inspect::{Inspector, Tab, Target};
+pub use self::layout::{Areas, Pane, Shape};
+pub use self::list::FactList;
+pub use self::subject::Subject;
+
+use self::layout::Wanted;
+use self::past::Past;
+use self::scroll::Scroll;
 use super::effect::Effect;
 use super::key::Key;
 use super::keymap::Context;
-use super::msg::{LiveText, Mouse};
+use super::measure::columns;
+use super::msg::LiveText;
 use super::state::Size;
-use crate::event::{Event, RunId, SpanId, World};
+use crate::event::kind::CollaborationPlan;
+use crate::event::world::Stage;
+use crate::event::{Elapsed, Event, RunId, Seq, SpanId, World};
+
+/// How often a running clock is drawn anew.
+const TICK: Duration = Duration::from_millis(100);
+/// The same where nothing may move that carries no news.
+const SLOW_TICK: Duration = Duration::from_secs(1);
+/// New facts that a filter looks at as they come; more of them wait for a tick.
+const AT_ONCE: usize = 256;
 
 /// One run as the dashboard holds it.
 #[derive(Debug)]
@@ -18,6 +54,32 @@ pub struct RunPage {
     zero: Duration,
     log: Vec<Arc<Event>>,
     world: World,
+    past: Past,
+    live: BTreeMap<SpanId, LiveText>,
+    focus: Pane,
+    zoom: bool,
+    upper: Pane,
+    middle: Pane,
+    selection: Selection,
+    round: Option<u32>,
+    list: FactList,
+    /// Where the eye is in what the subject says; `None` stays with its newest words.
+    said: Option<Scroll>,
+    inspector: Option<Inspector>,
+    /// Whether the button that went down on the scrubber is still down.
+    dragging: bool,
+}
+
+/// Who is selected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// No one: the page follows who speaks.
+    #[default]
+    Follow,
+    /// A seat of the sequence, from 0.
+    Seat(usize),
+    /// The text at the end.
+    Finalize,
 }
 
 /// What a page made of an action.
@@ -34,11 +96,34 @@ pub enum Outcome {
     Ignored,
 }
 
+impl Outcome {
+    fn redraw() -> Self {
+        Self::Handled { redraw: true }
+    }
+}
+
 impl RunPage {
     /// A page before its first fact. `zero` is when the run's own time was zero, since the start
     /// of the program.
     pub fn new(id: RunId, zero: Duration) -> Self {
-        Self { id, zero, log: Vec::new(), world: World::new() }
+        Self {
+            id,
+            zero,
+            log: Vec::new(),
+            world: World::new(),
+            past: Past::default(),
+            live: BTreeMap::new(),
+            focus: Pane::Table,
+            zoom: false,
+            upper: Pane::Table,
+            middle: Pane::Stances,
+            selection: Selection::Follow,
+            round: None,
+            list: FactList::default(),
+            said: None,
+            inspector: None,
+            dragging: false,
+        }
     }
 
     /// The run.
@@ -63,44 +148,208 @@ impl RunPage {
 
     /// The world at the playhead.
     pub fn shown(&self) -> &World {
-        &self.world
+        self.past.world().unwrap_or(&self.world)
     }
 
-    /// What is focused.
+    /// How many facts the shown world holds.
+    pub fn shown_facts(&self) -> usize {
+        self.past.facts().unwrap_or(self.log.len())
+    }
+
+    /// Whether the playhead stands before the head of the log.
+    pub fn is_scrubbed(&self) -> bool {
+        self.past.facts().is_some()
+    }
+
+    /// The run's own time, where its head is shown that of the clock; else that of the playhead.
+    /// `now` is the time since the start of the program.
+    pub fn time(&self, now: Duration) -> Elapsed {
+        let world = self.shown();
+        if self.is_scrubbed() || !world.is_live() {
+            return world.at;
+        }
+        Elapsed::of(now.saturating_sub(self.zero)).max(world.at)
+    }
+
+    /// The run's own time at the head of its log, playhead or not.
+    pub fn head_time(&self, now: Duration) -> Elapsed {
+        if self.is_scrubbed() { self.world.at } else { self.time(now) }
+    }
+
+    /// The fact of this place in the log.
+    pub fn fact(&self, seq: Seq) -> Option<&Event> {
+        self.log.get(self.place(seq)).map(|event| &**event).filter(|event| event.seq == seq)
+    }
+
+    /// Where a fact stands, or would stand.
+    fn place(&self, seq: Seq) -> usize {
+        let place = usize::try_from(seq.0).unwrap_or(usize::MAX);
+        if self.log.get(place).is_some_and(|event| event.seq == seq) {
+            return place;
+        }
+        self.log.partition_point(|event| event.seq < seq)
+    }
+
+    /// The text that a span has given so far. None of the past is kept.
+    pub fn live(&self, span: SpanId) -> Option<&LiveText> {
+        if self.is_scrubbed() { None } else { self.live.get(&span) }
+    }
+
+    /// The pane that is focused.
+    pub fn focus(&self) -> Pane {
+        self.focus
+    }
+
+    /// Who is selected.
+    pub fn selection(&self) -> Selection {
+        self.selection
+    }
+
+    /// The round that is selected among the stances.
+    pub fn selected_round(&self) -> Option<u32> {
+        self.round
+    }
+
+    /// The list of facts.
+    pub fn list(&self) -> &FactList {
+        &self.list
+    }
+
+    /// The inspector, while it is open.
+    pub fn inspector(&self) -> Option<&Inspector> {
+        self.inspector.as_ref()
+    }
+
+    /// Where everything stands in a page of this size.
+    pub fn areas(&self, page: ratatui::layout::Rect) -> Areas {
+        let plan = self.world.collaboration().map(|(_, plan)| plan);
+        let name = |plan: &CollaborationPlan| {
+            let widths = plan.sequence.iter().map(|role| {
+                let flag = if plan.behind.contains_key(role) { 2 } else { 0 };
+                columns(role.as_str()) + flag
+            });
+            widths.max().unwrap_or(0)
+        };
+        Areas::of(
+            page,
+            Wanted {
+                seats: plan.map_or(0, |plan| plan.sequence.len()),
+                names: plan.map_or(0, name),
+                rounds: plan.map_or(0, |plan| plan.max_rounds),
+                focus: self.focus,
+                zoom: self.zoom,
+                upper: self.upper,
+                middle: self.middle,
+            },
+        )
+    }
+
+    fn areas_in(&self, size: Size) -> Areas {
+        self.areas(layout::page(size))
+    }
+
+    /// What is focused, as the binding table knows it.
     pub fn context(&self) -> Context {
-        Context::Run
+        if self.list.typing.is_some() {
+            Context::Filter
+        } else if self.inspector.is_some() {
+            Context::Inspector
+        } else {
+            Context::Run
+        }
     }
 
     /// Takes new facts.
     pub fn apply(&mut self, events: &[Arc<Event>]) {
+        self.log.reserve(events.len());
         for event in events {
             self.world.apply(event);
             self.log.push(Arc::clone(event));
+            self.past.note(self.log.len(), &self.world);
+            if event.kind.closes() {
+                self.live.remove(&event.span);
+            }
         }
+        if events.len() <= AT_ONCE && self.list.is_behind(self.log.len()) {
+            self.list.look(&self.log, &self.world);
+        }
+        self.refresh_inspector();
+    }
+
+    /// Whether the run's facts were dropped to bound memory.
+    pub fn is_forgotten(&self) -> bool {
+        self.log.is_empty() && self.world.tally.facts > 0
     }
 
     /// Takes the text that a span has given so far.
-    pub fn set_live(&mut self, _span: SpanId, _text: Option<LiveText>) -> Outcome {
-        Outcome::Handled { redraw: false }
+    pub fn set_live(&mut self, span: SpanId, text: Option<LiveText>) -> Outcome {
+        let closed = self.world.spans.get(span).is_some_and(|span| span.closed.is_some());
+        let changed = match text.filter(|_| !closed) {
+            Some(text) => self.live.insert(span, text.clone()) != Some(text),
+            None => self.live.remove(&span).is_some(),
+        };
+        if changed {
+            self.refresh_inspector();
+        }
+        Outcome::Handled { redraw: changed && !self.is_scrubbed() }
     }
 
-    /// Answers an action.
-    pub fn on_action(&mut self, _action: Action, _size: Size) -> Outcome {
-        Outcome::Ignored
+    /// Drops the facts of a run that has ended, and what was kept to look back. The world stays.
+    pub fn forget(&mut self) {
+        self.inspector = None;
+        self.list = FactList::default();
+        self.past = Past::default();
+        self.log = Vec::new();
+    }
+
+    /// Time has passed: the filter looks at another slice of the log.
+    pub fn on_tick(&mut self) {
+        if self.list.is_behind(self.log.len()) {
+            self.list.look(&self.log, &self.world);
+        }
+    }
+
+    /// How long until the page needs the next tick; `None` while nothing on it moves by itself.
+    /// `animation`: whether things may move that carry no news.
+    pub fn next_tick(&self, now: Duration, animation: bool) -> Option<Duration> {
+        if self.list.is_behind(self.log.len()) {
+            return Some(Duration::ZERO);
+        }
+        let moves = match self.world.stage {
+            Stage::Empty | Stage::Closed | Stage::Paused { .. } => false,
+            Stage::Running | Stage::Pausing { .. } => !self.is_scrubbed(),
+        };
+        let step = if animation { TICK } else { SLOW_TICK };
+        // The next full step of the run's own clock.
+        let into = now.saturating_sub(self.zero).as_micros() % step.as_micros();
+        let into = Duration::from_micros(u64::try_from(into).unwrap_or(0));
+        moves.then(|| step.saturating_sub(into).max(Duration::from_millis(1)))
     }
 
     /// Answers a key that is bound to nothing: what is typed into a filter.
-    pub fn on_key(&mut self, _key: Key) -> Outcome {
-        Outcome::Ignored
+    pub fn on_key(&mut self, key: Key) -> Outcome {
+        let taken = self.list.typing.as_mut().is_some_and(|typed| typed.on_key(key));
+        if !taken {
+            return Outcome::Ignored;
+        }
+        self.filter_typed();
+        Outcome::redraw()
     }
 
     /// Answers a paste.
-    pub fn on_paste(&mut self, _text: &str) -> Outcome {
-        Outcome::Ignored
+    pub fn on_paste(&mut self, text: &str) -> Outcome {
+        match &mut self.list.typing {
+            Some(typed) => {
+                typed.insert(text);
+                self.filter_typed();
+                Outcome::redraw()
+            }
+            None => Outcome::Ignored,
+        }
     }
 
-    /// Answers the mouse.
-    pub fn on_mouse(&mut self, _mouse: Mouse, _size: Size) -> Outcome {
-        Outcome::Ignored
+    fn filter_typed(&mut self) {
+        self.list.typed(&self.log);
+        self.list.look(&self.log, &self.world);
     }
 }

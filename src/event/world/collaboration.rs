@@ -121,7 +121,12 @@ impl Collaboration {
 
     /// The round of this number.
     pub fn round(&self, number: u32) -> Option<&Round> {
-        self.rounds.iter().rev().find(|round| round.number == number).map(|round| &**round)
+        // Where it stands in every log of ours; a file may hold any order.
+        let place = usize::try_from(number.checked_sub(1)?).ok()?;
+        let there = self.rounds.get(place).filter(|round| round.number == number);
+        there
+            .or_else(|| self.rounds.iter().rev().find(|round| round.number == number))
+            .map(|round| &**round)
     }
 
     /// The same seat one round before.

@@ -1,14 +1,214 @@
-//! The view of one run.
+//! The view of one run: its two header rows, its panes, its scrubber. Pure functions of the page.
+
+mod events;
+mod gateway;
+pub mod header;
+mod scrubber;
+mod speaker;
+mod stances;
+mod table;
+mod tiles;
+
+pub(super) use self::tiles::Tiles;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::Cx;
-use crate::app::run::RunPage;
+use super::glyph::Glyph;
+use super::text::{Pen, clear, columns};
+use super::theme::{Role, Sign};
+use crate::app::run::layout::{tab_name, tabs};
+use crate::app::run::subject::Subject;
+use crate::app::run::{Areas, Pane, RunPage, Shape};
+use crate::event::kind::CollaborationPlan;
 
 /// Draws a run into what the header and the key row leave.
-pub fn render(page: &RunPage, _cx: &Cx, area: Rect, buf: &mut Buffer) {
-    let facts = page.world().tally.facts;
-    let line = format!("{}: {facts} facts", page.id());
-    buf.set_stringn(area.x, area.y, line, area.width.into(), ratatui::style::Style::new());
+pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    clear(buf, area);
+    if page.inspector().is_some() {
+        super::inspector::render(page, cx, area, buf);
+        return;
+    }
+    let areas = page.areas(area);
+    frames(page, cx, area, &areas, buf);
+    for pane in Pane::ALL {
+        let Some(inside) = areas.pane(pane) else { continue };
+        match pane {
+            Pane::Table => table::render(page, cx, inside, buf),
+            Pane::Speaker => speaker::render(page, cx, inside, buf),
+            Pane::Stances => stances::render(page, cx, inside, buf),
+            Pane::Gateway => gateway::render(page, cx, inside, buf),
+            Pane::Events => events::render(page, cx, inside, buf),
+        }
+    }
+    scrubber::render(page, cx, areas.scrubber, buf);
+}
+
+/// Frames, their titles, and the tabs where one pane stands at a time.
+fn frames(page: &RunPage, cx: &Cx, area: Rect, areas: &Areas, buf: &mut Buffer) {
+    let mut tiles = Tiles::new(area);
+    let shown = || Pane::ALL.into_iter().filter(|pane| areas.pane(*pane).is_some());
+    for pane in shown().filter(|pane| *pane != page.focus()) {
+        if let Some(frame) = areas.frame(pane) {
+            tiles.frame(frame, Role::Border);
+        }
+    }
+    if let Some(frame) = areas.frame(page.focus()) {
+        tiles.frame(frame, Role::BorderFocus);
+    }
+    tiles.paint(cx, buf);
+    for pane in shown() {
+        let Some(frame) = areas.frame(pane) else { continue };
+        title(page, cx, pane, areas.shape, frame, buf);
+    }
+    if areas.shape == Shape::Single && areas.tabs.height > 0 {
+        let places = tabs(areas.tabs, Pane::ALL.map(tab_name));
+        for (pane, place) in Pane::ALL.into_iter().zip(places) {
+            let role = if pane == page.focus() { Role::Button } else { Role::Dim };
+            let text = format!(" {} {} ", pane.number(), tab_name(pane));
+            Pen::new(buf, place, cx.glyphs).put(&text, cx.theme.style(role));
+        }
+    }
+}
+
+/// A pane's number and title in the upper line of its frame, and what stands at its end.
+fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &mut Buffer) {
+    let row = Rect {
+        x: frame.x + 2,
+        width: frame.width.saturating_sub(4),
+        height: frame.height.min(1),
+        ..frame
+    };
+    let focused = page.focus() == pane;
+    let plain = cx.theme.style(if focused { Role::Title } else { Role::Text });
+    let dim = cx.theme.style(Role::Dim);
+    let number = cx.theme.style(if focused { Role::Key } else { Role::Dim });
+    let aside = if pane == Pane::Events { events::aside(page) } else { String::new() };
+    let width = columns(&aside) as u16;
+    let aside_fits = width > 0 && row.width >= width + 24;
+    let mut pen = Pen::new(buf, row, cx.glyphs);
+    let keep = if aside_fits { width + 3 } else { 1 };
+    let end = row.right().saturating_sub(keep);
+    pen.put(" ", dim).put(&format!("{} ", pane.number()), number);
+    let left = |pen: &Pen| end.saturating_sub(pen.x());
+    match pane {
+        Pane::Speaker => {
+            let (who, sign) = speaker_title(page, cx);
+            let state = sign.map_or(0, |sign| columns(sign.word) as u16 + 3);
+            let room = left(&pen).saturating_sub(state);
+            pen.put_within(&who, room, plain);
+            if let Some(sign) = sign {
+                pen.space(0).put(" ", plain);
+                put_sign(cx, &mut pen, sign);
+            }
+        }
+        Pane::Events => events::title(page, cx, &mut pen, end, plain),
+        Pane::Table | Pane::Stances | Pane::Gateway => {
+            let name = if pane == Pane::Stances { "Stances by round" } else { tab_name(pane) };
+            let room = left(&pen);
+            pen.put_within(name, room, plain);
+        }
+    }
+    pen.put(" ", dim);
+    if shape == Shape::Stacked {
+        // The pane that shares this place.
+        let other = match pane {
+            Pane::Table => Some(Pane::Speaker),
+            Pane::Speaker => Some(Pane::Table),
+            Pane::Stances => Some(Pane::Gateway),
+            Pane::Gateway => Some(Pane::Stances),
+            Pane::Events => None,
+        };
+        if let Some(other) = other {
+            let text = format!(" {} {} ", other.number(), tab_name(other));
+            if pen.fits(columns(&text) + 2) {
+                pen.glyphs(Glyph::Horizontal, 1, cx.theme.style(Role::Border)).put(&text, dim);
+            }
+        }
+    }
+    if aside_fits {
+        pen.to(row.right() - width - 2).put(" ", dim).put(&aside, dim).put(" ", dim);
+    }
+}
+
+/// Whom the speaker's pane is about, and how that stands.
+fn speaker_title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
+    let world = page.shown();
+    match (page.subject(), world.collaboration()) {
+        (Subject::Seat { round, seat }, Some((table, _))) => {
+            let seat = table.round(round).and_then(|round| round.seats.get(seat));
+            let who = seat.map_or("", |seat| seat.role.as_str());
+            (format!("{who} · round {round}"), seat.map(|seat| cx.theme.seat(seat.state)))
+        }
+        (Subject::Finalize, _) => {
+            let (glyph, word, role) = match (&world.answer, world.is_live()) {
+                (Some(_), _) => (Glyph::Done, "composed", Role::Done),
+                (None, true) => (Glyph::Running, "writing", Role::Running),
+                (None, false) => (Glyph::Failed, "not written", Role::Failed),
+            };
+            let style = cx.theme.style(role);
+            ("launch brief".to_owned(), Some(Sign { glyph, word, style }))
+        }
+        (Subject::Outcome, _) => ("Outcome".to_owned(), Some(cx.theme.run(world))),
+        _ => ("Speaker".to_owned(), None),
+    }
+}
+
+/// A state: its glyph, then its word.
+fn put_sign(cx: &Cx, pen: &mut Pen, sign: Sign) {
+    let text = format!("{} {}", cx.glyphs.of(sign.glyph), sign.word);
+    pen.put(&text, sign.style);
+}
+
+/// The style of a row that may be selected: the selection lies under what the row says.
+fn row_style(cx: &Cx, area: Rect, selected: bool, buf: &mut Buffer) {
+    if selected {
+        super::text::paint(buf, area, cx.theme.style(Role::Selected));
+    }
+}
+
+/// A seat's name in exactly `width` columns, the sign of its flag right after it.
+fn put_name(cx: &Cx, pen: &mut Pen, name: &str, flagged: bool, width: u16, style: Style) {
+    let start = pen.x();
+    let flag = if flagged { 2 } else { 0 };
+    let text = super::text::elide_middle(name, usize::from(width.saturating_sub(flag)), cx.glyphs);
+    pen.put_within(&text, width, style);
+    if flagged {
+        pen.space(1).glyph(Glyph::Flag, cx.theme.style(Role::Flag));
+    }
+    pen.to(start + width);
+}
+
+/// The columns of the longest name of a seat, with the sign of its flag.
+fn names(plan: &CollaborationPlan) -> u16 {
+    let widths = plan.sequence.iter().map(|role| {
+        let flag = if plan.behind.contains_key(role) { 2 } else { 0 };
+        columns(role.as_str()) + flag
+    });
+    u16::try_from(widths.max().unwrap_or(0)).unwrap_or(u16::MAX)
+}
+
+/// A line of an area.
+fn line(area: Rect, nth: u16) -> Rect {
+    let height = u16::from(nth < area.height);
+    Rect { y: area.y.saturating_add(nth.min(area.height)), height, ..area }
+}
+
+/// A bar of `width` cells, as full as `used` of `allowed`. Only nothing is drawn as empty, and
+/// only all of it as full.
+fn bar(cx: &Cx, pen: &mut Pen, used: u64, allowed: u64, width: u16) {
+    let cells = u64::from(width);
+    let full = match (used, allowed) {
+        (0, _) | (_, 0) => 0,
+        (used, allowed) if used >= allowed => cells,
+        (used, allowed) => {
+            let exact = u128::from(used) * u128::from(cells) / u128::from(allowed);
+            u64::try_from(exact).unwrap_or(cells).clamp(1, cells.saturating_sub(1).max(1))
+        }
+    };
+    let full = u16::try_from(full).unwrap_or(width).min(width);
+    pen.glyphs(Glyph::BarFull, full, cx.theme.budget(used, allowed));
+    pen.glyphs(Glyph::BarEmpty, width - full, cx.theme.style(Role::BarEmpty));
 }

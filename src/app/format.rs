@@ -1,0 +1,198 @@
+//! The one way a duration, a clock, a count, a confidence or an amount is written. Whole numbers
+//! all the way: what is shown is cut off, never rounded up to what has not happened.
+
+use std::time::Duration;
+
+use crate::event::Elapsed;
+
+/// A running clock: `00:07`, `12:34`, from an hour on `1:02:03`.
+pub fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes:02}:{seconds:02}")
+    }
+}
+
+/// When something happened in its run: `00:02.1`, from an hour on `1:02:03.4`.
+pub fn moment(at: Elapsed) -> String {
+    let time = at.duration();
+    format!("{}.{}", clock(time), time.subsec_millis() / 100)
+}
+
+/// How long something took, in at most six columns: `0.4ms`, `85ms`, `0.18s`, `2.1s`, `41.7s`,
+/// `3m05s`, `2h07m`.
+pub fn took(time: Duration) -> String {
+    let micros = time.as_micros();
+    let seconds = time.as_secs();
+    match micros {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("0.{}ms", micros / 100),
+        1_000..100_000 => format!("{}ms", micros / 1_000),
+        100_000..1_000_000 => format!("0.{:02}s", micros / 10_000),
+        1_000_000..60_000_000 => format!("{seconds}.{}s", time.subsec_millis() / 100),
+        60_000_000..3_600_000_000 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// A count in at most five columns: `812`, `5.1k`, `51.9k`, `812k`, `1.2M`.
+pub fn count(number: u64) -> String {
+    let part = |unit: u64, name: &str| {
+        let whole = number / unit;
+        if whole < 100 {
+            format!("{whole}.{}{name}", number % unit * 10 / unit)
+        } else {
+            format!("{whole}{name}")
+        }
+    };
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => part(1_000, "k"),
+        1_000_000..1_000_000_000 => part(1_000_000, "M"),
+        1_000_000_000..1_000_000_000_000 => part(1_000_000_000, "G"),
+        _ => part(1_000_000_000_000, "T"),
+    }
+}
+
+/// A count in full with its thousands apart: `1 204 511`.
+pub fn exact(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number of things with its noun: `1 action`, `3 actions`. The plural is the noun with an `s`.
+pub fn things(number: u64, noun: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{end}")
+}
+
+/// A stated confidence in three columns: `.90`, `.05`, `1.0`. Never more than was stated: `.999`
+/// is `.99`.
+pub fn confidence(stated: f64) -> String {
+    // 0.29 * 100 is 28.999…: the source rounds to three decimals, so half a thousandth is safe.
+    let hundredths = (stated * 100.0 + 0.05).floor();
+    if hundredths >= 100.0 {
+        "1.0".to_owned()
+    } else if hundredths >= 0.0 {
+        format!(".{:02}", hundredths as u32)
+    } else {
+        " ? ".to_owned()
+    }
+}
+
+/// Tokens a second: `41 tok/s`; `None` when no time has passed.
+pub fn rate(tokens: u64, time: Duration) -> Option<String> {
+    let micros = time.as_micros();
+    if micros == 0 {
+        return None;
+    }
+    let tenths = u128::from(tokens) * 10_000_000 / micros;
+    Some(if tenths < 100 {
+        format!("{}.{} tok/s", tenths / 10, tenths % 10)
+    } else {
+        format!("{} tok/s", count(u64::try_from(tenths / 10).unwrap_or(u64::MAX)))
+    })
+}
+
+/// US dollars: `$0.0052`, `$0.12`, `$3.40`.
+pub fn usd(amount: f64) -> String {
+    if amount != 0.0 && amount.abs() < 0.1 {
+        format!("${amount:.4}")
+    } else {
+        format!("${amount:.2}")
+    }
+}
+
+/// Bytes: `812 B`, `5.1 kB`, `1.2 MB`.
+pub fn bytes(number: u64) -> String {
+    if number < 1_000 { format!("{number} B") } else { format!("{}B", spaced(&count(number))) }
+}
+
+fn spaced(count: &str) -> String {
+    let unit = count.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(count.len());
+    let (number, unit) = count.split_at(unit);
+    format!("{number} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        let of = Duration::from_micros;
+        for (micros, text) in [
+            (0, "0s"),
+            (430, "0.4ms"),
+            (85_900, "85ms"),
+            (100_000, "0.10s"),
+            (999_999, "0.99s"),
+            (2_199_999, "2.1s"),
+            (59_999_999, "59.9s"),
+            (185_000_000, "3m05s"),
+            (7_620_000_000, "2h07m"),
+        ] {
+            assert_eq!(took(of(micros)), text);
+        }
+        assert_eq!(clock(of(7_900_000)), "00:07");
+        assert_eq!(clock(of(3_723_000_000)), "1:02:03");
+        assert_eq!(moment(Elapsed(2_190_000)), "00:02.1");
+    }
+
+    #[test]
+    fn counts() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1.0k"),
+            (51_999, "51.9k"),
+            (812_000, "812k"),
+            (999_999, "999k"),
+            (1_250_000, "1.2M"),
+            (u64::MAX, "18446744T"),
+        ] {
+            assert_eq!(count(number), text);
+        }
+        assert_eq!(exact(1_204_511), "1 204 511");
+        assert_eq!(exact(12), "12");
+        assert_eq!(things(1, "action"), "1 action");
+        assert_eq!(things(0, "action"), "0 actions");
+        assert_eq!(bytes(812), "812 B");
+        assert_eq!(bytes(5_120), "5.1 kB");
+    }
+
+    #[test]
+    fn confidences_are_three_columns_and_never_more_than_was_stated() {
+        for hundredths in 0..=100u32 {
+            let text = confidence(f64::from(hundredths) / 100.0);
+            assert_eq!(text.len(), 3);
+            if hundredths < 100 {
+                assert_eq!(text, format!(".{hundredths:02}"));
+            }
+        }
+        assert_eq!(confidence(1.0), "1.0");
+        assert_eq!(confidence(0.999), ".99");
+        assert_eq!(confidence(0.845), ".84");
+        assert_eq!(confidence(f64::NAN), " ? ");
+    }
+
+    #[test]
+    fn rates_and_prices() {
+        assert_eq!(rate(96, Duration::from_millis(2_300)).as_deref(), Some("41 tok/s"));
+        assert_eq!(rate(1, Duration::from_secs(2)).as_deref(), Some("0.5 tok/s"));
+        assert_eq!(rate(1, Duration::ZERO), None);
+        assert_eq!(usd(0.0052), "$0.0052");
+        assert_eq!(usd(0.0), "$0.00");
+        assert_eq!(usd(3.4), "$3.40");
+    }
+}

@@ -1,0 +1,338 @@
+//! What the page makes of actions.
+
+use super::inspect::{Tab, Target};
+use super::layout::{Areas, Pane};
+use super::{Outcome, RunPage, Selection};
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::state::Size;
+use crate::event::kind::By;
+use crate::event::world::Stage;
+use crate::event::{Boundary, Command, Elapsed};
+
+impl RunPage {
+    /// Answers an action.
+    pub fn on_action(&mut self, action: Action, size: Size) -> Outcome {
+        if let Some(outcome) = self.on_filter_action(action) {
+            return outcome;
+        }
+        match action {
+            Action::PauseResume if self.is_scrubbed() => self.back_to_live(),
+            Action::PauseResume => self.pause_or_resume(),
+            Action::Step => self.command(Command::Step),
+            Action::StepRound => self.command(Command::StepRound),
+            Action::Breakpoint => self.breakpoint(),
+            Action::ScrubBack => self.scrub(-1, size),
+            Action::ScrubForward => self.scrub(1, size),
+            Action::Copy => self.copy(),
+            Action::CopyMarkdown => self.copy_markdown(),
+            Action::Raw => self.page_raw(),
+            Action::Export => self.export(),
+            _ if self.inspector.is_some() => self.on_inspector_action(action, size),
+            Action::Inspect => match self.target() {
+                Some(target) => {
+                    self.inspect(target, self.first_tab(target));
+                    Outcome::redraw()
+                }
+                None => Outcome::Handled { redraw: false },
+            },
+            Action::Prompt => {
+                let target = self
+                    .target()
+                    .filter(|target| self.call_of(*target).is_some())
+                    .or_else(|| self.subject_call().map(Target::Call));
+                match target {
+                    Some(target) => {
+                        self.inspect(target, Tab::Prompt);
+                        Outcome::redraw()
+                    }
+                    None => Outcome::Handled { redraw: false },
+                }
+            }
+            Action::Cause => {
+                let Some(seq) = self.target().and_then(|target| self.cause_of(target)) else {
+                    return Outcome::Handled { redraw: false };
+                };
+                self.focus_on(Pane::Events);
+                let height = self.list_height(&self.areas_in(size));
+                self.list.select(self.place(seq), self.log.len(), height);
+                Outcome::redraw()
+            }
+            Action::Filter => {
+                self.focus_on(Pane::Events);
+                self.list.type_filter();
+                Outcome::redraw()
+            }
+            Action::Zoom => {
+                self.zoom = !self.zoom;
+                Outcome::redraw()
+            }
+            Action::NextPane => self.focus_pane(self.focus.next(1)),
+            Action::PrevPane => self.focus_pane(self.focus.next(Pane::ALL.len() - 1)),
+            Action::Pane(number) => match Pane::of(number) {
+                Some(pane) => self.focus_pane(pane),
+                None => Outcome::Handled { redraw: false },
+            },
+            Action::Cancel => self.cancel(),
+            Action::Bottom if self.is_scrubbed() => self.back_to_live(),
+            Action::Up
+            | Action::Down
+            | Action::Left
+            | Action::Right
+            | Action::Top
+            | Action::Bottom
+            | Action::PageUp
+            | Action::PageDown => self.move_in_pane(action, &self.areas_in(size)),
+            _ => Outcome::Ignored,
+        }
+    }
+
+    fn on_filter_action(&mut self, action: Action) -> Option<Outcome> {
+        self.list.typing.as_ref()?;
+        Some(match action {
+            Action::Apply => {
+                self.list.keep();
+                Outcome::redraw()
+            }
+            Action::Cancel => {
+                self.list.drop_filter();
+                Outcome::redraw()
+            }
+            _ => Outcome::Ignored,
+        })
+    }
+
+    fn command(&self, command: Command) -> Outcome {
+        if !self.world.is_live() {
+            return Outcome::Handled { redraw: false };
+        }
+        Outcome::Emit(vec![Effect::Command { run: self.id.clone(), command }])
+    }
+
+    fn pause_or_resume(&self) -> Outcome {
+        self.command(match self.world.stage {
+            Stage::Paused { .. } | Stage::Pausing { .. } => Command::Resume { by: By::You },
+            Stage::Empty | Stage::Running | Stage::Closed => Command::Pause { by: By::You },
+        })
+    }
+
+    /// Sets a breakpoint before the next round, or takes it away.
+    fn breakpoint(&self) -> Outcome {
+        let Some((table, plan)) = self.world.collaboration() else {
+            return Outcome::Handled { redraw: false };
+        };
+        let next = table.current().map_or(1, |round| round.number.saturating_add(1));
+        let at = if next > plan.max_rounds { Boundary::Finalize } else { Boundary::Round(next) };
+        let at = at.id();
+        let set = !self.world.breakpoints.contains(&at);
+        self.command(Command::Break { at, set })
+    }
+
+    /// Moves the playhead by facts.
+    fn scrub(&mut self, by: isize, size: Size) -> Outcome {
+        let facts = self.shown_facts().saturating_add_signed(by);
+        self.seek(facts, size)
+    }
+
+    /// Puts the playhead after this many facts; after the last it is live again.
+    pub(super) fn seek(&mut self, facts: usize, size: Size) -> Outcome {
+        let facts = facts.max(1);
+        if facts >= self.log.len() {
+            return if self.is_scrubbed() {
+                self.back_to_live()
+            } else {
+                Outcome::Handled { redraw: false }
+            };
+        }
+        self.past.seek(facts, &self.log);
+        let height = self.list_height(&self.areas_in(size));
+        if !self.list.is_filtered() {
+            self.list.select(facts - 1, self.log.len(), height);
+        }
+        if self.inspector.as_ref().is_some_and(|open| matches!(open.target, Target::Fact(_)))
+            && let Some(event) = self.log.get(facts - 1)
+        {
+            let tab = self.inspector.as_ref().map_or(Tab::Raw, |open| open.tab);
+            self.inspect(Target::Fact(event.seq), tab);
+        }
+        Outcome::redraw()
+    }
+
+    /// Puts the playhead at a time of the run.
+    pub(super) fn seek_time(&mut self, at: Elapsed, size: Size) -> Outcome {
+        self.seek(self.log.partition_point(|event| event.at <= at), size)
+    }
+
+    fn back_to_live(&mut self) -> Outcome {
+        self.past.leave();
+        self.list.follow();
+        Outcome::redraw()
+    }
+
+    fn focus_pane(&mut self, pane: Pane) -> Outcome {
+        let redraw = self.focus != pane;
+        self.focus_on(pane);
+        Outcome::Handled { redraw }
+    }
+
+    pub(super) fn focus_on(&mut self, pane: Pane) {
+        self.focus = pane;
+        match pane {
+            Pane::Table | Pane::Speaker => self.upper = pane,
+            Pane::Stances | Pane::Gateway => self.middle = pane,
+            Pane::Events => {}
+        }
+    }
+
+    /// Escape: one thing after the other is let go, the run never.
+    fn cancel(&mut self) -> Outcome {
+        if self.list.is_filtered() {
+            self.list.drop_filter();
+        } else if self.selection != Selection::Follow || self.round.is_some() {
+            self.select(Selection::Follow);
+            self.round = None;
+        } else if self.zoom {
+            self.zoom = false;
+        } else if self.said.is_some() {
+            self.said = None;
+        } else {
+            return Outcome::Ignored;
+        }
+        Outcome::redraw()
+    }
+
+    /// Selects a seat.
+    pub(super) fn select(&mut self, selection: Selection) {
+        if self.selection != selection {
+            self.selection = selection;
+            self.said = None;
+        }
+    }
+
+    /// The rows of the list of facts.
+    pub(super) fn list_height(&self, areas: &Areas) -> usize {
+        areas.pane(Pane::Events).map_or(1, |area| usize::from(area.height)).max(1)
+    }
+
+    fn move_in_pane(&mut self, action: Action, areas: &Areas) -> Outcome {
+        match self.focus {
+            Pane::Events => self.move_in_list(action, areas),
+            Pane::Speaker => self.move_in_words(action, areas),
+            Pane::Table | Pane::Stances | Pane::Gateway => self.move_among_seats(action),
+        }
+        Outcome::redraw()
+    }
+
+    fn move_in_list(&mut self, action: Action, areas: &Areas) {
+        let (log, height) = (self.log.len(), self.list_height(areas));
+        let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
+        match action {
+            Action::Up => self.list.step(-1, log, height),
+            Action::Down => self.list.step(1, log, height),
+            Action::PageUp => self.list.step(-page, log, height),
+            Action::PageDown => self.list.step(page, log, height),
+            Action::Top => self.list.first(log),
+            Action::Bottom => self.list.follow(),
+            _ => {}
+        }
+    }
+
+    fn move_in_words(&mut self, action: Action, areas: &Areas) {
+        let page = areas.pane(Pane::Speaker).map_or(1, |area| isize::from(area.height as i16 / 2));
+        match action {
+            Action::Up => self.scroll_words(-1, areas),
+            Action::Down => self.scroll_words(1, areas),
+            Action::PageUp => self.scroll_words(-page.max(1), areas),
+            Action::PageDown => self.scroll_words(page.max(1), areas),
+            Action::Top => self.scroll_words(isize::MIN / 2, areas),
+            Action::Bottom => self.scroll_words(isize::MAX / 2, areas),
+            Action::Left => self.move_among_seats(Action::Up),
+            Action::Right => self.move_among_seats(Action::Down),
+            _ => {}
+        }
+    }
+
+    fn move_among_seats(&mut self, action: Action) {
+        let Some((table, plan)) = self.shown().collaboration() else { return };
+        let seats = plan.sequence.len();
+        let last_round = table.current().map_or(0, |round| round.number);
+        let mut rows: Vec<Selection> = (0..seats).map(Selection::Seat).collect();
+        if table.finalize.is_some() {
+            rows.push(Selection::Finalize);
+        }
+        let at = rows.iter().position(|row| *row == self.selection);
+        let first = match self.subject() {
+            super::Subject::Seat { seat, .. } => seat,
+            _ => 0,
+        };
+        let last = rows.len().saturating_sub(1);
+        let step = |by: isize| match at {
+            Some(at) => at.saturating_add_signed(by).min(last),
+            // The first step takes who is shown just now.
+            None => first.min(last),
+        };
+        let pick = |place: usize| rows.get(place).copied().unwrap_or_default();
+        let rounds = self.focus == Pane::Stances;
+        match action {
+            Action::Left | Action::Right if rounds => {
+                let from = self.round.unwrap_or(last_round);
+                let to = if action == Action::Left { from.saturating_sub(1) } else { from + 1 };
+                let to = to.clamp(1, last_round.max(1));
+                self.round = (to != last_round).then_some(to);
+                self.said = None;
+                if at.is_none() {
+                    self.select(pick(step(0)));
+                }
+            }
+            Action::Up | Action::Left => self.select(pick(step(-1))),
+            Action::Down | Action::Right => self.select(pick(step(1))),
+            Action::Top | Action::PageUp => self.select(pick(0)),
+            Action::Bottom | Action::PageDown => self.select(pick(last)),
+            _ => {}
+        }
+    }
+
+    fn on_inspector_action(&mut self, action: Action, size: Size) -> Outcome {
+        let page = super::layout::page(size);
+        let area = super::layout::inspector(page).text;
+        let Some(inspector) = &mut self.inspector else { return Outcome::Ignored };
+        let far = isize::from(i16::try_from(area.height.saturating_sub(1).max(1)).unwrap_or(1));
+        match action {
+            Action::Cancel | Action::Back | Action::Inspect => {
+                self.inspector = None;
+                return Outcome::redraw();
+            }
+            Action::Up => inspector.step(-1, area.width, area.height),
+            Action::Down => inspector.step(1, area.width, area.height),
+            Action::PageUp => inspector.step(-far, area.width, area.height),
+            Action::PageDown => inspector.step(far, area.width, area.height),
+            Action::Top => inspector.show_start(),
+            Action::Bottom => inspector.show_end(area.width, area.height),
+            Action::NextPane | Action::Right => inspector.turn(1),
+            Action::PrevPane | Action::Left => inspector.turn(Tab::ALL.len() - 1),
+            Action::Prompt => inspector.open(Tab::Prompt),
+            Action::Pane(number) => {
+                let tab = usize::from(number).checked_sub(1).and_then(|at| Tab::ALL.get(at));
+                match tab {
+                    Some(tab) => inspector.open(*tab),
+                    None => return Outcome::Handled { redraw: false },
+                }
+            }
+            Action::Cause => {
+                let target = inspector.target;
+                let Some(seq) = self.cause_of(target) else {
+                    return Outcome::Handled { redraw: false };
+                };
+                let target = Target::Fact(seq);
+                self.inspect(target, self.first_tab(target));
+                let height = self.list_height(&self.areas_in(size));
+                self.list.select(self.place(seq), self.log.len(), height);
+                return Outcome::redraw();
+            }
+            Action::Zoom => return Outcome::Handled { redraw: false },
+            _ => return Outcome::Ignored,
+        }
+        self.refresh_inspector();
+        Outcome::redraw()
+    }
+}

@@ -1,0 +1,192 @@
+//! What leaves the page: text and Markdown for the clipboard, raw facts for the pager, the run as
+//! files.
+
+use std::fmt::Write as _;
+
+use super::document::Document;
+use super::inspect::{Tab, Target};
+use super::layout::Pane;
+use super::subject::Subject;
+use super::told::{conflicts, model, tell, took_ms};
+use super::{Outcome, RunPage};
+use crate::app::effect::Effect;
+use crate::app::format;
+use crate::event::contribution::Contribution;
+use crate::event::world::collaboration::Round;
+
+impl RunPage {
+    pub(super) fn copy(&self) -> Outcome {
+        copied(self.selected_text())
+    }
+
+    pub(super) fn copy_markdown(&self) -> Outcome {
+        copied(self.selected_markdown())
+    }
+
+    fn selected_text(&self) -> String {
+        if let Some(inspector) = &self.inspector {
+            return inspector.document.to_text();
+        }
+        if self.focus == Pane::Events {
+            return self.selected_row().unwrap_or_default();
+        }
+        let words = self.words();
+        let mut text = words.text.into_owned();
+        for action in words.actions {
+            let _ = write!(text, "\n- {action}");
+        }
+        text
+    }
+
+    fn selected_row(&self) -> Option<String> {
+        let event = self.log.get(self.list.selected(self.log.len())?)?;
+        let line = tell(event, &self.world).line();
+        Some(format!("{}  {line}", format::moment(event.at)))
+    }
+
+    fn selected_markdown(&self) -> String {
+        if let Some(inspector) = &self.inspector {
+            let head = match inspector.target {
+                Target::Fact(seq) => format!("{} · fact {}", self.id, seq.0 + 1),
+                Target::Call(call) => format!("{} · call {}", self.id, call.0),
+            };
+            let language = if inspector.tab == Tab::Raw { "json" } else { "text" };
+            let fence = fence_for(&inspector.document);
+            let text = inspector.document.to_text();
+            let tab = inspector.tab.word();
+            return format!("### {head} · {tab}\n\n{fence}{language}\n{text}{fence}\n");
+        }
+        match (self.focus, self.subject()) {
+            (Pane::Events, _) => {
+                self.selected_row().map(|row| format!("`{row}`\n")).unwrap_or_default()
+            }
+            (Pane::Table | Pane::Speaker | Pane::Gateway, Subject::Seat { round, seat }) => {
+                let contribution = self
+                    .shown()
+                    .collaboration()
+                    .and_then(|(table, _)| table.round(round)?.seats.get(seat))
+                    .and_then(|seat| seat.contribution.as_deref());
+                match contribution {
+                    Some(contribution) => seat_markdown(round, contribution),
+                    None => self.words().text.into_owned(),
+                }
+            }
+            _ => self.run_markdown(),
+        }
+    }
+
+    /// The whole run as Markdown.
+    fn run_markdown(&self) -> String {
+        let world = self.shown();
+        let mut out = String::new();
+        let Some(head) = &world.head else { return out };
+        let _ = writeln!(out, "# {}\n", head.title);
+        let _ = writeln!(out, "{}\n", head.goal.trim());
+        let _ = writeln!(out, "Run {}, {}, {}.", self.id, head.plan.name(), model(&head.model));
+        if let Some(closed) = &world.closed {
+            let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
+            let _ = writeln!(
+                out,
+                "Ended with `{}`{} after {}.",
+                closed.reason,
+                place.unwrap_or_default(),
+                took_ms(closed.elapsed_ms)
+            );
+        }
+        if let Some((table, _)) = world.collaboration() {
+            if let Some(decision) = table.decision() {
+                let _ = writeln!(out, "Decision: **{decision}**.");
+            }
+            for round in &table.rounds {
+                round_markdown(&mut out, round);
+            }
+        }
+        if let Some(answer) = &world.answer {
+            let _ = writeln!(out, "\n## Answer\n\n{answer}");
+        }
+        out
+    }
+
+    pub(super) fn page_raw(&self) -> Outcome {
+        let target = match &self.inspector {
+            Some(inspector) => Some(inspector.target),
+            None => self.target(),
+        };
+        let document = match target {
+            Some(Target::Fact(seq)) => self.fact(seq).map(|event| self.raw_document(&[event], 0)),
+            Some(Target::Call(call)) => {
+                let (facts, left_out) = self.call_facts(call);
+                Some(self.raw_document(&facts, left_out))
+            }
+            None => None,
+        };
+        match document {
+            Some(document) => Outcome::Emit(vec![Effect::Page(document.to_text())]),
+            None => Outcome::Handled { redraw: false },
+        }
+    }
+
+    /// The facts as lines of JSON, and the outcome once there is one.
+    pub(super) fn export(&self) -> Outcome {
+        let mut facts = String::new();
+        for line in self.log.iter().filter_map(|event| event.to_line().ok()) {
+            facts.push_str(&line);
+            facts.push('\n');
+        }
+        let mut effects =
+            vec![Effect::Export { file: format!("{}.jsonl", self.id), contents: facts }];
+        let outcome = self.world.outcome();
+        if let Some(text) = outcome.and_then(|outcome| serde_json::to_string_pretty(&outcome).ok())
+        {
+            let file = format!("{}.outcome.json", self.id);
+            effects.push(Effect::Export { file, contents: text + "\n" });
+        }
+        Outcome::Emit(effects)
+    }
+}
+
+fn copied(text: String) -> Outcome {
+    if text.is_empty() {
+        return Outcome::Handled { redraw: false };
+    }
+    Outcome::Emit(vec![Effect::Copy(text)])
+}
+
+/// A fence that the text does not hold.
+fn fence_for(document: &Document) -> String {
+    let ticks = |text: &str| {
+        let start = text.trim_start();
+        start.len() - start.trim_start_matches('`').len()
+    };
+    let most = document.lines.iter().map(|line| ticks(&line.text)).max().unwrap_or(0);
+    "`".repeat((most + 1).max(3))
+}
+
+fn seat_markdown(round: u32, said: &Contribution) -> String {
+    let confidence = format::confidence(said.confidence);
+    let mut out = format!(
+        "**{}**, round {round}: **{}** {confidence}\n\n> {}\n",
+        said.agent,
+        said.stance,
+        said.summary.replace('\n', "\n> ")
+    );
+    for action in &said.actions {
+        let _ = write!(out, "\n- {action}");
+    }
+    out.push('\n');
+    out
+}
+
+fn round_markdown(out: &mut String, round: &Round) {
+    let _ = writeln!(out, "\n## Round {}\n", round.number);
+    let _ = writeln!(out, "| seat | stance | confidence | summary |\n| --- | --- | --- | --- |");
+    for said in round.contributions() {
+        let summary = said.summary.replace('|', "\\|").replace(['\n', '\r'], " ");
+        let _ =
+            writeln!(out, "| {} | {} | {} | {summary} |", said.agent, said.stance, said.confidence);
+    }
+    if round.closed.is_some() {
+        let next = round.decision.map_or("next round", |decision| decision.word());
+        let _ = writeln!(out, "\n{}: {next}.", conflicts(&round.conflicts));
+    }
+}

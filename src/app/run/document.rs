@@ -1,0 +1,534 @@
+//! What the inspector shows of a fact or a call, as lines of text: the prompt exactly as it was
+//! seen, the reply, the raw facts, the times.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::RunPage;
+use super::told::{conflicts, failure, took_ms};
+use crate::app::format;
+use crate::event::kind::{ChatMessage, Purpose, Speaker};
+use crate::event::world::{Span, SpanKind, SpanState};
+use crate::event::{Event, EventKind, Seq, SpanId, World};
+
+/// The longest line that is kept as one; a longer one goes on in the next.
+const LONGEST: usize = 4096;
+/// Calls that a prompt may lead back to.
+const CHAIN: usize = 1000;
+/// Facts that a call's raw view holds at most.
+const RAW_FACTS: usize = 500;
+
+/// How a line is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Text as it was said.
+    Text,
+    /// The head of a part.
+    Head,
+    /// A name and what it is: they are parted by the first tab.
+    Field,
+    /// What steps back.
+    Dim,
+    /// What went well.
+    Done,
+    /// What failed.
+    Failed,
+    /// What is on its way.
+    Running,
+}
+
+/// A line of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// How it is to be taken.
+    pub look: Look,
+    /// Its text, without a line end.
+    pub text: String,
+}
+
+/// What a tab of the inspector shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// Its lines.
+    pub lines: Vec<Line>,
+}
+
+impl Document {
+    fn add(&mut self, look: Look, text: impl Into<String>) {
+        self.lines.push(Line { look, text: text.into() });
+    }
+
+    fn field(&mut self, name: &str, text: impl AsRef<str>) {
+        self.add(Look::Field, format!("{name}\t{}", text.as_ref()));
+    }
+
+    fn gap(&mut self) {
+        if !self.lines.is_empty() {
+            self.add(Look::Text, "");
+        }
+    }
+
+    /// A text of many lines.
+    fn text(&mut self, look: Look, text: &str) {
+        for line in text.split('\n') {
+            let mut rest = line.strip_suffix('\r').unwrap_or(line);
+            while rest.len() > LONGEST {
+                let mut cut = LONGEST;
+                while !rest.is_char_boundary(cut) {
+                    cut -= 1;
+                }
+                self.add(look, &rest[..cut]);
+                rest = &rest[cut..];
+            }
+            self.add(look, rest);
+        }
+    }
+
+    /// The whole of it as text.
+    pub fn to_text(&self) -> String {
+        let lines: Vec<_> = self.lines.iter().map(|line| line.text.replace('\t', "  ")).collect();
+        lines.join("\n") + "\n"
+    }
+}
+
+/// A text as it is read best: a JSON object or list laid out, anything else as it is.
+fn laid_out(text: &str) -> (String, bool) {
+    match serde_json::from_str::<Value>(text) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => {
+            (serde_json::to_string_pretty(&value).unwrap_or_else(|_| text.to_owned()), true)
+        }
+        _ => (text.to_owned(), false),
+    }
+}
+
+fn speaker(role: Speaker) -> &'static str {
+    match role {
+        Speaker::System => "system",
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+    }
+}
+
+impl RunPage {
+    /// The messages of a call exactly as the model saw them, those of the calls before included.
+    pub fn prompt(&self, call: SpanId) -> Vec<ChatMessage> {
+        let mut parts: Vec<Vec<ChatMessage>> = Vec::new();
+        let mut next = Some(call);
+        while let Some(call) = next.take()
+            && parts.len() < CHAIN
+        {
+            let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening(call)
+            else {
+                break;
+            };
+            let mut part = started.prompt.messages.to_vec();
+            // A call that came before is in the prompt with its reply.
+            let before = !parts.is_empty();
+            if let Some(content) = self.reply_text(call).filter(|_| before) {
+                part.push(ChatMessage { role: Speaker::Assistant, content });
+            }
+            parts.push(part);
+            next = started.prompt.after.filter(|before| *before != call);
+        }
+        parts.into_iter().rev().flatten().collect()
+    }
+
+    /// The fact that opened a span.
+    pub fn opening(&self, span: SpanId) -> Option<&Event> {
+        self.fact(self.world().spans.get(span)?.opened_by)
+    }
+
+    /// The fact that closed a span.
+    pub fn closing(&self, span: SpanId) -> Option<&Event> {
+        self.fact(self.world().spans.get(span)?.closed_by?)
+    }
+
+    /// The reply that answered a call.
+    fn reply_text(&self, call: SpanId) -> Option<Arc<str>> {
+        let attempt = self.world().spans.last_child(call)?;
+        match &self.closing(attempt.id)?.kind {
+            EventKind::AttemptAnswered(reply) => Some(Arc::clone(&reply.text)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn prompt_document(&self, call: Option<SpanId>) -> Document {
+        let mut document = Document::default();
+        let Some(call) = call else {
+            document.add(Look::Dim, "No one was asked here: this fact belongs to no call.");
+            document.add(Look::Dim, "c jumps to what caused it.");
+            return document;
+        };
+        let messages = self.prompt(call);
+        if messages.is_empty() {
+            document.add(Look::Dim, "The log does not hold this call's prompt.");
+        }
+        for message in messages {
+            document.gap();
+            let (text, json) = laid_out(&message.content);
+            let how = if json { ", JSON laid out (as it was sent: 3 Raw)" } else { "" };
+            let size = format::bytes(message.content.len() as u64);
+            document.add(Look::Head, format!("{}, {size}{how}", speaker(message.role)));
+            document.text(Look::Text, &text);
+        }
+        document
+    }
+
+    pub(super) fn reply_document(&self, call: Option<SpanId>) -> Document {
+        let mut document = Document::default();
+        let Some(call) = call else {
+            document.add(Look::Dim, "No one was asked here: this fact belongs to no call.");
+            return document;
+        };
+        let attempts: Vec<_> = self.world().spans.children(call).collect();
+        let many = attempts.len() > 1;
+        for attempt in attempts {
+            let SpanKind::Attempt(nth) = attempt.what else { continue };
+            if many {
+                document.gap();
+                document.add(Look::Head, format!("attempt {nth}"));
+            }
+            self.attempt_reply(&mut document, attempt);
+        }
+        if document.lines.is_empty() {
+            document.add(Look::Dim, "Not asked yet.");
+        }
+        self.verdict(&mut document, call);
+        document
+    }
+
+    fn attempt_reply(&self, document: &mut Document, attempt: &Span) {
+        match self.closing(attempt.id).map(|event| &event.kind) {
+            Some(EventKind::AttemptAnswered(reply)) => {
+                document.text(Look::Text, &laid_out(&reply.text).0);
+            }
+            Some(EventKind::AttemptFailed(failed)) => {
+                let short = failure(failed.class, failed.status);
+                document.text(Look::Failed, &format!("{short}: {}", failed.text));
+                if let Some(partial) = &failed.partial {
+                    document.add(Look::Dim, "what had come of the reply:");
+                    document.text(Look::Text, partial);
+                }
+            }
+            _ => match self.live(attempt.id) {
+                Some(live) => document.text(Look::Running, &live.text),
+                None => document.add(Look::Running, "Nothing has come yet."),
+            },
+        }
+    }
+
+    /// What the gateway made of a seat's reply.
+    fn verdict(&self, document: &mut Document, call: SpanId) {
+        let world = self.world();
+        let Some(SpanKind::Call(Purpose::Contribution { round, seat, .. })) =
+            world.spans.get(call).map(|span| &span.what)
+        else {
+            return;
+        };
+        let seat = world
+            .collaboration()
+            .and_then(|(table, _)| table.round(*round)?.seats.get(usize::from(*seat)));
+        let Some(seat) = seat else { return };
+        if let Some(contribution) = &seat.contribution {
+            document.gap();
+            document.add(Look::Head, "as the gateway took it");
+            document.field("stance", contribution.stance.word());
+            document.field("confidence", contribution.confidence.to_string());
+            document.field("summary", contribution.summary.replace('\n', " "));
+            for (nth, action) in contribution.actions.iter().enumerate() {
+                document.field(&format!("action {}", nth + 1), action.replace('\n', " "));
+            }
+            for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
+                if dropped > 0 {
+                    let what = format::things(u64::from(dropped), noun);
+                    document.field("dropped", format!("{what} beyond the contract"));
+                }
+            }
+        }
+        if let Some(reason) = &seat.refused {
+            document.gap();
+            document.text(Look::Failed, &format!("refused by the gateway: {reason}"));
+            if let Some(advice) = reason.advice() {
+                document.add(Look::Dim, advice);
+            }
+        }
+    }
+
+    pub(super) fn raw_document(&self, facts: &[&Event], left_out: usize) -> Document {
+        let mut document = Document::default();
+        for event in facts {
+            document.gap();
+            let text = event
+                .to_line()
+                .ok()
+                .and_then(|line| serde_json::from_str::<Value>(&line).ok())
+                .and_then(|value| serde_json::to_string_pretty(&value).ok())
+                .unwrap_or_default();
+            document.text(Look::Text, &text);
+        }
+        if left_out > 0 {
+            document.gap();
+            let facts = format::things(left_out as u64, "fact");
+            document.add(Look::Dim, format!("{facts} more: e writes all of them to a file."));
+        }
+        document
+    }
+
+    /// The facts of a call and its attempts, in order, and how many were left out.
+    pub(super) fn call_facts(&self, call: SpanId) -> (Vec<&Event>, usize) {
+        let Some(span) = self.world().spans.get(call) else { return (Vec::new(), 0) };
+        let first = self.place(span.opened_by);
+        let last = span.closed_by.map_or(self.log().len(), |last| self.place(last) + 1);
+        let of_call = |event: &&Event| {
+            event.span == call
+                || self.world().spans.get(event.span).is_some_and(|span| span.parent == call)
+        };
+        let stretch = self.log().get(first..last).unwrap_or_default();
+        let mut facts: Vec<_> = stretch.iter().map(|event| &**event).filter(of_call).collect();
+        if let Some(verdict) = self.verdict_fact(call) {
+            facts.push(verdict);
+        }
+        let left_out = facts.len().saturating_sub(RAW_FACTS);
+        facts.truncate(RAW_FACTS);
+        (facts, left_out)
+    }
+
+    /// The fact that says what the gateway made of a call's reply; it follows within its round.
+    pub(super) fn verdict_fact(&self, call: SpanId) -> Option<&Event> {
+        let span = self.world().spans.get(call)?;
+        let from = self.place(span.closed_by?);
+        let SpanKind::Call(purpose) = &span.what else { return None };
+        let end = self.world().spans.get(span.parent).and_then(|round| round.closed_by);
+        let end = end.map_or(self.log().len(), |end| self.place(end));
+        self.log().get(from..end)?.iter().map(|event| &**event).find(|event| {
+            match (&event.kind, purpose) {
+                (
+                    EventKind::ContributionAccepted { round, seat, .. }
+                    | EventKind::ContributionRefused { round, seat, .. },
+                    Purpose::Contribution { round: of, seat: at, .. },
+                ) => round == of && seat == at,
+                (EventKind::AnswerComposed { .. }, Purpose::Finalize) => true,
+                _ => false,
+            }
+        })
+    }
+
+    pub(super) fn timing_document(&self, call: Option<SpanId>, fact: Option<&Event>) -> Document {
+        let mut document = Document::default();
+        let world = self.world();
+        if let Some(event) = fact {
+            document.field("at", format::moment(event.at));
+            document.field("place", format!("fact {}", event.seq.0 + 1));
+        }
+        let Some(span) = call.and_then(|call| world.spans.get(call)) else {
+            if let Some(round) = fact.and_then(|event| world.spans.get(event.span)) {
+                span_times(&mut document, round, world);
+            }
+            return document;
+        };
+        document.gap();
+        document.add(Look::Head, "the call");
+        span_times(&mut document, span, world);
+        let mut before: Option<&Span> = None;
+        for attempt in world.spans.children(span.id) {
+            let SpanKind::Attempt(nth) = attempt.what else { continue };
+            document.gap();
+            document.add(Look::Head, format!("attempt {nth}"));
+            if let Some(closed) = before.and_then(|before| before.closed) {
+                document.field("waited", format::took(attempt.opened.since(closed)));
+            }
+            span_times(&mut document, attempt, world);
+            if let Some(EventKind::AttemptStarted { timeout_ms, .. }) =
+                self.opening(attempt.id).map(|event| &event.kind)
+            {
+                document.field("time-out", took_ms(*timeout_ms));
+            }
+            self.attempt_times(&mut document, attempt);
+            before = Some(attempt);
+        }
+        document
+    }
+
+    fn attempt_times(&self, document: &mut Document, attempt: &Span) {
+        match self.closing(attempt.id).map(|event| &event.kind) {
+            Some(EventKind::AttemptAnswered(reply)) => {
+                if let Some(first) = reply.first_token_ms {
+                    document.field("first token", format!("after {}", took_ms(first)));
+                }
+                if let Some(usage) = reply.usage {
+                    document.field("tokens in", format::exact(usage.prompt_tokens));
+                    document.field("tokens out", format::exact(usage.completion_tokens));
+                    let took = attempt.took(self.world().at);
+                    if let Some(rate) =
+                        token_rate(usage.completion_tokens, reply.first_token_ms, took)
+                    {
+                        document.field("rate", rate);
+                    }
+                } else {
+                    document.field("tokens", "not counted by the endpoint");
+                }
+                for (name, value) in [("model", &reply.model), ("ended by", &reply.finish)] {
+                    if let Some(value) = value {
+                        document.field(name, value);
+                    }
+                }
+            }
+            Some(EventKind::AttemptFailed(failed)) => {
+                document.field("failed of", failure(failed.class, failed.status));
+                if let Some(after) = failed.retry_after_ms {
+                    document.field("Retry-After", took_ms(after));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The lines beside the tabs: what this is, when, what came before and after.
+    pub(super) fn summary_document(&self, call: Option<SpanId>, fact: Option<&Event>) -> Document {
+        let mut document = Document::default();
+        let world = self.world();
+        if let Some(event) = fact {
+            let told = super::told::tell(event, world);
+            document.field("kind", told.kind);
+            document.field("fact", format!("{} of {}", event.seq.0 + 1, self.log().len()));
+            document.field("at", format::moment(event.at));
+            if let Some(round) = told.round {
+                document.field("round", round.to_string());
+            }
+            if !told.who.is_empty() {
+                document.field("who", &told.who);
+            }
+            self.of_fact(&mut document, event);
+        }
+        let Some(span) = call.and_then(|call| world.spans.get(call)) else { return document };
+        document.gap();
+        let SpanKind::Call(purpose) = &span.what else { return document };
+        match purpose {
+            Purpose::Contribution { round, seat, role } => {
+                document.field("call", format!("{role}, round {round}"));
+                let flag = world.collaboration().and_then(|(_, plan)| plan.behind.get(role));
+                if let Some(flag) = flag {
+                    document.field("flag", flag.flag.as_str());
+                }
+                let before = world
+                    .collaboration()
+                    .and_then(|(table, _)| table.before(*round, usize::from(*seat)))
+                    .and_then(|seat| seat.contribution.as_ref());
+                if let Some(before) = before {
+                    let confidence = format::confidence(before.confidence);
+                    document.field("before", format!("{} {confidence}", before.stance));
+                }
+            }
+            Purpose::Finalize => document.field("call", "finalize"),
+        }
+        let state = match span.state {
+            SpanState::Open => "on its way",
+            SpanState::Done => "answered",
+            SpanState::Failed(_) => "failed",
+        };
+        document.field("state", state);
+        let attempts = world.spans.children(span.id).count();
+        document.field("attempts", attempts.to_string());
+        document.field("started", format::moment(span.opened));
+        if span.closed.is_some() {
+            document.field("took", format::took(span.took(world.at)));
+        }
+        document
+    }
+
+    fn of_fact(&self, document: &mut Document, event: &Event) {
+        match &event.kind {
+            EventKind::ContributionAccepted { contribution, messages, .. } => {
+                let confidence = format::confidence(contribution.confidence);
+                document.field("stance", format!("{} {confidence}", contribution.stance));
+                document.field("messages", format!("{messages} used"));
+            }
+            EventKind::RoundClosed { conflicts: found, decision, .. } => {
+                document.field("conflicts", conflicts(found));
+                let next = decision.map_or("next round", |decision| decision.word());
+                document.field("decision", next);
+            }
+            EventKind::FlagChanged { on, boundary, .. } => {
+                document.field("now", if *on { "on" } else { "off" });
+                document.field("from", boundary.for_people());
+            }
+            EventKind::RunClosed(closed) => {
+                document.field("reason", closed.reason.to_string());
+                if let Some(phase) = &closed.phase {
+                    document.field("where", phase);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn span_times(document: &mut Document, span: &Span, world: &World) {
+    document.field("started", format::moment(span.opened));
+    match span.closed {
+        Some(closed) => {
+            document.field("ended", format::moment(closed));
+            document.field("took", format::took(span.took(world.at)));
+        }
+        None => document.field("ended", "not yet"),
+    }
+}
+
+/// Tokens a second of a reply: over the time in which it was streamed where the first token's is
+/// known, else over the whole attempt.
+pub fn token_rate(tokens: u64, first_token_ms: Option<u64>, took: Duration) -> Option<String> {
+    let before = Duration::from_millis(first_token_ms.unwrap_or(0));
+    let streamed = took.saturating_sub(before);
+    // A reply that came all at once has no rate worth telling.
+    if streamed < Duration::from_millis(20) {
+        return None;
+    }
+    format::rate(tokens, streamed)
+}
+
+/// What a fact was caused by: the place of the fact that a person would look at next.
+pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
+    let world = page.world();
+    let span = world.spans.get(event.span);
+    let opened = |span: SpanId| world.spans.get(span).map(|span| span.opened_by);
+    let table = world.collaboration().map(|(table, _)| table);
+    let seat_call = |round: u32, seat: u16| {
+        table.and_then(|table| table.round(round)?.seats.get(usize::from(seat))?.call)
+    };
+    match &event.kind {
+        EventKind::ContributionAccepted { round, seat, .. }
+        | EventKind::ContributionRefused { round, seat, .. } => opened(seat_call(*round, *seat)?),
+        EventKind::AnswerComposed { .. } => opened(table?.finalize?),
+        EventKind::RoundClosed { round, .. } => {
+            let round = table?.round(*round)?;
+            let last = round.seats.iter().rev().find(|seat| seat.contribution.is_some())?;
+            Some(page.verdict_fact(last.call?)?.seq)
+        }
+        EventKind::RoundStarted { round, .. } => {
+            let before = table?.round(round.checked_sub(1)?)?;
+            world.spans.get(before.span)?.closed_by
+        }
+        EventKind::RunClosed(_) => {
+            let before = page.place(event.seq).checked_sub(1)?;
+            page.log().get(before).map(|event| event.seq)
+        }
+        EventKind::CallStarted(call) => match &call.purpose {
+            Purpose::Contribution { .. } => opened(call.parent),
+            Purpose::Finalize => world.spans.get(table?.current()?.span)?.closed_by,
+        },
+        EventKind::CallRetried { attempt, .. } => {
+            let failed = world.spans.children(event.span).find(
+                |child| matches!(child.what, SpanKind::Attempt(nth) if nth + 1 == *attempt),
+            )?;
+            failed.closed_by
+        }
+        EventKind::CallAnswered { .. } | EventKind::CallFailed { .. } => {
+            world.spans.last_child(event.span)?.closed_by
+        }
+        EventKind::AttemptStarted { parent, .. } => opened(*parent),
+        EventKind::AttemptAnswered(_) | EventKind::AttemptFailed(_) => Some(span?.opened_by),
+        _ => None,
+    }
+}

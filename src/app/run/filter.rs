@@ -1,0 +1,136 @@
+//! A filter over facts: plain words, all of which must stand in a fact's line, or a condition in
+//! CEL over its fields.
+
+use serde_json::Value;
+
+use super::told::{Told, tell};
+use crate::event::kind::Purpose;
+use crate::event::{Event, EventKind, World};
+use crate::scenario::condition::{Condition, ConditionError, Shown};
+
+/// The names that a condition may use, each of them there for every fact; null where a fact has no
+/// such thing. `fact` is the whole of it as in the log.
+pub const NAMES: &str = "kind round role who stance confidence attempt status wait_ms flag on \
+                         reason text seq at fact";
+
+/// A filter that can be asked.
+#[derive(Debug)]
+pub(super) enum Filter {
+    /// All of these must stand in the line, in any case.
+    Words(Vec<String>),
+    /// This must hold.
+    Holds {
+        condition: Condition,
+        /// Whether it looks at the whole fact, which costs more.
+        whole: bool,
+    },
+}
+
+impl Filter {
+    /// Reads what was typed: `None` for nothing but blanks. Anything with an operator or a quote
+    /// in it is CEL.
+    pub(super) fn parse(text: &str) -> Result<Option<Filter>, ConditionError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if !text.contains(['=', '<', '>', '&', '|', '(', '"', '\'', '!']) {
+            return Ok(Some(Self::Words(text.split_whitespace().map(str::to_lowercase).collect())));
+        }
+        let condition = Condition::compile(text)?;
+        let whole = text.contains("fact");
+        Ok(Some(Self::Holds { condition, whole }))
+    }
+
+    /// How many facts may be looked at before the screen wants its turn again.
+    pub(super) fn slice(&self) -> usize {
+        match self {
+            Self::Words(_) => 8_192,
+            Self::Holds { whole: false, .. } => 2_048,
+            Self::Holds { whole: true, .. } => 512,
+        }
+    }
+
+    /// Whether it lets this fact through.
+    pub(super) fn lets(&self, event: &Event, world: &World) -> Result<bool, ConditionError> {
+        let told = tell(event, world);
+        match self {
+            Self::Words(words) => {
+                let line = told.line().to_lowercase();
+                Ok(words.iter().all(|word| line.contains(word.as_str())))
+            }
+            Self::Holds { condition, whole } => {
+                let mut shown = Shown::default();
+                show(&mut shown, event, &told, world);
+                let fact = if *whole { fact(event) } else { Value::Null };
+                shown.set("fact", &fact);
+                condition.holds(&shown)
+            }
+        }
+    }
+}
+
+fn fact(event: &Event) -> Value {
+    event.to_line().ok().and_then(|line| serde_json::from_str(&line).ok()).unwrap_or(Value::Null)
+}
+
+fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
+    let (_, purpose) = super::told::whose(event.span, world);
+    let mut role = match purpose {
+        Some(Purpose::Contribution { role, .. }) => Some(role.as_str()),
+        Some(Purpose::Finalize) | None => None,
+    };
+    let (mut attempt, mut status, mut wait_ms) = (None, None, None);
+    let (mut flag, mut on, mut reason) = (None, None, None);
+    match &event.kind {
+        EventKind::ContributionAccepted { contribution, .. } => {
+            role = Some(contribution.agent.as_str());
+        }
+        EventKind::ContributionRefused { role: whose, reason: why, .. } => {
+            role = Some(whose.as_str());
+            reason = Some(why.to_string());
+        }
+        EventKind::AttemptStarted { attempt: nth, .. } => attempt = Some(*nth),
+        EventKind::AttemptFailed(failed) => {
+            status = failed.status;
+            reason = Some(failed.class.word().to_owned());
+        }
+        EventKind::CallRetried { attempt: nth, wait_ms: wait, status: had, after } => {
+            attempt = Some(*nth);
+            wait_ms = Some(*wait);
+            status = *had;
+            reason = Some(after.word().to_owned());
+        }
+        EventKind::CallAnswered { attempts } => attempt = Some(*attempts),
+        EventKind::CallFailed { attempts, reason: why } => {
+            attempt = Some(*attempts);
+            reason = Some(why.to_string());
+        }
+        EventKind::FlagChanged { flag: which, on: position, .. } => {
+            flag = Some(which.as_str());
+            on = Some(*position);
+        }
+        EventKind::RunClosed(closed) => reason = Some(closed.reason.to_string()),
+        _ => {}
+    }
+    let stance = told.stance;
+    for (name, value) in [
+        ("kind", Value::from(told.kind)),
+        ("round", Value::from(told.round)),
+        ("role", Value::from(role)),
+        ("who", Value::from(&*told.who)),
+        ("stance", Value::from(stance.map(|(stance, _)| stance.word()))),
+        ("confidence", Value::from(stance.map(|(_, confidence)| confidence))),
+        ("attempt", Value::from(attempt)),
+        ("status", Value::from(status)),
+        ("wait_ms", Value::from(wait_ms)),
+        ("flag", Value::from(flag)),
+        ("on", Value::from(on)),
+        ("reason", Value::from(reason)),
+        ("text", Value::from(&*told.what)),
+        ("seq", Value::from(event.seq.0)),
+        ("at", Value::from(event.at.0 as f64 / 1e6)),
+    ] {
+        shown.set(name, &value);
+    }
+}

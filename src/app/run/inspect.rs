@@ -1,0 +1,250 @@
+//! The inspector: one fact or one call, whole.
+
+use super::RunPage;
+use super::document::{Document, Look, cause};
+use super::scroll::{Lines, Scroll};
+use crate::app::measure::row_count;
+use crate::event::kind::Purpose;
+use crate::event::world::SpanKind;
+use crate::event::{Event, EventKind, Seq, SpanId};
+
+/// What a tab shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tab {
+    /// The messages exactly as the seat saw them.
+    #[default]
+    Prompt,
+    /// What came back, and what the gateway made of it.
+    Reply,
+    /// The facts as JSON.
+    Raw,
+    /// Attempts, waits, tokens.
+    Timing,
+}
+
+impl Tab {
+    /// Every tab.
+    pub const ALL: [Tab; 4] = [Self::Prompt, Self::Reply, Self::Raw, Self::Timing];
+
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Prompt => "Prompt",
+            Self::Reply => "Reply",
+            Self::Raw => "Raw",
+            Self::Timing => "Timing",
+        }
+    }
+
+    /// The tab this many further on, round and round.
+    fn next(self, by: usize) -> Tab {
+        Self::ALL[(self as usize + by) % Self::ALL.len()]
+    }
+}
+
+/// What is inspected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The fact of this place, and the call it belongs to, if it does.
+    Fact(Seq),
+    /// A call.
+    Call(SpanId),
+}
+
+/// The inspector while it is open.
+#[derive(Debug)]
+pub struct Inspector {
+    /// What is inspected.
+    pub target: Target,
+    /// Which tab is open.
+    pub tab: Tab,
+    /// Where the eye is.
+    pub(super) scroll: Scroll,
+    /// What the tab shows.
+    pub document: Document,
+    /// The lines beside it.
+    pub summary: Document,
+}
+
+impl Inspector {
+    /// The first line and row in a window of this height, when lines wrap at `width`.
+    pub fn top(&self, width: u16, height: u16) -> Scroll {
+        self.scroll.within(&Wrapped { document: &self.document, width }, usize::from(height))
+    }
+
+    /// Goes some rows further.
+    pub(super) fn step(&mut self, by: isize, width: u16, height: u16) {
+        let lines = Wrapped { document: &self.document, width };
+        self.scroll = self.scroll.step(by, &lines, usize::from(height));
+    }
+
+    pub(super) fn show_end(&mut self, width: u16, height: u16) {
+        let lines = Wrapped { document: &self.document, width };
+        self.scroll = Scroll::end(&lines, usize::from(height));
+    }
+
+    pub(super) fn show_start(&mut self) {
+        self.scroll = Scroll::default();
+    }
+
+    /// Another tab, from its start.
+    pub(super) fn open(&mut self, tab: Tab) {
+        self.tab = tab;
+        self.scroll = Scroll::default();
+    }
+
+    pub(super) fn turn(&mut self, by: usize) {
+        self.open(self.tab.next(by));
+    }
+}
+
+/// The columns in which a field's name stands.
+pub const FIELD: u16 = 12;
+
+/// A document whose lines wrap at a width.
+struct Wrapped<'a> {
+    document: &'a Document,
+    width: u16,
+}
+
+impl Lines for Wrapped<'_> {
+    fn count(&self) -> usize {
+        self.document.lines.len()
+    }
+
+    fn rows(&self, line: usize) -> usize {
+        let Some(line) = self.document.lines.get(line) else { return 1 };
+        let (text, width) = match (line.look, line.text.split_once('\t')) {
+            (Look::Field, Some((_, value))) => (value, self.width.saturating_sub(FIELD)),
+            _ => (line.text.as_str(), self.width),
+        };
+        row_count(text, usize::from(width))
+    }
+}
+
+impl RunPage {
+    /// The call that a target belongs to.
+    pub fn call_of(&self, target: Target) -> Option<SpanId> {
+        match target {
+            Target::Call(call) => Some(call),
+            Target::Fact(seq) => self.call_of_fact(self.fact(seq)?),
+        }
+    }
+
+    pub(super) fn call_of_fact(&self, event: &Event) -> Option<SpanId> {
+        let world = self.world();
+        let (table, _) = world.collaboration()?;
+        match &event.kind {
+            EventKind::ContributionAccepted { round, seat, .. }
+            | EventKind::ContributionRefused { round, seat, .. } => {
+                return table.round(*round)?.seats.get(usize::from(*seat))?.call;
+            }
+            EventKind::AnswerComposed { .. } => return table.finalize,
+            _ => {}
+        }
+        let span = world.spans.get(event.span)?;
+        match span.what {
+            SpanKind::Call(_) => Some(span.id),
+            SpanKind::Attempt(_) => Some(span.parent),
+            SpanKind::Round(_) | SpanKind::Run => None,
+        }
+    }
+
+    /// Opens the inspector, or turns it to another target.
+    pub(super) fn inspect(&mut self, target: Target, tab: Tab) {
+        let mut inspector = Inspector {
+            target,
+            tab,
+            scroll: Scroll::default(),
+            document: Document::default(),
+            summary: Document::default(),
+        };
+        self.fill(&mut inspector);
+        self.inspector = Some(inspector);
+    }
+
+    /// Fills the open tab anew.
+    pub(super) fn refresh_inspector(&mut self) {
+        if let Some(mut inspector) = self.inspector.take() {
+            self.fill(&mut inspector);
+            self.inspector = Some(inspector);
+        }
+    }
+
+    fn fill(&self, inspector: &mut Inspector) {
+        let call = self.call_of(inspector.target);
+        let fact = match inspector.target {
+            Target::Fact(seq) => self.fact(seq),
+            Target::Call(_) => None,
+        };
+        inspector.summary = self.summary_document(call, fact);
+        inspector.document = match inspector.tab {
+            Tab::Prompt => self.prompt_document(call),
+            Tab::Reply => self.reply_document(call),
+            Tab::Raw => match (fact, call) {
+                (Some(fact), _) => self.raw_document(&[fact], 0),
+                (None, Some(call)) => {
+                    let (facts, left_out) = self.call_facts(call);
+                    self.raw_document(&facts, left_out)
+                }
+                (None, None) => Document::default(),
+            },
+            Tab::Timing => self.timing_document(call, fact),
+        };
+    }
+
+    /// What Enter looks at.
+    pub(super) fn target(&self) -> Option<Target> {
+        if self.focus() == super::Pane::Events {
+            let place = self.list.selected(self.log.len())?;
+            return self.log.get(place).map(|event| Target::Fact(event.seq));
+        }
+        if let Some(call) = self.subject_call() {
+            return Some(Target::Call(call));
+        }
+        self.shown_facts()
+            .checked_sub(1)
+            .and_then(|last| self.log.get(last))
+            .map(|event| Target::Fact(event.seq))
+    }
+
+    /// The tab that a target opens on.
+    pub(super) fn first_tab(&self, target: Target) -> Tab {
+        match target {
+            Target::Call(_) => Tab::Reply,
+            Target::Fact(seq) => match self.fact(seq).map(|event| &event.kind) {
+                Some(EventKind::CallStarted(_)) => Tab::Prompt,
+                Some(
+                    EventKind::AttemptAnswered(_)
+                    | EventKind::AttemptFailed(_)
+                    | EventKind::CallAnswered { .. }
+                    | EventKind::ContributionAccepted { .. }
+                    | EventKind::ContributionRefused { .. }
+                    | EventKind::AnswerComposed { .. },
+                ) => Tab::Reply,
+                Some(EventKind::CallRetried { .. } | EventKind::AttemptStarted { .. }) => {
+                    Tab::Timing
+                }
+                _ => Tab::Raw,
+            },
+        }
+    }
+
+    /// The fact that caused what is inspected or selected.
+    pub(super) fn cause_of(&self, target: Target) -> Option<Seq> {
+        match target {
+            Target::Fact(seq) => cause(self, self.fact(seq)?),
+            Target::Call(call) => {
+                let call = self.opening(call)?;
+                match &call.kind {
+                    EventKind::CallStarted(started)
+                        if matches!(started.purpose, Purpose::Finalize) =>
+                    {
+                        cause(self, call)
+                    }
+                    _ => Some(call.seq),
+                }
+            }
+        }
+    }
+}

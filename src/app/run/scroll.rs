@@ -1,0 +1,107 @@
+//! Where the eye is in a text of lines that wrap: the line and the row within it that stand
+//! first. Only what is seen is ever wrapped, and a changed width moves no one far.
+
+/// A text of lines, each some rows high.
+pub trait Lines {
+    /// How many lines there are.
+    fn count(&self) -> usize;
+    /// How many rows a line takes: at least one.
+    fn rows(&self, line: usize) -> usize;
+}
+
+/// The line and the row within it that stand first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scroll {
+    /// Line, from 0.
+    pub line: usize,
+    /// Row within it, from 0.
+    pub row: usize,
+}
+
+impl Scroll {
+    /// The furthest that shows a full window of this height.
+    pub fn end(lines: &impl Lines, height: usize) -> Scroll {
+        let mut left = height;
+        for line in (0..lines.count()).rev() {
+            let rows = lines.rows(line);
+            if rows >= left {
+                return Scroll { line, row: rows - left };
+            }
+            left -= rows;
+        }
+        Scroll::default()
+    }
+
+    /// This many rows further on, but no further than the end.
+    #[must_use]
+    pub fn step(self, by: isize, lines: &impl Lines, height: usize) -> Scroll {
+        if lines.count() == 0 {
+            return Scroll::default();
+        }
+        let mut at = self.within(lines, height);
+        for _ in 0..by.unsigned_abs() {
+            if by > 0 {
+                if at.row + 1 < lines.rows(at.line) {
+                    at.row += 1;
+                } else if at.line + 1 < lines.count() {
+                    at = Scroll { line: at.line + 1, row: 0 };
+                } else {
+                    break;
+                }
+            } else if at.row > 0 {
+                at.row -= 1;
+            } else if at.line > 0 {
+                at.line -= 1;
+                at.row = lines.rows(at.line) - 1;
+            } else {
+                break;
+            }
+        }
+        at.within(lines, height)
+    }
+
+    /// The same place, or the nearest that there is.
+    #[must_use]
+    pub fn within(self, lines: &impl Lines, height: usize) -> Scroll {
+        if lines.count() == 0 {
+            return Scroll::default();
+        }
+        let line = self.line.min(lines.count() - 1);
+        let last = lines.rows(line).saturating_sub(1);
+        let row = if line == self.line { self.row.min(last) } else { last };
+        Scroll { line, row }.min(Self::end(lines, height))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    impl Lines for Vec<usize> {
+        fn count(&self) -> usize {
+            self.len()
+        }
+        fn rows(&self, line: usize) -> usize {
+            self[line]
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_window_is_full_where_there_is_enough(
+            lines in proptest::collection::vec(1usize..5, 0..20),
+            steps in proptest::collection::vec(-9isize..9, 0..20),
+            height in 1usize..12,
+        ) {
+            let mut at = Scroll { line: 99, row: 99 };
+            for by in steps {
+                at = at.step(by, &lines, height);
+                let before: usize = lines.iter().take(at.line).sum::<usize>() + at.row;
+                let all: usize = lines.iter().sum();
+                prop_assert!(before <= all.saturating_sub(height), "{at:?}");
+            }
+        }
+    }
+}

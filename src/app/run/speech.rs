@@ -1,0 +1,213 @@
+//! What a seat is saying, read from a reply that still comes: the contract asks for one JSON
+//! object, and its start is enough to show the words in it. Nothing is judged here; the gateway
+//! does that with the whole reply.
+
+use crate::event::contribution::Stance;
+
+/// The longest reply that is read while it comes; a longer one is shown as it is.
+const MOST: usize = 64 * 1024;
+
+/// The parts of a contribution that have come so far, as the model wrote them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Speech {
+    /// Where it stands, once that is said and is a stance.
+    pub stance: Option<Stance>,
+    /// What it says, up to where it has come.
+    pub summary: Option<String>,
+    /// What it asks for; the last may not be whole yet.
+    pub actions: Vec<String>,
+    /// Whether the summary is whole.
+    pub whole: bool,
+}
+
+/// Reads the start of a reply; `None` where it is no start of a JSON object.
+pub fn so_far(text: &str) -> Option<Speech> {
+    if text.len() > MOST {
+        return None;
+    }
+    let mut scan = Scan { rest: text };
+    let mut speech = Speech::default();
+    scan.take('{')?;
+    // Whatever ends the reading early, what was read before it stays.
+    while scan.member(&mut speech).is_some() {}
+    Some(speech)
+}
+
+struct Scan<'a> {
+    rest: &'a str,
+}
+
+impl Scan<'_> {
+    fn peek(&mut self) -> Option<char> {
+        self.rest = self.rest.trim_start();
+        self.rest.chars().next()
+    }
+
+    fn take(&mut self, c: char) -> Option<()> {
+        (self.peek()? == c).then(|| self.rest = &self.rest[c.len_utf8()..])
+    }
+
+    /// One member of the object and the comma after it; `None` where no other can be read.
+    fn member(&mut self, speech: &mut Speech) -> Option<()> {
+        let (key, whole) = self.string()?;
+        if !whole {
+            return None;
+        }
+        self.take(':')?;
+        match (key.as_str(), self.peek()?) {
+            ("summary", '"') => {
+                let (text, whole) = self.string()?;
+                speech.summary = Some(text);
+                speech.whole = whole;
+                whole.then_some(())?;
+            }
+            ("stance", '"') => {
+                let (text, whole) = self.string()?;
+                whole.then_some(())?;
+                speech.stance = Stance::ALL.into_iter().find(|stance| stance.word() == text);
+            }
+            ("actions", '[') => {
+                self.take('[')?;
+                while self.peek()? == '"' {
+                    let (text, whole) = self.string()?;
+                    speech.actions.push(text);
+                    whole.then_some(())?;
+                    if self.peek()? == ',' {
+                        self.take(',')?;
+                    }
+                }
+                self.take(']')?;
+            }
+            _ => self.skip()?,
+        }
+        self.take(',')
+    }
+
+    /// A string, and whether its end has come.
+    fn string(&mut self) -> Option<(String, bool)> {
+        self.take('"')?;
+        let mut out = String::new();
+        let mut chars = self.rest.char_indices();
+        let mut high = None;
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.rest = &self.rest[at + 1..];
+                    return Some((out, true));
+                }
+                '\\' => {
+                    let Some((_, escaped)) = chars.next() else { break };
+                    match escaped {
+                        'n' => out.push('\n'),
+                        't' => out.push('\t'),
+                        'r' => out.push('\r'),
+                        'b' => out.push('\u{8}'),
+                        'f' => out.push('\u{c}'),
+                        'u' => {
+                            let digits: String =
+                                chars.by_ref().take(4).map(|(_, digit)| digit).collect();
+                            if digits.len() < 4 {
+                                break;
+                            }
+                            let unit = u16::from_str_radix(&digits, 16).unwrap_or(0xfffd);
+                            match (high.take(), unit) {
+                                (None, 0xd800..=0xdbff) => high = Some(unit),
+                                (Some(first), second) => out.extend(
+                                    char::decode_utf16([first, second])
+                                        .map(|c| c.unwrap_or('\u{fffd}')),
+                                ),
+                                (None, unit) => {
+                                    out.push(char::from_u32(unit.into()).unwrap_or('\u{fffd}'));
+                                }
+                            }
+                        }
+                        other => out.push(other),
+                    }
+                }
+                other => out.push(other),
+            }
+        }
+        self.rest = "";
+        Some((out, false))
+    }
+
+    /// Past any value, however deep.
+    fn skip(&mut self) -> Option<()> {
+        let mut depth = 0usize;
+        loop {
+            match self.peek()? {
+                '"' => {
+                    let (_, whole) = self.string()?;
+                    whole.then_some(())?;
+                }
+                c @ ('{' | '[') => {
+                    self.take(c)?;
+                    depth += 1;
+                }
+                c @ ('}' | ']') => {
+                    depth = depth.checked_sub(1)?;
+                    self.take(c)?;
+                }
+                c @ (',' | ':') if depth > 0 => self.take(c)?,
+                ',' | ':' => return Some(()),
+                _ => {
+                    let end = |c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | '+'));
+                    let at = self.rest.find(end)?;
+                    // A character that starts no value: this is no JSON any more.
+                    (at > 0).then(|| self.rest = &self.rest[at..])?;
+                }
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WHOLE: &str = r#"{"agent": "risk_analyst", "confidence": 0.7, "extra": {"a": [1, "}"]},
+        "stance": "caution", "summary": "Thin \"margin\"\nunder 3 %. \ud83d\ude80",
+        "actions": ["Rehearse fail-over", "Alert"]}"#;
+
+    #[test]
+    fn a_whole_reply_is_read_whole() {
+        let speech = so_far(WHOLE).expect("an object");
+        assert_eq!(speech.stance, Some(Stance::Caution));
+        assert_eq!(speech.summary.as_deref(), Some("Thin \"margin\"\nunder 3 %. 🚀"));
+        assert_eq!(speech.actions, ["Rehearse fail-over", "Alert"]);
+        assert!(speech.whole);
+    }
+
+    #[test]
+    fn the_words_grow_with_the_reply() {
+        let mut before = 0;
+        for end in (0..=WHOLE.len()).filter(|end| WHOLE.is_char_boundary(*end)) {
+            let said = so_far(&WHOLE[..end]).and_then(|speech| speech.summary);
+            let now = said.map_or(0, |said| said.len());
+            assert!(now >= before, "at {end}");
+            before = now;
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_none() {
+        assert_eq!(so_far("The launch may go."), None);
+        assert_eq!(so_far(""), None);
+        assert_eq!(so_far("{"), Some(Speech::default()));
+        assert_eq!(so_far("{not json"), Some(Speech::default()));
+        assert_eq!(so_far(&format!("{{{}", " ".repeat(MOST))), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(text in "[{}\\[\\]\":,\\\\u0-9a-d \u{e9}-]*") {
+            let _ = so_far(&text);
+            let _ = so_far(&format!("{{{text}"));
+        }
+    }
+}

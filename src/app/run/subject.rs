@@ -1,0 +1,121 @@
+//! Whom the page is about just now: who was selected, else who speaks.
+
+use super::{RunPage, Selection};
+use crate::event::kind::Asked;
+use crate::event::world::collaboration::{Collaboration, Round, Seat, SeatState};
+use crate::event::world::{SpanState, Stage, World};
+use crate::event::{Boundary, SpanId};
+
+/// Whom the speaker's pane, the prompt and the inspector are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A seat in a round.
+    Seat {
+        /// From 1.
+        round: u32,
+        /// Which seat of the sequence, from 0.
+        seat: usize,
+    },
+    /// The text at the end.
+    Finalize,
+    /// What the run came to.
+    Outcome,
+    /// No one has been asked yet.
+    Nobody,
+}
+
+impl RunPage {
+    /// Whom the page is about, in the world that is shown.
+    pub fn subject(&self) -> Subject {
+        let world = self.shown();
+        let Some((table, _)) = world.collaboration() else { return Subject::Nobody };
+        let current = table.current().map_or(0, |round| round.number);
+        match self.selection() {
+            Selection::Seat(seat) => {
+                let round = self.round.unwrap_or(current);
+                let there = table.round(round).is_some_and(|round| seat < round.seats.len());
+                if there { Subject::Seat { round, seat } } else { Subject::Nobody }
+            }
+            Selection::Finalize if table.finalize.is_some() => Subject::Finalize,
+            Selection::Finalize | Selection::Follow => follow(world, table),
+        }
+    }
+
+    /// The call that the subject was asked with, if it was.
+    pub fn subject_call(&self) -> Option<SpanId> {
+        let (table, _) = self.shown().collaboration()?;
+        match self.subject() {
+            Subject::Seat { round, seat } => table.round(round)?.seats.get(seat)?.call,
+            Subject::Finalize | Subject::Outcome => table.finalize,
+            Subject::Nobody => None,
+        }
+    }
+}
+
+fn follow(world: &World, table: &Collaboration) -> Subject {
+    if world.stage == Stage::Closed {
+        return Subject::Outcome;
+    }
+    if table.finalize.is_some() {
+        return Subject::Finalize;
+    }
+    let Some(round) = table.current() else { return Subject::Nobody };
+    let seat_in =
+        |states: &[SeatState]| round.seats.iter().position(|seat| states.contains(&seat.state));
+    let last_in =
+        |round: &Round| round.seats.iter().rposition(|seat| seat.state == SeatState::Accepted);
+    let speaking = seat_in(&[SeatState::Speaking, SeatState::Retrying])
+        .or_else(|| seat_in(&[SeatState::Refused, SeatState::Failed]))
+        .or_else(|| seat_in(&[SeatState::Answered]))
+        .or_else(|| last_in(round));
+    if let Some(seat) = speaking {
+        return Subject::Seat { round: round.number, seat };
+    }
+    // A round that has just been opened: the last words of the one before stay.
+    let before = round.number.checked_sub(1).and_then(|number| table.round(number));
+    match before.and_then(|round| last_in(round).map(|seat| (round.number, seat))) {
+        Some((round, seat)) => Subject::Seat { round, seat },
+        None => Subject::Nobody,
+    }
+}
+
+/// Whether a paused run rests right before this seat is asked.
+pub fn rests_before(world: &World, round: &Round, seat: usize) -> bool {
+    let Stage::Paused { at, .. } = &world.stage else { return false };
+    let Some(role) = round.seats.get(seat).map(|seat| &seat.role) else { return false };
+    let nth = round.seats[..=seat].iter().filter(|seat| seat.role == *role).count();
+    let nth = u32::try_from(nth).unwrap_or(u32::MAX);
+    let here = Boundary::Message { round: round.number, role: role.clone(), nth }.id();
+    at.contains(&here)
+}
+
+/// Seats of a round whose contribution is in, and seats that are asked.
+pub fn seats_in(round: &Round) -> (usize, usize) {
+    (round.contributions().count(), round.asked())
+}
+
+/// Whether a call of the world is still open.
+pub fn is_open(world: &World, call: SpanId) -> bool {
+    world.spans.get(call).is_some_and(|span| span.state == SpanState::Open)
+}
+
+/// The round in which a seat that was empty was taken, if that was not long before `round`.
+pub fn joined_in(table: &Collaboration, round: u32, seat: usize) -> Option<u32> {
+    /// A seat that has been taken for longer than this needs no word any more.
+    const RECENT: u32 = 20;
+    let taken =
+        |number: u32| table.round(number).and_then(|round| round.seats.get(seat)).map(seat_taken);
+    let mut number = round;
+    while number > 1 && round - number < RECENT {
+        match (taken(number), taken(number - 1)) {
+            (Some(true), Some(false)) => return Some(number),
+            (Some(true), Some(true)) => number -= 1,
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn seat_taken(seat: &Seat) -> bool {
+    seat.asked == Asked::Yes
+}

@@ -1,0 +1,169 @@
+//! Where the seats stand around the table. Pure geometry, so that a click finds its seat.
+
+use ratatui::layout::Rect;
+
+use super::layout::holds;
+
+/// From this many seats on they stand in a list.
+const MOST: usize = 8;
+/// A card's frame is at least this wide.
+const CARD: u16 = 16;
+/// The table's frame is at least this wide.
+const TABLE: u16 = 26;
+/// Rows of the list above its seats.
+pub const LIST_HEAD: u16 = 2;
+
+/// The frames of the table and its seats. A card beside the table shares its line with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoundTable {
+    /// The table.
+    pub table: Rect,
+    /// Its seats in the order of the sequence: clockwise from the top left.
+    pub cards: Vec<Rect>,
+}
+
+/// How many seats stand above, to the right, below and to the left.
+fn sides(seats: usize) -> Option<[u16; 4]> {
+    Some(match seats {
+        1 => [1, 0, 0, 0],
+        2 => [0, 1, 0, 1],
+        3 => [1, 1, 0, 1],
+        4 => [1, 1, 1, 1],
+        5 => [2, 1, 1, 1],
+        6 => [2, 1, 2, 1],
+        7 => [3, 1, 2, 1],
+        MOST => [3, 1, 3, 1],
+        _ => return None,
+    })
+}
+
+impl RoundTable {
+    /// The table for this many seats; `None` where they stand in a list.
+    pub fn of(area: Rect, seats: usize) -> Option<RoundTable> {
+        let [above, right, below, left] = sides(seats)?;
+        let beside = (area.width * 3 / 10).clamp(CARD, 30);
+        let table = (area.width + 2).checked_sub(2 * beside)?.min(44);
+        if table < TABLE {
+            return None;
+        }
+        let outer = u16::from(above > 0) + u16::from(below > 0);
+        let mut spare = area.height.checked_sub(5 + 3 * outer)?;
+        let mut grant = |wanted: u16| {
+            let given = if spare >= wanted { wanted } else { 0 };
+            spare -= given;
+            given
+        };
+        let mut high = 5 + grant(2);
+        let gap = grant(outer).min(1);
+        let card = 3 + grant(outer.max(1)).min(1);
+        high += grant(2);
+        let (table_h, card_h) = (high, card);
+        let lead = spare / 2;
+        let upper = if above > 0 { card_h + gap } else { 0 };
+        let middle = area.x + area.width / 2;
+        let table = Rect::new(middle - table / 2, area.y + lead + upper, table, table_h);
+        let beside_y = table.y + (table_h - card_h) / 2;
+        let mut cards = row_of(area, above, table.y - upper, card_h);
+        if right > 0 {
+            cards.push(Rect::new(table.right() - 1, beside_y, beside, card_h));
+        }
+        let mut lower = row_of(area, below, table.bottom() + gap, card_h);
+        lower.reverse();
+        cards.append(&mut lower);
+        if left > 0 {
+            cards.push(Rect::new(table.x + 1 - beside, beside_y, beside, card_h));
+        }
+        if seats == 2 {
+            // Two are read from left to right.
+            cards.reverse();
+        }
+        Some(RoundTable { table, cards })
+    }
+}
+
+/// Cards in a row, in the middle of the area.
+fn row_of(area: Rect, count: u16, y: u16, height: u16) -> Vec<Rect> {
+    if count == 0 {
+        return Vec::new();
+    }
+    let gap = if count > 2 { 2 } else { 4 };
+    let width = ((area.width - gap * (count - 1)) / count).min(30);
+    let all = width * count + gap * (count - 1);
+    let start = area.x + (area.width - all) / 2;
+    (0..count).map(|nth| Rect::new(start + nth * (width + gap), y, width, height)).collect()
+}
+
+/// The seat that stands here, whether around a table or in a list whose window starts at `first`.
+pub fn seat_at(area: Rect, seats: usize, first: usize, col: u16, row: u16) -> Option<usize> {
+    match RoundTable::of(area, seats) {
+        Some(round) => round.cards.iter().position(|card| holds(*card, col, row)),
+        None => {
+            let line = row.checked_sub(area.y + LIST_HEAD)?;
+            Some(first + usize::from(line)).filter(|seat| *seat < seats)
+        }
+    }
+}
+
+/// The first seat of a list's window of this many rows, so that `seat` stands in it. It moves on
+/// by whole windows: rows stay where they are as long as they can.
+pub fn first_seat(seat: usize, seats: usize, rows: usize) -> usize {
+    if seats <= rows || rows == 0 {
+        return 0;
+    }
+    (seat / rows * rows).min(seats - rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seats_stand_apart_and_within_their_pane() {
+        for width in 0..=120 {
+            for height in 0..=40 {
+                let area = Rect::new(3, 2, width, height);
+                for seats in 0..=12 {
+                    let Some(round) = RoundTable::of(area, seats) else { continue };
+                    assert_eq!(round.cards.len(), seats);
+                    for (nth, card) in round.cards.iter().enumerate() {
+                        assert_eq!(card.intersection(area), *card, "{seats} in {width}x{height}");
+                        assert!(card.width >= CARD, "{seats} in {width}x{height}");
+                        for other in &round.cards[nth + 1..] {
+                            assert!(!card.intersects(*other), "{seats} in {width}x{height}");
+                        }
+                        let shared = card.intersection(round.table);
+                        assert!(shared.area() == 0 || shared.width == 1);
+                    }
+                    assert_eq!(round.table.intersection(area), round.table);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn four_sit_clockwise_from_the_top() {
+        let round = RoundTable::of(Rect::new(0, 0, 68, 13), 4).expect("room for a table");
+        let [top, right, bottom, left] = round.cards[..] else { panic!("four") };
+        assert!(top.y < round.table.y && bottom.y > round.table.y);
+        assert!(left.x < round.table.x && right.x > round.table.x);
+        assert_eq!(seat_at(Rect::new(0, 0, 68, 13), 4, 0, left.x, left.y), Some(3));
+    }
+
+    #[test]
+    fn nine_or_too_little_room_make_a_list() {
+        assert_eq!(RoundTable::of(Rect::new(0, 0, 90, 20), 9), None);
+        assert_eq!(RoundTable::of(Rect::new(0, 0, 50, 20), 4), None);
+        assert_eq!(RoundTable::of(Rect::new(0, 0, 68, 10), 4), None);
+        assert_eq!(seat_at(Rect::new(0, 0, 90, 20), 9, 0, 5, LIST_HEAD + 8), Some(8));
+        assert_eq!(seat_at(Rect::new(0, 0, 90, 20), 9, 0, 5, LIST_HEAD + 9), None);
+    }
+
+    #[test]
+    fn a_list_moves_on_by_windows() {
+        assert_eq!(first_seat(3, 9, 4), 0);
+        assert_eq!(first_seat(4, 9, 4), 4);
+        assert_eq!(first_seat(8, 9, 4), 5);
+        assert_eq!(first_seat(2, 3, 4), 0);
+        assert_eq!(first_seat(2, 3, 0), 0);
+    }
+}

@@ -1,0 +1,348 @@
+//! A fact told in one line: in which round, what, about whom. The list of events shows it, and a
+//! filter looks at it.
+
+use std::borrow::Cow;
+
+use crate::app::format;
+use crate::event::contribution::{Conflict, Contribution, Stance};
+use crate::event::kind::{
+    Asked, AttemptFailed, By, FailureClass, ModelLabel, PatternPlan, Purpose, RunClosed,
+    RunStarted, Step,
+};
+use crate::event::world::{SpanKind, World};
+use crate::event::{Event, EventKind, SpanId};
+
+/// What a fact is told as.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told<'a> {
+    /// The round it belongs to, if to one.
+    pub round: Option<u32>,
+    /// Its kind.
+    pub kind: &'a str,
+    /// Whom or what it is about; empty for the run as a whole.
+    pub who: Cow<'a, str>,
+    /// The stance and confidence that it states, if it states one.
+    pub stance: Option<(Stance, f64)>,
+    /// The rest of it.
+    pub what: Cow<'a, str>,
+    /// How it is to be taken.
+    pub tone: Tone,
+}
+
+/// How a fact is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// One step of many.
+    Plain,
+    /// Something came to its end.
+    Done,
+    /// Another attempt.
+    Retry,
+    /// Something failed.
+    Failed,
+    /// Something was refused.
+    Refused,
+    /// Pauses and steps.
+    Paused,
+    /// Flags.
+    Flag,
+    /// Worth a look.
+    Alert,
+}
+
+impl Told<'_> {
+    /// The line as text: what is copied and what words are looked for in.
+    pub fn line(&self) -> String {
+        let mut line = match self.round {
+            Some(round) => format!("R{round}"),
+            None => "--".to_owned(),
+        };
+        for part in [self.kind, &self.who] {
+            if !part.is_empty() {
+                line.push_str("  ");
+                line.push_str(part);
+            }
+        }
+        if let Some((stance, confidence)) = self.stance {
+            line.push_str(&format!("  {stance} {}", format::confidence(confidence)));
+        }
+        if !self.what.is_empty() {
+            line.push_str("  ");
+            line.push_str(&self.what);
+        }
+        line
+    }
+}
+
+/// Whose call a span belongs to, and in which round it stands.
+pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
+    let mut at = world.spans.get(span);
+    // Attempt, call, round, run: a tree of ours is no deeper, and a file's may be anything.
+    for _ in 0..4 {
+        match at.map(|span| (&span.what, span.parent)) {
+            Some((SpanKind::Call(purpose), _)) => {
+                let round = match purpose {
+                    Purpose::Contribution { round, .. } => Some(*round),
+                    Purpose::Finalize => None,
+                };
+                return (round, Some(purpose));
+            }
+            Some((SpanKind::Round(round), _)) => return (Some(*round), None),
+            Some((SpanKind::Attempt(_), parent)) => at = world.spans.get(parent),
+            Some((SpanKind::Run, _)) | None => break,
+        }
+    }
+    (None, None)
+}
+
+fn name(purpose: Option<&Purpose>) -> Cow<'_, str> {
+    match purpose {
+        Some(Purpose::Contribution { role, .. }) => Cow::Borrowed(role.as_str()),
+        Some(Purpose::Finalize) => Cow::Borrowed("finalize"),
+        None => Cow::Borrowed(""),
+    }
+}
+
+/// Who made something happen, for people.
+pub fn by(by: By) -> &'static str {
+    match by {
+        By::You => "by you",
+        By::Schedule => "by schedule",
+        By::Breakpoint => "by a breakpoint",
+        By::Suspend => "by suspending",
+    }
+}
+
+/// What a failed attempt failed of, as short as it can be said: its HTTP status, else its class.
+pub fn failure(class: FailureClass, status: Option<u16>) -> Cow<'static, str> {
+    match status {
+        Some(status) => Cow::Owned(status.to_string()),
+        None => Cow::Borrowed(class.word()),
+    }
+}
+
+/// The conflicts by name, or that there are none.
+pub fn conflicts(found: &[Conflict]) -> String {
+    if found.is_empty() {
+        return "no conflict".to_owned();
+    }
+    found.iter().map(|conflict| conflict.word()).collect::<Vec<_>>().join(", ")
+}
+
+/// Who answers a run's model calls, for people.
+pub fn model(label: &ModelLabel) -> String {
+    match label {
+        ModelLabel::Scripted => "scripted".to_owned(),
+        ModelLabel::Live { name, host } => format!("live {name} @ {host}"),
+    }
+}
+
+/// Tells a fact, with the world of its log for what the fact itself does not say.
+pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
+    let (round, purpose) = whose(event.span, world);
+    let mut told = Told {
+        round,
+        kind: event.kind.name(),
+        who: name(purpose),
+        stance: None,
+        what: Cow::Borrowed(""),
+        tone: Tone::Plain,
+    };
+    match &event.kind {
+        EventKind::RunStarted(head) => told.what = started(head).into(),
+        EventKind::RunClosed(closed) => {
+            told.what = ended(closed).into();
+            told.tone = if closed.reason.is_success() { Tone::Done } else { Tone::Failed };
+        }
+        EventKind::Pausing { by: who } => {
+            told.what = by(*who).into();
+            told.tone = Tone::Paused;
+        }
+        EventKind::Paused { at } => {
+            let at: Vec<_> = at.iter().map(|at| at.for_people()).collect();
+            told.what = format!("before {}", at.join(", ")).into();
+            told.tone = Tone::Paused;
+        }
+        EventKind::Resumed { by: who, paused_ms } => {
+            told.what = format!("{}, after {}", by(*who), took_ms(*paused_ms)).into();
+            told.tone = Tone::Paused;
+        }
+        EventKind::Stepped { step, boundary, paused_ms } => {
+            let far = match step {
+                Step::Boundary => "to the next boundary",
+                Step::Round => "to the next round",
+            };
+            told.what =
+                format!("past {}, {far}, after {}", boundary.for_people(), took_ms(*paused_ms))
+                    .into();
+            told.tone = Tone::Paused;
+        }
+        EventKind::BreakpointChanged { at, set } => {
+            let what = if *set { "set before" } else { "taken away before" };
+            told.what = format!("{what} {}", at.for_people()).into();
+            told.tone = Tone::Paused;
+        }
+        EventKind::FlagChanged { flag, on, by: who, boundary } => {
+            told.who = flag.as_str().into();
+            let position = if *on { "off to on" } else { "on to off" };
+            told.what = format!("{position}, {}, from {}", by(*who), boundary.for_people()).into();
+            told.tone = Tone::Flag;
+        }
+        EventKind::RoundStarted { round, seats, .. } => {
+            told.round = Some(*round);
+            let asked = seats.iter().filter(|seat| seat.asked == Asked::Yes).count() as u64;
+            let mut what = format!("{} asked", format::things(asked, "seat"));
+            for seat in seats {
+                let why = match seat.asked {
+                    Asked::Yes => continue,
+                    Asked::Off => "off",
+                    Asked::Denied => "denied",
+                    Asked::Unaffordable => "past the messages",
+                    Asked::NotReached => "not reached",
+                };
+                what.push_str(&format!(", {} {why}", seat.role));
+            }
+            told.what = what.into();
+        }
+        EventKind::RoundClosed { round, conflicts: found, decision } => {
+            told.round = Some(*round);
+            let next = decision.map_or("next round", |decision| decision.word());
+            told.what = format!("{}: {next}", conflicts(found)).into();
+            told.tone = Tone::Done;
+        }
+        EventKind::ContributionAccepted { round, contribution, extra_keys, .. } => {
+            told.round = Some(*round);
+            accepted(&mut told, contribution, *extra_keys);
+        }
+        EventKind::ContributionRefused { round, role, reason, .. } => {
+            told.round = Some(*round);
+            told.who = role.as_str().into();
+            told.what = reason.to_string().into();
+            told.tone = Tone::Refused;
+        }
+        EventKind::AnswerComposed { text } => {
+            told.who = "finalize".into();
+            told.what = text.as_ref().into();
+            told.tone = Tone::Done;
+        }
+        EventKind::CallStarted(call) => {
+            let size: usize = call.prompt.messages.iter().map(|said| said.content.len()).sum();
+            told.who = name(Some(&call.purpose));
+            told.what = format!(
+                "asks {}: {}, {}",
+                call.tool,
+                format::things(call.prompt.messages.len() as u64, "message"),
+                format::bytes(size as u64)
+            )
+            .into();
+        }
+        EventKind::CallAnswered { attempts } => {
+            told.what = format::things(u64::from(*attempts), "attempt").into();
+        }
+        EventKind::CallFailed { attempts, reason } => {
+            told.what =
+                format!("{reason} after {}", format::things(u64::from(*attempts), "attempt"))
+                    .into();
+            told.tone = Tone::Failed;
+        }
+        EventKind::CallRetried { attempt, wait_ms, after, status } => {
+            let failed = failure(*after, *status);
+            told.what = format!("{failed}, attempt {attempt} in {}", took_ms(*wait_ms)).into();
+            told.tone = Tone::Retry;
+        }
+        EventKind::AttemptStarted { attempt, timeout_ms, .. } => {
+            told.what = format!("attempt {attempt}, {} at most", took_ms(*timeout_ms)).into();
+        }
+        EventKind::AttemptAnswered(reply) => {
+            let mut what = format::bytes(reply.text.len() as u64);
+            if let Some(usage) = reply.usage {
+                what.push_str(&format!(
+                    ", tokens in {} out {}",
+                    usage.prompt_tokens, usage.completion_tokens
+                ));
+            }
+            if let Some(first) = reply.first_token_ms {
+                what.push_str(&format!(", the first after {}", took_ms(first)));
+            }
+            told.what = what.into();
+        }
+        EventKind::AttemptFailed(failed) => {
+            told.what = attempt_failed(failed).into();
+            told.tone = Tone::Failed;
+        }
+        EventKind::ReplyRepaired { repair } => {
+            told.what = repair.as_str().into();
+            told.tone = Tone::Alert;
+        }
+        EventKind::ConditionFailed { place, text } => {
+            told.what = format!("{place}: {text}").into();
+            told.tone = Tone::Alert;
+        }
+        EventKind::Warning { text } => {
+            told.what = text.as_str().into();
+            told.tone = Tone::Alert;
+        }
+        EventKind::SessionRunStarted { run, scenario } => {
+            told.who = run.as_str().into();
+            told.what = scenario.as_str().into();
+        }
+        EventKind::SessionRunClosed { run, reason } => {
+            told.who = run.as_str().into();
+            told.what = reason.to_string().into();
+        }
+        EventKind::SessionRunForgotten { run, facts } => {
+            told.who = run.as_str().into();
+            told.what = format::things(*facts, "fact").into();
+        }
+        EventKind::Unknown { fields, .. } => {
+            told.what = serde_json::to_string(&**fields).unwrap_or_default().into();
+            told.tone = Tone::Alert;
+        }
+    }
+    told
+}
+
+fn accepted<'a>(told: &mut Told<'a>, contribution: &'a Contribution, extra_keys: u32) {
+    told.who = contribution.agent.as_str().into();
+    told.stance = Some((contribution.stance, contribution.confidence));
+    told.what = if extra_keys == 0 {
+        contribution.summary.as_ref().into()
+    } else {
+        let dropped = format::things(u64::from(extra_keys), "key");
+        format!("{} ({dropped} dropped)", contribution.summary).into()
+    };
+    told.tone = Tone::Done;
+}
+
+fn started(head: &RunStarted) -> String {
+    let PatternPlan::Collaboration(plan) = &head.plan;
+    format!(
+        "{}, {}: {}, {} at most",
+        head.title,
+        model(&head.model),
+        format::things(plan.sequence.len() as u64, "seat"),
+        format::things(u64::from(plan.max_rounds), "round"),
+    )
+}
+
+fn ended(closed: &RunClosed) -> String {
+    let mut what = closed.reason.to_string();
+    if let Some(phase) = &closed.phase {
+        what.push_str(&format!(" in {phase}"));
+    }
+    what.push_str(&format!(" after {}", took_ms(closed.elapsed_ms)));
+    if closed.paused_ms > 0 {
+        what.push_str(&format!(" and {} of pauses", took_ms(closed.paused_ms)));
+    }
+    what
+}
+
+fn attempt_failed(failed: &AttemptFailed) -> String {
+    let short = failure(failed.class, failed.status);
+    if failed.text.is_empty() { short.into_owned() } else { format!("{short}: {}", failed.text) }
+}
+
+/// Milliseconds as they are written.
+pub fn took_ms(millis: u64) -> String {
+    format::took(std::time::Duration::from_millis(millis))
+}

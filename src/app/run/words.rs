@@ -1,0 +1,241 @@
+//! What the subject of a page says: the words of a contribution as they come or as they were
+//! taken, the answer, or why there is none.
+
+use std::borrow::Cow;
+
+use super::scroll::{Lines, Scroll};
+use super::speech;
+use super::subject::Subject;
+use super::{Pane, RunPage};
+use crate::app::measure::row_count;
+use crate::event::world::collaboration::SeatState;
+use crate::event::{EventKind, SpanId};
+
+/// What is said, and how it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Words<'a> {
+    /// The text.
+    pub text: Cow<'a, str>,
+    /// How it is to be taken.
+    pub how: How,
+    /// What is asked for; the last may not be whole while it comes.
+    pub actions: Vec<Cow<'a, str>>,
+}
+
+/// How words are to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// They still come.
+    Coming,
+    /// They stand.
+    Said,
+    /// No one's words: a note of the page about the state.
+    Note,
+    /// Why something failed, and what to do.
+    Trouble,
+}
+
+impl<'a> Words<'a> {
+    fn note(text: impl Into<Cow<'a, str>>) -> Self {
+        Self { text: text.into(), how: How::Note, actions: Vec::new() }
+    }
+
+    fn trouble(text: String) -> Self {
+        Self { text: text.into(), how: How::Trouble, actions: Vec::new() }
+    }
+
+    fn said(text: impl Into<Cow<'a, str>>) -> Self {
+        Self { text: text.into(), how: How::Said, actions: Vec::new() }
+    }
+}
+
+/// How the rows of the speaker's pane are shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// How it ended, where the subject is the outcome.
+    pub above: u16,
+    /// The words.
+    pub words: u16,
+    /// What is asked for, and how it was asked.
+    pub below: u16,
+}
+
+impl Shares {
+    /// Shares `rows` rows: the words keep at least a third.
+    pub fn of(rows: u16, subject: Subject, words: &Words<'_>) -> Shares {
+        let above = if subject == Subject::Outcome { 3.min(rows / 3) } else { 0 };
+        let actions = u16::try_from(words.actions.len().min(3)).unwrap_or(3);
+        // A gap before the actions; a gap, the attempts, the tokens, the key.
+        let wanted = if actions > 0 { actions + 1 } else { 0 } + 4;
+        let left = rows - above;
+        let words = left.saturating_sub(wanted).max(left.div_ceil(3)).min(left);
+        Shares { above, words, below: left - words }
+    }
+}
+
+impl RunPage {
+    /// What the subject says in the shown world.
+    pub fn words(&self) -> Words<'_> {
+        let world = self.shown();
+        let Some((table, _)) = world.collaboration() else {
+            return Words::note("The run is being started.");
+        };
+        match self.subject() {
+            Subject::Nobody => Words::note("No one has been asked yet."),
+            Subject::Outcome => self.outcome_words(),
+            Subject::Finalize => match (&world.answer, table.finalize) {
+                (Some(answer), _) => Words::said(answer.as_ref()),
+                (None, Some(call)) => self.call_words(call),
+                (None, None) => Words::note("The brief has not been asked for yet."),
+            },
+            Subject::Seat { round, seat } => {
+                let Some(seat) = table.round(round).and_then(|round| round.seats.get(seat)) else {
+                    return Words::note("There is no such seat.");
+                };
+                if let Some(taken) = &seat.contribution {
+                    return Words {
+                        text: taken.summary.as_ref().into(),
+                        how: How::Said,
+                        actions: taken.actions.iter().map(|said| said.as_ref().into()).collect(),
+                    };
+                }
+                if let Some(reason) = &seat.refused {
+                    let mut text = format!("Refused by the gateway: {reason}.");
+                    if let Some(advice) = reason.advice() {
+                        text.push_str(&format!("\n{advice}"));
+                    }
+                    return Words::trouble(text);
+                }
+                match (seat.state, seat.call) {
+                    (SeatState::Off, _) => Words::note(match world.collaboration() {
+                        Some((_, plan)) if plan.behind.contains_key(&seat.role) => {
+                            "Its flag is off, so its seat is empty in this round. f opens the flags."
+                        }
+                        _ => "The run stops before its turn.",
+                    }),
+                    (SeatState::Cancelled, _) => Words::note("The run was stopped while it spoke."),
+                    (_, Some(call)) => self.call_words(call),
+                    (_, None) => Words::note("Its turn has not come."),
+                }
+            }
+        }
+    }
+
+    /// The words of a call that has no verdict yet.
+    fn call_words(&self, call: SpanId) -> Words<'_> {
+        let world = self.shown();
+        let Some(attempt) = world.spans.last_child(call) else {
+            return Words::note("It is being asked.");
+        };
+        if let Some(live) = self.live(attempt.id).filter(|live| !live.text.is_empty()) {
+            return spoken(&live.text, How::Coming);
+        }
+        // What closed the attempt counts only as far as the playhead has come.
+        let closed = attempt.closed_by.and_then(|seq| self.fact(seq)).map(|event| &event.kind);
+        match closed {
+            Some(EventKind::AttemptAnswered(reply)) => spoken(&reply.text, How::Said),
+            Some(EventKind::AttemptFailed(failed)) => Words::trouble(failed.text.clone()),
+            _ if self.is_scrubbed() => {
+                Words::note("It is being asked. (Text on its way is not kept for the past.)")
+            }
+            _ => Words::note("It is being asked; nothing has come yet."),
+        }
+    }
+
+    fn outcome_words(&self) -> Words<'_> {
+        let world = self.shown();
+        let Some(closed) = &world.closed else { return Words::note("The run has ended.") };
+        if closed.reason.is_success() {
+            return match &world.answer {
+                Some(answer) => Words::said(answer.as_ref()),
+                None => Words::note("The run ended without an answer."),
+            };
+        }
+        let mut text = String::new();
+        if let Some(advice) = closed.reason.advice() {
+            text.push_str(advice);
+        }
+        let failed = self.last_failure();
+        if let Some(failed) = failed.filter(|failed| !failed.is_empty()) {
+            text.push_str(&format!("\n\n{failed}"));
+        }
+        Words::trouble(text)
+    }
+
+    /// What the last attempt of the last call said, where it failed.
+    fn last_failure(&self) -> Option<String> {
+        let world = self.shown();
+        let (table, _) = world.collaboration()?;
+        let call = match table.finalize {
+            Some(call) => call,
+            None => {
+                let seats = &table.current()?.seats;
+                seats.iter().find(|seat| seat.state == SeatState::Failed)?.call?
+            }
+        };
+        let attempt = world.spans.last_child(call)?;
+        match &self.fact(attempt.closed_by?)?.kind {
+            EventKind::AttemptFailed(failed) => Some(failed.text.clone()),
+            _ => None,
+        }
+    }
+
+    /// The line and row of the words that stand first in a window; `None` shows their end while
+    /// they come, and their start once they stand.
+    pub fn words_at(&self) -> Option<Scroll> {
+        self.said
+    }
+
+    /// Scrolls what the subject says.
+    pub(super) fn scroll_words(&mut self, by: isize, areas: &super::Areas) {
+        let Some(area) = areas.pane(Pane::Speaker) else { return };
+        let words = self.words();
+        let rows = Shares::of(area.height, self.subject(), &words).words;
+        let coming = words.how == How::Coming;
+        let lines = TextLines::new(&words.text, area.width);
+        let height = usize::from(rows);
+        let end = Scroll::end(&lines, height);
+        let start = if coming { end } else { Scroll::default() };
+        let at = self.said.unwrap_or(start).step(by, &lines, height);
+        self.said = if at == start || (coming && at == end) { None } else { Some(at) };
+    }
+}
+
+/// A reply as it is read best: the words of a contribution where it is one.
+fn spoken(text: &str, how: How) -> Words<'_> {
+    match speech::so_far(text) {
+        Some(speech) if speech.summary.is_some() => Words {
+            text: speech.summary.unwrap_or_default().into(),
+            how,
+            actions: speech.actions.into_iter().map(Cow::Owned).collect(),
+        },
+        _ => Words { text: text.into(), how, actions: Vec::new() },
+    }
+}
+
+/// A text as lines that wrap.
+pub struct TextLines<'a> {
+    lines: Vec<&'a str>,
+    width: usize,
+}
+
+impl<'a> TextLines<'a> {
+    /// The lines of a text in a window of this width.
+    pub fn new(text: &'a str, width: u16) -> Self {
+        Self { lines: text.split('\n').collect(), width: usize::from(width) }
+    }
+
+    /// One of them.
+    pub fn line(&self, at: usize) -> Option<&'a str> {
+        self.lines.get(at).copied()
+    }
+}
+
+impl Lines for TextLines<'_> {
+    fn count(&self) -> usize {
+        self.lines.len()
+    }
+    fn rows(&self, line: usize) -> usize {
+        self.line(line).map_or(1, |line| row_count(line, self.width))
+    }
+}

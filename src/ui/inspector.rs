@@ -1,0 +1,144 @@
+//! The inspector: one fact or one call, whole, in tabs, with what it is beside them.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::Cx;
+use super::format;
+use super::glyph::Glyph;
+use super::run::Tiles;
+use super::text::{Pen, columns, wrap};
+use super::theme::Role;
+use crate::app::run::document::{Line, Look};
+use crate::app::run::inspect::FIELD;
+use crate::app::run::layout::{inspector as areas, tabs};
+use crate::app::run::{Inspector, RunPage, Tab, Target};
+
+/// Draws the inspector into a run's page.
+pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let Some(inspector) = page.inspector() else { return };
+    let parts = areas(area);
+    let framed = |inside: Rect| {
+        Rect::new(
+            inside.x.saturating_sub(1),
+            inside.y.saturating_sub(1),
+            inside.width + 2,
+            inside.height + 2,
+        )
+        .intersection(area)
+    };
+    let mut tiles = Tiles::new(area);
+    if let Some(summary) = parts.summary {
+        tiles.frame(framed(summary), Role::Border);
+    }
+    tiles.frame(framed(parts.text), Role::BorderFocus);
+    tiles.paint(cx, buf);
+    if let Some(summary) = parts.summary {
+        let title = Rect { y: summary.y.saturating_sub(1), height: 1, ..summary };
+        let text = format!(" {} ", heading(page, inspector.target));
+        Pen::new(buf, title.intersection(area), cx.glyphs)
+            .space(1)
+            .put(&text, cx.theme.style(Role::Title));
+        let mut row = 0;
+        for line in &inspector.summary.lines {
+            row = draw_line(cx, summary, row, 0, line, buf);
+        }
+    }
+    strip(cx, parts.tabs, inspector.tab, buf);
+    body(cx, inspector, parts.text, buf);
+    foot(cx, inspector, framed(parts.text), parts.text, buf);
+}
+
+/// What is inspected, in a few words.
+fn heading(page: &RunPage, target: Target) -> String {
+    match target {
+        Target::Fact(seq) => {
+            format!(
+                "event {} of {}",
+                format::exact(seq.0 + 1),
+                format::exact(page.log().len() as u64)
+            )
+        }
+        Target::Call(call) => format!("call, span {}", call.0),
+    }
+}
+
+fn strip(cx: &Cx, row: Rect, open: Tab, buf: &mut Buffer) {
+    for (nth, (tab, place)) in
+        Tab::ALL.into_iter().zip(tabs(row, Tab::ALL.map(Tab::word))).enumerate()
+    {
+        let role = if tab == open { Role::Button } else { Role::Dim };
+        let text = format!(" {} {} ", nth + 1, tab.word());
+        Pen::new(buf, place, cx.glyphs).put(&text, cx.theme.style(role));
+    }
+}
+
+fn body(cx: &Cx, inspector: &Inspector, area: Rect, buf: &mut Buffer) {
+    if area.width == 0 || area.height == 0 {
+        return;
+    }
+    let top = inspector.top(area.width, area.height);
+    let mut row = 0;
+    for (nth, line) in inspector.document.lines.iter().enumerate().skip(top.line) {
+        if row >= area.height {
+            break;
+        }
+        let skip = if nth == top.line { top.row } else { 0 };
+        row = draw_line(cx, area, row, skip, line, buf);
+    }
+    if inspector.document.lines.is_empty() {
+        Pen::new(buf, area, cx.glyphs).put("Nothing here.", cx.theme.style(Role::Dim));
+    }
+}
+
+/// How far the eye is, at the end of the lower line.
+fn foot(cx: &Cx, inspector: &Inspector, frame: Rect, area: Rect, buf: &mut Buffer) {
+    let lines = inspector.document.lines.len();
+    let top = inspector.top(area.width, area.height);
+    if frame.height < 2 || lines == 0 {
+        return;
+    }
+    let text = format!(" line {} of {lines} ", top.line + 1);
+    let width = columns(&text) as u16;
+    if width + 4 > frame.width {
+        return;
+    }
+    let at = Rect { x: frame.right() - width - 2, y: frame.bottom() - 1, width, height: 1 };
+    Pen::new(buf, at, cx.glyphs).put(&text, cx.theme.style(Role::Dim));
+}
+
+/// Draws a line from row `row` of the area on, without its first `skip` rows; the next free row.
+fn draw_line(cx: &Cx, area: Rect, row: u16, skip: usize, line: &Line, buf: &mut Buffer) -> u16 {
+    let theme = cx.theme;
+    let style = theme.style(match line.look {
+        Look::Text | Look::Field => Role::Text,
+        Look::Head => Role::Strong,
+        Look::Dim => Role::Dim,
+        Look::Done => Role::Done,
+        Look::Failed => Role::Failed,
+        Look::Running => Role::Running,
+    });
+    let (name, text, indent) = match (line.look, line.text.split_once('\t')) {
+        (Look::Field, Some((name, text))) => (name, text, FIELD),
+        _ => ("", line.text.as_str(), 0),
+    };
+    let width = area.width.saturating_sub(indent);
+    let mut row = row;
+    for (nth, part) in wrap(text, usize::from(width)).iter().enumerate().skip(skip) {
+        if row >= area.height {
+            break;
+        }
+        let at = Rect { y: area.y + row, height: 1, ..area };
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        if nth == 0 && indent > 0 {
+            pen.put_within(name, indent.saturating_sub(1), theme.style(Role::Dim));
+        }
+        pen.to(area.x + indent).put(part, style);
+        if line.look == Look::Head && nth == 0 && pen.left() > 2 {
+            let left = pen.space(1).left();
+            pen.glyphs(Glyph::Horizontal, left, theme.style(Role::Border));
+        }
+        row += 1;
+    }
+    row
+}

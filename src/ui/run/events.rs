@@ -1,0 +1,210 @@
+//! Pane 5: the facts, a row each. Only the rows in view are looked at.
+
+use std::borrow::Cow;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::{line, row_style};
+use crate::app::run::RunPage;
+use crate::app::run::list::FilterShown;
+use crate::app::run::told::{Tone, tell};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::{Glyph, Glyphs};
+use crate::ui::text::{Pen, columns, elide};
+use crate::ui::theme::Role;
+
+/// What stands at the end of the pane's title: how many facts, and how many of them are shown.
+pub(super) fn aside(page: &RunPage) -> String {
+    let log = page.log().len();
+    let facts = format::things(log as u64, "event");
+    let list = page.list();
+    match list.filter(log) {
+        Some(filter) if list.is_filtered() => {
+            let looking = if filter.done < 100 {
+                format!(", looked at {} %", filter.done)
+            } else {
+                String::new()
+            };
+            format!("{facts} · {} shown{looking}", list.len(log))
+        }
+        _ => facts,
+    }
+}
+
+/// The pane's title: whether it follows, and the filter.
+pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Style) {
+    let dim = cx.theme.style(Role::Dim);
+    pen.put_within("Events", end.saturating_sub(pen.x()), plain);
+    let list = page.list();
+    let follow = if page.is_scrubbed() {
+        (format!(" · at {}", page.shown_facts()), Role::Playhead)
+    } else if list.follows() {
+        (format!(" · following {}", cx.glyphs.of(Glyph::Down)), Role::Dim)
+    } else {
+        (" · G follows".to_owned(), Role::Notice)
+    };
+    if columns(&follow.0) <= usize::from(end.saturating_sub(pen.x())) {
+        pen.put(&follow.0, cx.theme.style(follow.1));
+    }
+    let Some(filter) = list.filter(page.log().len()) else { return };
+    let room = end.saturating_sub(pen.x());
+    if room < 12 {
+        return;
+    }
+    pen.put("   filter: ", dim);
+    let room = end.saturating_sub(pen.x());
+    filter_text(cx, pen, filter, room);
+}
+
+/// The filter as typed, with its cursor while it is typed, then what is wrong with it.
+fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
+    let style = cx.theme.style(if filter.typing.is_some() { Role::Field } else { Role::Found });
+    let end = pen.x() + room;
+    match filter.typing {
+        None => {
+            pen.put_within(filter.text, room, style);
+        }
+        Some(at) => {
+            let (before, after) = filter.text.split_at(at.min(filter.text.len()));
+            // Where it does not fit, its end is what is being typed.
+            let mut start = before;
+            while columns(start) + 1 > usize::from(room) {
+                let Some(first) = start.chars().next() else { break };
+                start = &start[first.len_utf8()..];
+            }
+            pen.put(start, style).glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+            pen.put_within(after, end.saturating_sub(pen.x()), style);
+            if filter.text.is_empty() {
+                let left = end.saturating_sub(pen.x());
+                pen.put_within(
+                    " words, or kind == \"call.retried\" && round == 2",
+                    left,
+                    cx.theme.style(Role::Dim),
+                );
+            }
+        }
+    }
+    if let Some(trouble) = filter.trouble {
+        let left = end.saturating_sub(pen.x());
+        if left > 8 {
+            pen.put_within(&format!("  {trouble}"), left, cx.theme.style(Role::Failed));
+        }
+    }
+}
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let log = page.log();
+    let list = page.list();
+    let rows = list.window(log.len(), usize::from(area.height));
+    if rows.is_empty() {
+        empty(page, cx, area, buf);
+        return;
+    }
+    let selected = list.cursor();
+    let playhead = page.is_scrubbed().then(|| page.shown_facts().saturating_sub(1));
+    for (nth, row) in rows.enumerate() {
+        let Some(place) = list.place(row) else { break };
+        let at = line(area, nth as u16);
+        fact(page, cx, at, place, selected == Some(place), playhead, buf);
+    }
+}
+
+fn empty(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let dim = cx.theme.style(Role::Dim);
+    let text = match page.list().filter(page.log().len()) {
+        Some(filter) if filter.done < 100 => format!("Looking: {} % of the log.", filter.done),
+        Some(_) => "No event passes the filter. / changes it, Esc takes it off.".to_owned(),
+        None if page.is_forgotten() => {
+            let facts = format::exact(page.world().tally.facts);
+            format!("The {facts} events of this run were dropped to bound memory.")
+        }
+        None => "No event yet.".to_owned(),
+    };
+    Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&text, dim);
+    if let Some(trouble) = page.list().filter(page.log().len()).and_then(|filter| filter.trouble) {
+        let failed = cx.theme.style(Role::Failed);
+        Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(trouble, failed);
+        let names = format!("names: {}", crate::app::run::filter::NAMES);
+        Pen::new(buf, line(area, 2), cx.glyphs).space(1).put(&names, dim);
+    }
+}
+
+fn fact(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    place: usize,
+    selected: bool,
+    playhead: Option<usize>,
+    buf: &mut Buffer,
+) {
+    let Some(event) = page.log().get(place) else { return };
+    let theme = cx.theme;
+    let told = tell(event, page.world());
+    row_style(cx, area, selected, buf);
+    // What has not happened yet at the playhead steps back.
+    let later = playhead.is_some_and(|playhead| place > playhead);
+    let dim = theme.style(Role::Dim);
+    let plain = if later { dim } else { theme.style(Role::Text) };
+    let toned = if later { dim } else { tone(cx, told.tone) };
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    let mark = if selected { Glyph::Selected } else { Glyph::NotYet };
+    match playhead {
+        Some(playhead) if playhead == place => {
+            pen.glyph(Glyph::Playhead, theme.style(Role::Playhead));
+        }
+        _ if selected => {
+            pen.glyph(mark, theme.style(Role::Key));
+        }
+        _ => {
+            pen.space(1);
+        }
+    }
+    let wide = area.width >= 100;
+    pen.cell(&format::moment(event.at), 8, dim).space(1);
+    let round = told.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
+    pen.cell(&round, if wide { 4 } else { 3 }, dim);
+    let kind = if wide { 22 } else { 16.min(area.width / 4) };
+    pen.cell(&short_kind(told.kind, usize::from(kind), cx.glyphs), kind, toned).space(1);
+    let names = world_names(page).clamp(8, if wide { 24 } else { (area.width / 5).max(8) });
+    pen.name(&told.who, names, plain).space(1);
+    if let Some((stance, confidence)) = told.stance {
+        let sign = theme.stance(stance);
+        pen.glyph(sign.glyph, if later { dim } else { sign.style }).space(1);
+        pen.cell(sign.word, 8, plain).put(&format::confidence(confidence), plain).space(2);
+    }
+    pen.put(&told.what, if told.stance.is_some() { dim } else { plain });
+}
+
+fn world_names(page: &RunPage) -> u16 {
+    page.world().collaboration().map_or(0, |(_, plan)| super::names(plan))
+}
+
+/// A kind in at most `width` columns: what follows its last dot tells the most.
+fn short_kind(kind: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
+    let last = kind.rfind('.').filter(|_| columns(kind) > width);
+    match last.map(|dot| kind.split_at(dot)) {
+        Some((room, what)) if columns(what) + 3 <= width => {
+            let room = elide(room, width - columns(what), glyphs);
+            Cow::Owned(format!("{room}{what}"))
+        }
+        _ => Cow::Borrowed(kind),
+    }
+}
+
+fn tone(cx: &Cx, tone: Tone) -> Style {
+    cx.theme.style(match tone {
+        Tone::Plain => Role::Text,
+        Tone::Done => Role::Done,
+        Tone::Retry => Role::Retry,
+        Tone::Failed => Role::Failed,
+        Tone::Refused => Role::Refused,
+        Tone::Paused => Role::Paused,
+        Tone::Flag => Role::Flag,
+        Tone::Alert => Role::Retry,
+    })
+}

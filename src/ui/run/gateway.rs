@@ -1,0 +1,177 @@
+//! Pane 4: what the gateway made of each seat, and what of the budgets is used.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{line, names, put_name, row_style};
+use crate::app::run::subject::{is_open, rests_before};
+use crate::app::run::table::first_seat;
+use crate::app::run::{RunPage, Selection};
+use crate::event::kind::CollaborationPlan;
+use crate::event::world::World;
+use crate::event::world::collaboration::{Collaboration, Seat, SeatState};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::Pen;
+use crate::ui::theme::{Role, Sign};
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some((table, plan)) = world.collaboration() else { return };
+    let rows = area.height.saturating_sub(1);
+    let finalize = u16::from(table.finalize.is_some());
+    let seat_rows = rows.saturating_sub(finalize);
+    let seats = plan.sequence.len();
+    let first = first_seat(page.selected_seat(), seats, usize::from(seat_rows));
+    let name = names(plan).clamp(12, (area.width / 3).max(12));
+    let mut nth = 0;
+    while nth < seat_rows {
+        let index = first + usize::from(nth);
+        let Some(role) = plan.sequence.get(index) else { break };
+        let at = line(area, nth);
+        let selected = page.selection() == Selection::Seat(index);
+        row_style(cx, at, selected, buf);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        mark(cx, &mut pen, selected);
+        seat(page, cx, &mut pen, world, table, plan, index, role.as_str(), name);
+        nth += 1;
+    }
+    if let Some(call) = table.finalize.filter(|_| nth < rows) {
+        let at = line(area, nth);
+        let selected = page.selection() == Selection::Finalize;
+        row_style(cx, at, selected, buf);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        mark(cx, &mut pen, selected);
+        let (glyph, word, role) = match (&world.answer, is_open(world, call)) {
+            (Some(_), _) => (Glyph::Done, "composed", Role::Done),
+            (None, true) => (Glyph::Running, "writing", Role::Running),
+            (None, false) => (Glyph::Failed, "not written", Role::Failed),
+        };
+        state(&mut pen, Sign { glyph, word, style: cx.theme.style(role) });
+        pen.name("launch brief", name, cx.theme.style(Role::Text)).space(1);
+        if let Some(answer) = &world.answer {
+            let text = format::bytes(answer.len() as u64);
+            pen.put(&text, cx.theme.style(Role::Dim));
+        }
+    }
+    if area.height > 0 {
+        budgets(page, cx, line(area, area.height - 1), world, table, plan, buf);
+    }
+}
+
+fn mark(cx: &Cx, pen: &mut Pen, selected: bool) {
+    let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
+    pen.put(mark, cx.theme.style(Role::Key));
+}
+
+fn state(pen: &mut Pen, sign: Sign) {
+    pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, 9, sign.style).space(1);
+}
+
+#[expect(clippy::too_many_arguments, reason = "one row of one pane, all of it context")]
+fn seat(
+    page: &RunPage,
+    cx: &Cx,
+    pen: &mut Pen,
+    world: &World,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    index: usize,
+    role: &str,
+    name: u16,
+) {
+    let theme = cx.theme;
+    let (plain, dim) = (theme.style(Role::Text), theme.style(Role::Dim));
+    let round = table.current();
+    let seat = round.and_then(|round| round.seats.get(index));
+    let rests = round.is_some_and(|round| rests_before(world, round, index));
+    let sign = match seat {
+        _ if rests => {
+            Sign { glyph: Glyph::Paused, word: "rests", style: theme.style(Role::Paused) }
+        }
+        Some(seat) => theme.seat(seat.state),
+        None => theme.seat(SeatState::Waiting),
+    };
+    state(pen, sign);
+    let flagged = plan.sequence.get(index).is_some_and(|role| plan.behind.contains_key(role));
+    put_name(cx, pen, role, flagged, name, plain);
+    pen.space(1);
+    let Some(seat) = seat else { return };
+    if let Some(said) = &seat.contribution {
+        let stance = theme.stance(said.stance);
+        pen.glyph(stance.glyph, stance.style).space(1).cell(stance.word, 8, plain);
+        pen.put(&format::confidence(said.confidence), plain).space(2);
+        let mut text = format::things(said.actions.len() as u64, "action");
+        for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
+            if dropped > 0 {
+                text.push_str(&format!(", {} dropped", format::things(dropped.into(), noun)));
+            }
+        }
+        pen.put(&text, dim);
+        return;
+    }
+    if let Some(reason) = &seat.refused {
+        pen.put(&reason.to_string(), theme.style(Role::Refused));
+        return;
+    }
+    let note = match seat.state {
+        SeatState::Off => match plan.sequence.get(index).and_then(|role| plan.behind.get(role)) {
+            Some(behind) => format!("flag {} is off", behind.flag),
+            None => "not reached".to_owned(),
+        },
+        SeatState::Speaking | SeatState::Retrying => speaking(page, cx, seat),
+        SeatState::Answered => "waits for the seats before it".to_owned(),
+        SeatState::Waiting | SeatState::Accepted | SeatState::Refused => String::new(),
+        SeatState::Failed => "no reply could be had".to_owned(),
+        SeatState::Cancelled => "the run was stopped".to_owned(),
+    };
+    pen.put(&note, dim);
+}
+
+fn speaking(page: &RunPage, cx: &Cx, seat: &Seat) -> String {
+    let time = page.time(cx.now);
+    let took = seat.call.and_then(|call| page.shown().spans.get(call)).map(|span| span.took(time));
+    let mut text = took.map(format::took).unwrap_or_default();
+    if seat.attempts > 1 {
+        text.push_str(&format!(", attempt {}", seat.attempts));
+    }
+    text
+}
+
+/// What is used of each budget, in figures; past 80 % it stands out.
+fn budgets(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    world: &World,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.space(1);
+    let rounds = table.current().map_or(0, |round| round.number);
+    let active = world.active(page.time(cx.now));
+    let seconds = plan.max_ms.div_ceil(1000);
+    let budget = |pen: &mut Pen, name: &str, used: u64, allowed: u64, last: bool| {
+        pen.put(name, dim).space(1);
+        let style = theme.budget(used, allowed);
+        // Rounds that are used up are no alarm: the last one is one like the others.
+        let style = if last { theme.style(Role::Bar) } else { style };
+        pen.put(&format!("{used}/{allowed}"), style).space(3);
+    };
+    budget(&mut pen, "rounds", rounds.into(), plan.max_rounds.into(), true);
+    budget(&mut pen, "messages", table.messages.into(), plan.max_messages.into(), false);
+    budget(&mut pen, "seconds", active.as_secs(), seconds, false);
+    pen.put("retries", dim).space(1);
+    let retries = world.tally.retries;
+    let role = if retries > 0 { Role::Retry } else { Role::Bar };
+    pen.put(&retries.to_string(), theme.style(role));
+    if let Some(cost) = world.cost_usd() {
+        pen.space(3).put("cost", dim).space(1).put(&format::usd(cost), theme.style(Role::Bar));
+    }
+}

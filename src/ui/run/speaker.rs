@@ -1,0 +1,278 @@
+//! Pane 2: whom the page is about: the words as they come, what is asked for, and how it was asked.
+//! At the end of a run it holds what the run came to.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::line;
+use crate::app::run::RunPage;
+use crate::app::run::document::token_rate;
+use crate::app::run::scroll::{Lines, Scroll};
+use crate::app::run::subject::Subject;
+use crate::app::run::told::{failure, model};
+use crate::app::run::words::{How, Shares, TextLines, Words};
+use crate::event::kind::EventKind;
+use crate::event::world::{Span, SpanKind, SpanState};
+use crate::event::{SpanId, World};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns, wrap};
+use crate::ui::theme::Role;
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let words = page.words();
+    // A blank on both sides, where there is room for it.
+    let area = match area.width {
+        12.. => Rect { x: area.x + 1, width: area.width - 2, ..area },
+        _ => area,
+    };
+    let subject = page.subject();
+    let shares = Shares::of(area.height, subject, &words);
+    if shares.above > 0 {
+        ended(page, cx, Rect { height: shares.above, ..area }, buf);
+    }
+    let text = Rect { y: area.y + shares.above, height: shares.words, ..area };
+    said(page, cx, text, &words, buf);
+    let below = Rect { y: text.bottom(), height: shares.below, ..area };
+    rest(page, cx, below, subject, &words, buf);
+}
+
+/// How the run ended: why and where, and what the table decided.
+fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let Some(closed) = &world.closed else { return };
+    let sign = theme.ended(closed.reason.class());
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.to_string(), sign.style);
+    if let Some(phase) = &closed.phase {
+        pen.put("  in ", dim).put(phase, theme.style(Role::Text));
+    }
+    let mut pen = Pen::new(buf, line(area, 1), cx.glyphs);
+    let table = world.collaboration().map(|(table, _)| table);
+    match table.and_then(|table| table.decision()) {
+        Some(decision) => {
+            let sign = theme.decision(decision);
+            pen.put("decision ", dim).glyph(sign.glyph, sign.style).space(1);
+            pen.put(sign.word, sign.style);
+        }
+        None => {
+            pen.put("no decision", dim);
+        }
+    }
+    let rounds = table.map_or(0, |table| {
+        table.rounds.iter().rev().filter(|round| round.closed.is_some()).count() as u64
+    });
+    let took = crate::app::run::told::took_ms(closed.elapsed_ms);
+    pen.put(&format!("  in {}, {took}", format::things(rounds, "round")), dim);
+}
+
+/// The words, their end while they come, else from where the reader is.
+fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer) {
+    let theme = cx.theme;
+    let style = theme.style(match words.how {
+        How::Coming | How::Said => Role::Text,
+        How::Note => Role::Dim,
+        How::Trouble => Role::Strong,
+    });
+    let height = usize::from(area.height);
+    let lines = TextLines::new(&words.text, area.width);
+    let coming = words.how == How::Coming;
+    let end = Scroll::end(&lines, height);
+    let start = if coming { end } else { Scroll::default() };
+    let top = page.words_at().map_or(start, |at| at.within(&lines, height));
+    let mut row = 0;
+    let mut last = (area.x, area.y);
+    let mut at = top.line;
+    while let Some(text) = lines.line(at)
+        && row < height
+    {
+        let skip = if at == top.line { top.row } else { 0 };
+        for part in wrap(text, usize::from(area.width)).iter().skip(skip) {
+            if row == height {
+                break;
+            }
+            let place = line(area, row as u16);
+            let mut pen = Pen::new(buf, place, cx.glyphs);
+            pen.put(part, style);
+            last = (pen.x(), place.y);
+            row += 1;
+        }
+        at += 1;
+    }
+    if coming && top == end && last.0 < area.right() {
+        let place = Rect { x: last.0, y: last.1, width: 1, height: 1 }.intersection(area);
+        Pen::new(buf, place, cx.glyphs).glyph(Glyph::Cursor, theme.style(Role::Cursor));
+    }
+    // What is out of view is said, where the reader can get at it.
+    if top != end && at <= lines.count() && height > 0 {
+        let more = Rect { x: area.right() - 1, y: area.bottom() - 1, width: 1, height: 1 };
+        Pen::new(buf, more.intersection(area), cx.glyphs)
+            .glyph(Glyph::Down, theme.style(Role::Key));
+    }
+    if top > Scroll::default() {
+        let more = Rect { x: area.right().saturating_sub(1), width: 1, height: 1, ..area };
+        Pen::new(buf, more.intersection(area), cx.glyphs).glyph(Glyph::Up, theme.style(Role::Key));
+    }
+}
+
+/// What is asked for, the attempts, the tokens, the key to the prompt: from the bottom up, so
+/// that with little room the most telling rows stay.
+fn rest(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    subject: Subject,
+    words: &Words<'_>,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let mut left = area;
+    let mut bottom = |buf: &mut Buffer, draw: &mut dyn FnMut(&mut Pen)| {
+        if left.height == 0 {
+            return;
+        }
+        left.height -= 1;
+        let row = Rect { y: left.bottom(), height: 1, ..left };
+        draw(&mut Pen::new(buf, row, cx.glyphs));
+    };
+    let call = page.subject_call();
+    if call.is_some() {
+        bottom(buf, &mut |pen| {
+            let what = match subject {
+                Subject::Outcome | Subject::Finalize => " the prompt of the brief",
+                _ => " the prompt it was given",
+            };
+            pen.put("p", theme.style(Role::Key)).put(what, dim);
+        });
+    }
+    bottom(buf, &mut |pen| tokens(page, cx, pen, subject, call));
+    if let Some(call) = call.filter(|_| subject != Subject::Outcome) {
+        bottom(buf, &mut |pen| attempts(page, cx, pen, call));
+    }
+    let actions = words.actions.len().min(3);
+    if actions == 0 {
+        return;
+    }
+    bottom(buf, &mut |_| {});
+    for (nth, action) in words.actions.iter().take(3).enumerate().rev() {
+        bottom(buf, &mut |pen| {
+            pen.put(if nth == 0 { "actions  " } else { "         " }, dim);
+            pen.put(&format!("{} ", nth + 1), dim).put(action, theme.style(Role::Text));
+        });
+    }
+}
+
+/// The chain of attempts of a call, the last one always in view.
+fn attempts(page: &RunPage, cx: &Cx, pen: &mut Pen, call: SpanId) {
+    let world = page.shown();
+    let mut chain: Vec<Vec<(String, Role)>> = Vec::new();
+    let mut before: Option<&Span> = None;
+    for attempt in world.spans.children(call) {
+        let SpanKind::Attempt(nth) = attempt.what else { continue };
+        let mut link = Vec::new();
+        if let Some(closed) = before.and_then(|before| before.closed) {
+            let line = cx.glyphs.of(Glyph::Wait);
+            let wait = format::took(attempt.opened.since(closed));
+            link.push((format!(" {line}{wait}{line} "), Role::Dim));
+        }
+        link.push((format!("attempt {nth} "), Role::Text));
+        link.extend(attempt_state(page, cx, world, attempt));
+        chain.push(link);
+        before = Some(attempt);
+    }
+    if chain.is_empty() {
+        pen.put("not asked yet", cx.theme.style(Role::Dim));
+        return;
+    }
+    let width = |chain: &[Vec<(String, Role)>]| -> usize {
+        chain.iter().flatten().map(|(text, _)| columns(text)).sum()
+    };
+    let mut first = 0;
+    while first + 1 < chain.len() && width(&chain[first..]) + 2 > usize::from(pen.left()) {
+        first += 1;
+    }
+    if first > 0 {
+        pen.glyph(Glyph::Ellipsis, cx.theme.style(Role::Dim));
+    }
+    for (text, role) in chain.iter().skip(first).flatten() {
+        pen.put(text, cx.theme.style(*role));
+    }
+    if let Some(rate) = before.and_then(|last| rate(page, last))
+        && pen.fits(columns(&rate) + 3)
+    {
+        pen.space(3).put(&rate, cx.theme.style(Role::Dim));
+    }
+}
+
+fn attempt_state(page: &RunPage, cx: &Cx, world: &World, attempt: &Span) -> Vec<(String, Role)> {
+    let took = format::took(attempt.took(page.time(cx.now)));
+    let glyph = |glyph: Glyph| cx.glyphs.of(glyph);
+    match attempt.state {
+        SpanState::Open if !world.is_live() => vec![(glyph(Glyph::Off).to_owned(), Role::Off)],
+        SpanState::Open => vec![(format!("{} {took}", glyph(Glyph::Running)), Role::Running)],
+        SpanState::Done => {
+            vec![(glyph(Glyph::Done).to_owned(), Role::Done), (format!(" {took}"), Role::Text)]
+        }
+        SpanState::Failed(class) => {
+            let status = attempt.closed_by.and_then(|seq| page.fact(seq)).and_then(|event| {
+                match &event.kind {
+                    EventKind::AttemptFailed(failed) => failed.status,
+                    _ => None,
+                }
+            });
+            let why = class.map_or("failed".into(), |class| failure(class, status));
+            vec![(format!("{} {why}", glyph(Glyph::Failed)), Role::Failed)]
+        }
+    }
+}
+
+fn rate(page: &RunPage, attempt: &Span) -> Option<String> {
+    match &page.fact(attempt.closed_by?)?.kind {
+        EventKind::AttemptAnswered(reply) => {
+            let took = attempt.closed?.since(attempt.opened);
+            token_rate(reply.usage?.completion_tokens, reply.first_token_ms, took)
+        }
+        _ => None,
+    }
+}
+
+/// Tokens as they were counted, or what has come so far, and who answers.
+fn tokens(page: &RunPage, cx: &Cx, pen: &mut Pen, subject: Subject, call: Option<SpanId>) {
+    let world = page.shown();
+    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    let pair = |pen: &mut Pen, name: &str, value: String| {
+        pen.put(name, dim).space(1).put(&value, plain).space(3);
+    };
+    if subject == Subject::Outcome {
+        let tally = world.tally;
+        pair(pen, "calls", tally.calls.to_string());
+        pair(pen, "attempts", tally.attempts.to_string());
+        pair(pen, "in", format::count(tally.usage.prompt_tokens));
+        pair(pen, "out", format::count(tally.usage.completion_tokens));
+    } else if let Some(last) = call.and_then(|call| world.spans.last_child(call)) {
+        match last.closed_by.and_then(|seq| page.fact(seq)).map(|event| &event.kind) {
+            Some(EventKind::AttemptAnswered(reply)) => match reply.usage {
+                Some(usage) => {
+                    pair(pen, "in", format::count(usage.prompt_tokens));
+                    pair(pen, "out", format::count(usage.completion_tokens));
+                }
+                None => {
+                    pen.put("tokens not counted", dim).space(3);
+                }
+            },
+            _ => {
+                if let Some(live) = page.live(last.id) {
+                    pair(pen, "so far", format::bytes(live.text.len() as u64));
+                }
+            }
+        }
+    }
+    if let Some(head) = &world.head {
+        pen.put(&model(&head.model), dim);
+    }
+}

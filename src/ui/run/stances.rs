@@ -1,0 +1,150 @@
+//! Pane 3: every seat in every round.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{line, names, put_name, row_style};
+use crate::app::run::layout::STANCE;
+use crate::app::run::table::first_seat;
+use crate::app::run::{RunPage, Selection};
+use crate::event::world::collaboration::{Collaboration, Seat, SeatState};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::Pen;
+use crate::ui::theme::Role;
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some((table, plan)) = world.collaboration() else { return };
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let name = names(plan).clamp(4, (area.width / 2).max(4));
+    // Selected, state, blank, name, blank.
+    let head = 3 + name + 1;
+    let current = table.current().map_or(0, |round| round.number);
+    let last = plan.max_rounds.max(current).max(1);
+    // The two blanks after the last column may be cut off.
+    let fit = u32::from(((area.width + 2).saturating_sub(head + 1) / STANCE).max(1));
+    let shown = page.selected_round().unwrap_or(current.max(1));
+    let from = window(shown, last, fit);
+    let to = last.min(from.saturating_add(fit - 1));
+
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.to(area.x + head);
+    if from > 1 {
+        pen.glyph(Glyph::Left, theme.style(Role::Key));
+    } else {
+        pen.space(1);
+    }
+    for number in from..=to {
+        let end = pen.x() + STANCE;
+        let role = if Some(number) == page.selected_round() {
+            Role::Strong
+        } else if number == current {
+            Role::Text
+        } else {
+            Role::Dim
+        };
+        pen.space(2).put(&format!("R{number}"), theme.style(role)).to(end);
+    }
+    if to < last {
+        pen.glyph(Glyph::Right, theme.style(Role::Key));
+    }
+
+    let rows = area.height.saturating_sub(1);
+    let seats = plan.sequence.len();
+    let first = first_seat(page.selected_seat(), seats, usize::from(rows));
+    for nth in 0..rows {
+        let index = first + usize::from(nth);
+        let Some(role) = plan.sequence.get(index) else { break };
+        let at = line(area, nth + 1);
+        let selected = page.selection() == Selection::Seat(index);
+        row_style(cx, at, selected, buf);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
+        let state = table.current().and_then(|round| round.seats.get(index)).map(|seat| seat.state);
+        let sign = theme.seat(state.unwrap_or(SeatState::Waiting));
+        pen.put(mark, theme.style(Role::Key)).glyph(sign.glyph, sign.style).space(1);
+        let flagged = plan.behind.contains_key(role);
+        put_name(cx, &mut pen, role.as_str(), flagged, name, theme.style(Role::Text));
+        pen.to(area.x + head + 1);
+        for number in from..=to {
+            let end = pen.x() + STANCE;
+            let seat = table.round(number).and_then(|round| round.seats.get(index));
+            let here = selected && page.selected_round() == Some(number);
+            cell(cx, &mut pen, table, number, index, seat, here);
+            pen.to(end);
+        }
+    }
+    if seats > usize::from(rows) && rows > 0 {
+        let text = format!("{}-{} of {seats}", first + 1, (first + usize::from(rows)).min(seats));
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&text, head, dim);
+    }
+}
+
+/// The first round of a window of `fit` rounds that holds `shown`, with what comes after it in
+/// view while there is something.
+fn window(shown: u32, last: u32, fit: u32) -> u32 {
+    if last <= fit {
+        return 1;
+    }
+    let after = u32::from(fit > 2);
+    shown.saturating_sub(fit - 1 - after).clamp(1, last - fit + 1)
+}
+
+/// What a seat said in a round: changed or not, stance, confidence; else how far it is.
+fn cell(
+    cx: &Cx,
+    pen: &mut Pen,
+    table: &Collaboration,
+    round: u32,
+    index: usize,
+    seat: Option<&Seat>,
+    selected: bool,
+) {
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let Some(seat) = seat else {
+        pen.space(2).glyph(Glyph::NotYet, dim);
+        return;
+    };
+    let Some(said) = &seat.contribution else {
+        let sign = theme.seat(seat.state);
+        match seat.state {
+            SeatState::Waiting => pen.space(2).glyph(Glyph::NotYet, dim),
+            _ => pen.space(2).glyph(sign.glyph, sign.style),
+        };
+        return;
+    };
+    if table.changed(round, index) {
+        pen.glyph(Glyph::Changed, theme.style(Role::Changed)).space(1);
+    } else {
+        pen.space(2);
+    }
+    let sign = theme.stance(said.stance);
+    let role = if selected { Role::Strong } else { Role::Text };
+    pen.glyph(sign.glyph, sign.style).space(1);
+    pen.put(&format::confidence(said.confidence), theme.style(role));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::window;
+
+    #[test]
+    fn the_round_that_is_looked_at_is_in_view() {
+        assert_eq!(window(2, 3, 3), 1);
+        assert_eq!(window(1, 9, 3), 1);
+        assert_eq!(window(5, 9, 3), 4);
+        assert_eq!(window(9, 9, 3), 7);
+        assert_eq!(window(7, 9, 1), 7);
+        for shown in 1..=9 {
+            for fit in 1..=9 {
+                let from = window(shown, 9, fit);
+                assert!((from..from + fit).contains(&shown), "{shown} in {fit}");
+            }
+        }
+    }
+}

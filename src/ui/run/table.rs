@@ -1,0 +1,429 @@
+//! Pane 1: the seats around the table, and in its middle what the round comes to.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::tiles::Tiles;
+use super::{line, names, put_name, put_sign, row_style};
+use crate::app::run::subject::{joined_in, rests_before};
+use crate::app::run::table::{LIST_HEAD, RoundTable, first_seat};
+use crate::app::run::{RunPage, Selection};
+use crate::event::contribution::Stance;
+use crate::event::kind::CollaborationPlan;
+use crate::event::world::collaboration::{Collaboration, Round, Seat, SeatState};
+use crate::event::world::{Stage, World};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::{Role, Sign};
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some((table, plan)) = world.collaboration() else {
+        let dim = cx.theme.style(Role::Dim);
+        Pen::new(buf, area, cx.glyphs).put("The run is being started.", dim);
+        return;
+    };
+    match RoundTable::of(area, plan.sequence.len()) {
+        Some(round) => seated(page, cx, area, &round, table, plan, buf),
+        None => listed(page, cx, area, table, plan, buf),
+    }
+}
+
+/// A seat as the pane shows it: of the current round, or of none yet.
+struct Place<'a> {
+    index: usize,
+    name: &'a str,
+    flagged: bool,
+    seat: Option<&'a Seat>,
+    round: u32,
+    selected: bool,
+    rests: bool,
+}
+
+fn place<'a>(
+    page: &RunPage,
+    world: &World,
+    table: &'a Collaboration,
+    plan: &'a CollaborationPlan,
+    index: usize,
+) -> Place<'a> {
+    let round = table.current();
+    let role = plan.sequence.get(index);
+    Place {
+        index,
+        name: role.map_or("", |role| role.as_str()),
+        flagged: role.is_some_and(|role| plan.behind.contains_key(role)),
+        seat: round.and_then(|round| round.seats.get(index)),
+        round: round.map_or(0, |round| round.number),
+        selected: page.selection() == Selection::Seat(index),
+        rests: round.is_some_and(|round| rests_before(world, round, index)),
+    }
+}
+
+fn seated(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    round: &RoundTable,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    buf: &mut Buffer,
+) {
+    let world = page.shown();
+    let places: Vec<_> =
+        (0..round.cards.len()).map(|index| place(page, world, table, plan, index)).collect();
+    let mut tiles = Tiles::new(area);
+    for (card, place) in round.cards.iter().zip(&places) {
+        if !place.selected {
+            tiles.frame(*card, Role::Border);
+        }
+    }
+    tiles.round(round.table, Role::Border);
+    for (card, place) in round.cards.iter().zip(&places) {
+        if place.selected {
+            tiles.frame(*card, Role::BorderFocus);
+        }
+    }
+    tiles.paint(cx, buf);
+    for (card, place) in round.cards.iter().zip(&places) {
+        self::card(page, cx, *card, place, table, buf);
+    }
+    let inside = Rect::new(
+        round.table.x + 1,
+        round.table.y + 1,
+        round.table.width - 2,
+        round.table.height - 2,
+    );
+    middle(cx, inside, world, table, plan, buf);
+}
+
+/// One seat's card: its name in the upper line, where it stands, and since when it sits there.
+fn card(
+    page: &RunPage,
+    cx: &Cx,
+    card: Rect,
+    place: &Place,
+    table: &Collaboration,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let head = Rect { x: card.x + 1, width: card.width - 2, height: 1, ..card };
+    let mut pen = Pen::new(buf, head, cx.glyphs);
+    let name_style = theme.style(if place.selected { Role::Strong } else { Role::Text });
+    let mark = if place.selected { cx.glyphs.of(Glyph::Selected) } else { " " };
+    pen.put(mark, theme.style(Role::Key));
+    let flag = if place.flagged { 2 } else { 0 };
+    let width = (columns(place.name) as u16).min(pen.left().saturating_sub(flag + 1));
+    pen.name(place.name, width, name_style);
+    if place.flagged {
+        pen.put(" ", name_style).glyph(Glyph::Flag, theme.style(Role::Flag));
+    }
+    pen.put(" ", name_style);
+
+    let inside = Rect::new(card.x + 2, card.y + 1, card.width - 4, card.height - 2);
+    let mut pen = Pen::new(buf, line(inside, 0), cx.glyphs);
+    standing(page, cx, &mut pen, place, table, true);
+    if inside.height > 1 {
+        let mut pen = Pen::new(buf, line(inside, 1), cx.glyphs);
+        second_line(cx, &mut pen, place, table);
+    }
+    if let Some(since) = joined_in(table, place.round, place.index).filter(|_| place.flagged) {
+        let text = format!(" joined in R{since} ");
+        let foot = Rect { y: card.bottom() - 1, ..head };
+        if columns(&text) < usize::from(foot.width) {
+            Pen::new(buf, foot, cx.glyphs).put(&text, theme.style(Role::Dim));
+        }
+    }
+}
+
+/// Where a seat stands: its stance once it is in, else how far it is. `wide`: with a bar.
+fn standing(
+    page: &RunPage,
+    cx: &Cx,
+    pen: &mut Pen,
+    place: &Place,
+    table: &Collaboration,
+    wide: bool,
+) {
+    let theme = cx.theme;
+    let Some(seat) = place.seat else {
+        put_sign(cx, pen, theme.seat(SeatState::Waiting));
+        return;
+    };
+    let Some(said) = &seat.contribution else {
+        let sign = if place.rests {
+            Sign { glyph: Glyph::Paused, word: "rests here", style: theme.style(Role::Paused) }
+        } else {
+            theme.seat(seat.state)
+        };
+        put_sign(cx, pen, sign);
+        if let Some(text) = since(page, cx, seat) {
+            pen.space(2).put(&text, theme.style(Role::Dim));
+        }
+        return;
+    };
+    let sign = theme.stance(said.stance);
+    let changed = table.changed(place.round, place.index);
+    pen.put(&format!("{} {}", cx.glyphs.of(sign.glyph), sign.word), sign.style);
+    let pad = "caution".len().saturating_sub(sign.word.len()) as u16;
+    if wide && pen.left() >= 16 {
+        pen.space(pad);
+    }
+    pen.space(1).put(&format::confidence(said.confidence), theme.style(Role::Text));
+    if changed {
+        pen.space(1).glyph(Glyph::Changed, theme.style(Role::Changed));
+    }
+    let width = pen.left().saturating_sub(2).min(12);
+    if wide && width >= 4 {
+        let cells = (said.confidence * 1000.0) as u64;
+        pen.space(1);
+        confidence_bar(cx, pen, cells, width);
+    }
+}
+
+/// A confidence's bar is no budget: it never warns.
+fn confidence_bar(cx: &Cx, pen: &mut Pen, thousandths: u64, width: u16) {
+    let full = (thousandths * u64::from(width) / 1000).min(u64::from(width)) as u16;
+    pen.glyphs(Glyph::BarFull, full, cx.theme.style(Role::Bar));
+    pen.glyphs(Glyph::BarEmpty, width - full, cx.theme.style(Role::BarEmpty));
+}
+
+/// How long a seat that is asked has been speaking.
+fn since(page: &RunPage, cx: &Cx, seat: &Seat) -> Option<String> {
+    if !matches!(seat.state, SeatState::Speaking | SeatState::Retrying) {
+        return None;
+    }
+    let span = page.shown().spans.get(seat.call?)?;
+    Some(format::took(span.took(page.time(cx.now))))
+}
+
+/// What a seat said the round before, or how much it asks for.
+fn second_line(cx: &Cx, pen: &mut Pen, place: &Place, table: &Collaboration) {
+    let dim = cx.theme.style(Role::Dim);
+    if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
+        let actions = format::things(said.actions.len() as u64, "action");
+        pen.put(&actions, dim);
+    }
+    let before = table.before(place.round, place.index).and_then(|seat| seat.contribution.as_ref());
+    if let Some(before) = before {
+        let text = format!(
+            "was {} {}",
+            cx.glyphs.of(cx.theme.stance(before.stance).glyph),
+            format::confidence(before.confidence)
+        );
+        let gap = if pen.fits(columns(&text) + 2) { 2 } else { return };
+        let start = place.seat.is_some_and(|seat| seat.contribution.is_some());
+        pen.space(if start { gap } else { 0 }).put(&text, dim);
+    }
+}
+
+/// The table's middle: the round, the votes, the conflicts, what was or would be decided.
+fn middle(
+    cx: &Cx,
+    area: Rect,
+    world: &World,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    buf: &mut Buffer,
+) {
+    let mut rows: Vec<Vec<(String, Role)>> = Vec::new();
+    let one = |text: String, role| vec![(text, role)];
+    let Some(round) = table.current() else {
+        rows.push(one("no round yet".to_owned(), Role::Dim));
+        centre(cx, area, &rows, buf);
+        return;
+    };
+    let of = format!("round {} of {}", round.number, plan.max_rounds);
+    rows.push(one(of, Role::Strong));
+    rows.push(votes(cx, round, usize::from(area.width)));
+    rows.push(one(conflict_line(cx, table, round), conflict_role(round)));
+    let state = state_line(cx, world, table, round);
+    rows.push(state);
+    let rule = rule(plan);
+    if table.decision().is_none() && world.is_live() && columns(&rule) + 2 <= area.width.into() {
+        rows.push(one(rule, Role::Dim));
+    }
+    // What matters most stands in the fewest rows.
+    let keep = usize::from(area.height);
+    if rows.len() > keep {
+        // The conflicts go first while the round is open, the state when it is closed.
+        let drop = if round.closed.is_some() && table.decision().is_none() { 3 } else { 2 };
+        if rows.len() > keep && rows.len() > 4 {
+            rows.truncate(4);
+        }
+        if rows.len() > keep {
+            rows.remove(drop);
+        }
+        rows.truncate(keep);
+    }
+    centre(cx, area, &rows, buf);
+}
+
+/// What decides, in the scenario's figures (source `000`, `decide_round_outcome`).
+pub(super) fn rule(plan: &CollaborationPlan) -> String {
+    format!("decides at {} go and no block", plan.min_go_votes)
+}
+
+fn votes(cx: &Cx, round: &Round, width: usize) -> Vec<(String, Role)> {
+    let words = Stance::ALL.map(|stance| {
+        let sign = cx.theme.stance(stance);
+        (cx.glyphs.of(sign.glyph), round.votes(stance), sign.word, stance)
+    });
+    let long: usize =
+        words.iter().map(|(_, votes, word, _)| votes.to_string().len() + word.len() + 3).sum();
+    let long = long + 4 <= width;
+    let mut row = Vec::new();
+    for (nth, (glyph, votes, word, stance)) in words.into_iter().enumerate() {
+        if nth > 0 {
+            row.push(("  ".to_owned(), Role::Text));
+        }
+        let role = match (votes, stance) {
+            (0, _) => Role::Dim,
+            (_, Stance::Go) => Role::Go,
+            (_, Stance::Caution) => Role::Caution,
+            (_, Stance::Block) => Role::Block,
+        };
+        row.push((format!("{glyph} "), role));
+        let text = if long { format!("{votes} {word}") } else { votes.to_string() };
+        row.push((text, if votes == 0 { Role::Dim } else { Role::Text }));
+    }
+    row
+}
+
+/// The conflicts of this round once it is closed, else those of the round before.
+fn conflict_line(cx: &Cx, table: &Collaboration, round: &Round) -> String {
+    let alert = cx.glyphs.of(Glyph::Alert);
+    let of = |round: &Round| match round.conflicts.as_slice() {
+        [] => "no conflict".to_owned(),
+        [one] => format!("{alert} {one}"),
+        [one, more @ ..] => format!("{alert} {one} +{}", more.len()),
+    };
+    if round.closed.is_some() {
+        return of(round);
+    }
+    match round.number.checked_sub(1).and_then(|before| table.round(before)) {
+        Some(before) => {
+            let found = of(before);
+            let found = found.strip_prefix(alert).unwrap_or(&found);
+            format!("R{} {}", before.number, found.trim_start())
+        }
+        None => String::new(),
+    }
+}
+
+fn conflict_role(round: &Round) -> Role {
+    match (round.closed.is_some(), round.conflicts.is_empty()) {
+        (true, false) => Role::Retry,
+        _ => Role::Dim,
+    }
+}
+
+fn state_line(cx: &Cx, world: &World, table: &Collaboration, round: &Round) -> Vec<(String, Role)> {
+    if let Some(decision) = table.decision() {
+        let sign = cx.theme.decision(decision);
+        let role = match sign.glyph {
+            Glyph::Go => Role::Go,
+            Glyph::Caution => Role::Caution,
+            _ => Role::Block,
+        };
+        return vec![
+            ("decided ".to_owned(), Role::Strong),
+            (format!("{} {}", cx.glyphs.of(sign.glyph), sign.word), role),
+        ];
+    }
+    let (came, asked) = (round.contributions().count(), round.asked());
+    match (&world.stage, round.closed) {
+        (Stage::Closed, _) => {
+            let reason = world.closed.as_ref().map(|closed| closed.reason.to_string());
+            vec![(reason.unwrap_or_default(), Role::Failed)]
+        }
+        (_, Some(_)) => vec![("another round follows".to_owned(), Role::Dim)],
+        (_, None) => vec![(format!("{came} of {asked} seats in"), Role::Running)],
+    }
+}
+
+/// Rows in the middle of an area, each in the middle of its line.
+fn centre(cx: &Cx, area: Rect, rows: &[Vec<(String, Role)>], buf: &mut Buffer) {
+    let spare = area.height.saturating_sub(rows.len() as u16);
+    for (nth, row) in rows.iter().enumerate() {
+        let width: usize = row.iter().map(|(text, _)| columns(text)).sum();
+        let at = line(area, spare / 2 + nth as u16);
+        let pad = usize::from(area.width).saturating_sub(width) / 2;
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        pen.space(pad as u16);
+        for (text, role) in row {
+            pen.put(text, cx.theme.style(*role));
+        }
+    }
+}
+
+/// Many seats, or little room: a row each.
+fn listed(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    buf: &mut Buffer,
+) {
+    let world = page.shown();
+    let theme = cx.theme;
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.space(1);
+    match table.current() {
+        None => {
+            pen.put("no round yet", theme.style(Role::Dim));
+        }
+        Some(round) => {
+            let of = format!("round {} of {}", round.number, plan.max_rounds);
+            pen.put(&of, theme.style(Role::Strong)).space(3);
+            for (text, role) in votes(cx, round, usize::from(pen.left())) {
+                pen.put(&text, theme.style(role));
+            }
+            pen.space(3);
+            for (text, role) in state_line(cx, world, table, round) {
+                pen.put(&text, theme.style(role));
+            }
+            let conflicts = conflict_line(cx, table, round);
+            if pen.fits(columns(&conflicts) + 3) {
+                pen.space(3).put(&conflicts, theme.style(conflict_role(round)));
+            }
+        }
+    }
+    let rows = area.height.saturating_sub(LIST_HEAD);
+    let seats = plan.sequence.len();
+    let first = first_seat(page.selected_seat(), seats, usize::from(rows));
+    let name = names(plan).clamp(4, (area.width / 3).max(4));
+    for nth in 0..rows {
+        let index = first + usize::from(nth);
+        if index >= seats {
+            break;
+        }
+        let place = place(page, world, table, plan, index);
+        let at = line(area, LIST_HEAD + nth);
+        row_style(cx, at, place.selected, buf);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        let state = place.seat.map_or(SeatState::Waiting, |seat| seat.state);
+        let mark = if place.selected { cx.glyphs.of(Glyph::Selected) } else { " " };
+        pen.put(mark, theme.style(Role::Key));
+        let sign = theme.seat(state);
+        pen.glyph(sign.glyph, sign.style).space(1);
+        put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(Role::Text));
+        pen.space(2);
+        let start = pen.x();
+        standing(page, cx, &mut pen, &place, table, false);
+        pen.to(start + 17).space(1);
+        if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
+            pen.put(&said.summary, theme.style(Role::Dim));
+        }
+    }
+    if seats > first + usize::from(rows) || first > 0 {
+        let more =
+            format!("{}-{} of {seats} seats", first + 1, (first + usize::from(rows)).min(seats));
+        let at = line(area, 1);
+        Pen::new(buf, at, cx.glyphs).space(1).put(&more, theme.style(Role::Dim));
+    }
+}

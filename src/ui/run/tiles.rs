@@ -1,0 +1,110 @@
+//! Frames that share their lines: all of them are gathered first, so that each crossing is drawn
+//! as what it is, and the focused frame is whole whoever its neighbours are.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::super::Cx;
+use crate::ui::glyph::Glyph;
+use crate::ui::theme::Role;
+
+const UP: u8 = 1;
+const DOWN: u8 = 2;
+const LEFT: u8 = 4;
+const RIGHT: u8 = 8;
+const ROUND: u8 = 16;
+
+/// Lines over an area.
+pub struct Tiles {
+    area: Rect,
+    cells: Vec<(u8, Role)>,
+}
+
+impl Tiles {
+    /// No line yet.
+    pub fn new(area: Rect) -> Self {
+        Self {
+            area,
+            cells: vec![(0, Role::Border); usize::from(area.width) * usize::from(area.height)],
+        }
+    }
+
+    /// Adds a frame. Where frames meet, the one that was added last gives the style.
+    pub fn frame(&mut self, frame: Rect, role: Role) {
+        self.add(frame, role, 0);
+    }
+
+    /// Adds a frame with round corners.
+    pub fn round(&mut self, frame: Rect, role: Role) {
+        self.add(frame, role, ROUND);
+    }
+
+    fn add(&mut self, frame: Rect, role: Role, round: u8) {
+        if frame.width < 2 || frame.height < 2 {
+            return;
+        }
+        let (left, right) = (frame.left(), frame.right() - 1);
+        let (top, bottom) = (frame.top(), frame.bottom() - 1);
+        for x in left + 1..right {
+            self.mark(x, top, LEFT | RIGHT, role);
+            self.mark(x, bottom, LEFT | RIGHT, role);
+        }
+        for y in top + 1..bottom {
+            self.mark(left, y, UP | DOWN, role);
+            self.mark(right, y, UP | DOWN, role);
+        }
+        self.mark(left, top, DOWN | RIGHT | round, role);
+        self.mark(right, top, DOWN | LEFT | round, role);
+        self.mark(left, bottom, UP | RIGHT | round, role);
+        self.mark(right, bottom, UP | LEFT | round, role);
+    }
+
+    fn mark(&mut self, x: u16, y: u16, sides: u8, role: Role) {
+        let (Some(col), Some(row)) = (x.checked_sub(self.area.x), y.checked_sub(self.area.y))
+        else {
+            return;
+        };
+        if col >= self.area.width {
+            return;
+        }
+        let at = usize::from(row) * usize::from(self.area.width) + usize::from(col);
+        if let Some(cell) = self.cells.get_mut(at) {
+            *cell = (cell.0 | sides, role);
+        }
+    }
+
+    /// Draws them.
+    pub fn paint(&self, cx: &Cx, buf: &mut Buffer) {
+        let width = usize::from(self.area.width).max(1);
+        for (at, (sides, role)) in self.cells.iter().enumerate() {
+            let Some(glyph) = glyph(*sides) else { continue };
+            // Both fit: the place is one of the area's own.
+            let (col, row) = ((at % width) as u16, (at / width) as u16);
+            if let Some(cell) = buf.cell_mut((self.area.x + col, self.area.y + row)) {
+                cell.set_symbol(cx.glyphs.of(glyph)).set_style(cx.theme.style(*role));
+            }
+        }
+    }
+}
+
+fn glyph(sides: u8) -> Option<Glyph> {
+    let round = sides & ROUND != 0;
+    Some(match (sides & !ROUND, round) {
+        (0, _) => return None,
+        (s, _) if s == LEFT | RIGHT => Glyph::Horizontal,
+        (s, _) if s == UP | DOWN => Glyph::Vertical,
+        (s, false) if s == DOWN | RIGHT => Glyph::TopLeft,
+        (s, false) if s == DOWN | LEFT => Glyph::TopRight,
+        (s, false) if s == UP | RIGHT => Glyph::BottomLeft,
+        (s, false) if s == UP | LEFT => Glyph::BottomRight,
+        (s, true) if s == DOWN | RIGHT => Glyph::RoundTopLeft,
+        (s, true) if s == DOWN | LEFT => Glyph::RoundTopRight,
+        (s, true) if s == UP | RIGHT => Glyph::RoundBottomLeft,
+        (s, true) if s == UP | LEFT => Glyph::RoundBottomRight,
+        (s, _) if s == UP | DOWN | RIGHT => Glyph::TeeRight,
+        (s, _) if s == UP | DOWN | LEFT => Glyph::TeeLeft,
+        (s, _) if s == DOWN | LEFT | RIGHT => Glyph::TeeDown,
+        (s, _) if s == UP | LEFT | RIGHT => Glyph::TeeUp,
+        _ => Glyph::Cross,
+    })
+}

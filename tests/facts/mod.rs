@@ -1,0 +1,373 @@
+//! Logs of facts by hand: a small builder that plays a collaboration as a test wants it, without
+//! an engine. Span ids, places and times are the builder's own.
+#![allow(dead_code, reason = "each test file uses the part that it needs")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roundtable::event::contribution::{Conflict, Contribution, Decision, Stance};
+use roundtable::event::kind::{
+    Asked, AttemptFailed, BehindFlag, By, CallStarted, ChatMessage, CollaborationPlan,
+    FailureClass, FlagAt, ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunClosed, RunStarted,
+    SeatPlan, Speaker, Usage,
+};
+use roundtable::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use serde_json::Map;
+
+/// A log that is being written.
+pub struct Facts {
+    pub log: Vec<Arc<Event>>,
+    now: Duration,
+    spans: u32,
+    plan: CollaborationPlan,
+    round: u32,
+    round_span: SpanId,
+    messages: u32,
+    calls: BTreeMap<usize, (SpanId, SpanId, u32)>,
+}
+
+/// What a run is started with.
+pub struct Start {
+    pub title: String,
+    pub roles: Vec<String>,
+    /// Roles behind a flag of their own name, and its position.
+    pub flagged: Vec<(String, bool)>,
+    pub max_rounds: u32,
+    pub max_messages: u32,
+    pub model: ModelLabel,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        let names = ["demand_analyst", "finance_analyst", "risk_analyst", "legal_analyst"];
+        Self {
+            title: "Checkout v2: go or no-go".to_owned(),
+            roles: names.map(str::to_owned).to_vec(),
+            flagged: vec![("legal_analyst".to_owned(), false)],
+            max_rounds: 3,
+            max_messages: 12,
+            model: ModelLabel::Scripted,
+        }
+    }
+}
+
+impl Facts {
+    /// A run that has just been started.
+    pub fn start(start: Start) -> Self {
+        let plan = CollaborationPlan {
+            sequence: start.roles.iter().map(|role| role.as_str().into()).collect(),
+            behind: start
+                .flagged
+                .iter()
+                .map(|(role, _)| {
+                    let flag = BehindFlag { flag: role.as_str().into(), deny: false };
+                    (role.as_str().into(), flag)
+                })
+                .collect(),
+            parallel: true,
+            max_rounds: start.max_rounds,
+            max_messages: start.max_messages,
+            max_ms: 40_000,
+            min_go_votes: 2,
+            summary_inputs: Vec::new(),
+        };
+        let mut facts = Self {
+            log: Vec::new(),
+            now: Duration::ZERO,
+            spans: 0,
+            plan: plan.clone(),
+            round: 0,
+            round_span: SpanId::RUN,
+            messages: 0,
+            calls: BTreeMap::new(),
+        };
+        let flags = start.flagged.iter().map(|(name, on)| FlagAt {
+            name: name.as_str().into(),
+            label: format!("{name} at the table"),
+            on: *on,
+        });
+        let head = RunStarted {
+            run: RunId::new("r-7f3a"),
+            wall_ms: 1_772_442_000_000,
+            scenario: "checkout-launch".into(),
+            title: start.title,
+            goal: "Decide whether Checkout v2 may start in the US on 2 March.".to_owned(),
+            model: start.model,
+            inputs: Map::new(),
+            flags: flags.collect(),
+            seed: 7,
+            prices: None,
+            plan: PatternPlan::Collaboration(plan),
+        };
+        facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
+        facts
+    }
+
+    /// Adds any fact.
+    pub fn add(&mut self, span: SpanId, kind: EventKind) -> &mut Self {
+        let seq = Seq(self.log.len() as u64);
+        self.log.push(Arc::new(Event { seq, at: Elapsed::of(self.now), span, kind }));
+        self
+    }
+
+    /// Lets time pass.
+    pub fn after(&mut self, millis: u64) -> &mut Self {
+        self.now += Duration::from_millis(millis);
+        self
+    }
+
+    fn open(&mut self) -> SpanId {
+        self.spans += 1;
+        SpanId(self.spans)
+    }
+
+    /// Opens the next round; the seats in `off` are empty.
+    pub fn round(&mut self, off: &[usize]) -> &mut Self {
+        self.round += 1;
+        self.calls.clear();
+        self.round_span = self.open();
+        let asked = |seat| if off.contains(&seat) { Asked::Off } else { Asked::Yes };
+        let seats = self.plan.sequence.iter().enumerate();
+        let seats = seats.map(|(seat, role)| SeatPlan { role: role.clone(), asked: asked(seat) });
+        let kind = EventKind::RoundStarted {
+            parent: SpanId::RUN,
+            round: self.round,
+            seats: seats.collect(),
+        };
+        self.add(self.round_span, kind)
+    }
+
+    fn messages_for(&self, purpose: &Purpose) -> Arc<[ChatMessage]> {
+        let role = match purpose {
+            Purpose::Contribution { role, .. } => role.to_string(),
+            Purpose::Finalize => "the brief".to_owned(),
+        };
+        let user = format!(
+            "{{\"goal\":\"Decide.\",\"role\":\"{role}\",\"shared_context\":{{\"risk_signals\":{{\"failed_payment_rate\":0.028}}}},\"open_conflicts\":[]}}"
+        );
+        let system = format!(
+            "You speak for {role}. Weigh what you are shown against the limits of the policy.\n\nAnswer with one JSON object and nothing else."
+        );
+        Arc::new([
+            ChatMessage { role: Speaker::System, content: system.into() },
+            ChatMessage { role: Speaker::User, content: user.into() },
+        ])
+    }
+
+    /// Asks a seat: its call and its first attempt.
+    pub fn ask(&mut self, seat: usize) -> &mut Self {
+        let role = self.plan.sequence[seat].clone();
+        let purpose = Purpose::Contribution { round: self.round, seat: seat as u16, role };
+        self.call(seat, purpose, self.round_span)
+    }
+
+    /// Asks for the brief; it stands as seat 99.
+    pub fn ask_brief(&mut self) -> &mut Self {
+        self.call(99, Purpose::Finalize, SpanId::RUN)
+    }
+
+    fn call(&mut self, key: usize, purpose: Purpose, parent: SpanId) -> &mut Self {
+        let call = self.open();
+        let messages = self.messages_for(&purpose);
+        let prompt = Prompt { after: None, messages };
+        let started = CallStarted { parent, tool: "llm".into(), purpose, prompt };
+        self.add(call, EventKind::CallStarted(Box::new(started)));
+        self.attempt(key, call, 1)
+    }
+
+    fn attempt(&mut self, key: usize, call: SpanId, attempt: u32) -> &mut Self {
+        let span = self.open();
+        self.calls.insert(key, (call, span, attempt));
+        self.add(span, EventKind::AttemptStarted { parent: call, attempt, timeout_ms: 60_000 })
+    }
+
+    /// The attempt of a seat fails and another will follow.
+    pub fn fails(&mut self, seat: usize, status: u16) -> &mut Self {
+        let (call, span, attempt) = self.calls[&seat];
+        let failed = failure(status, "The endpoint is busy.");
+        self.add(span, EventKind::AttemptFailed(Box::new(failed)));
+        let kind = EventKind::CallRetried {
+            attempt: attempt + 1,
+            wait_ms: 300,
+            after: FailureClass::Status,
+            status: Some(status),
+        };
+        self.add(call, kind)
+    }
+
+    /// The next attempt of a seat begins.
+    pub fn again(&mut self, seat: usize) -> &mut Self {
+        let (call, _, attempt) = self.calls[&seat];
+        self.attempt(seat, call, attempt + 1)
+    }
+
+    /// A seat's call fails for good.
+    pub fn gives_up(&mut self, seat: usize, status: u16, reason: &str) -> &mut Self {
+        let (call, span, attempts) = self.calls[&seat];
+        let failed = failure(status, "The endpoint says: upstream overloaded. Try again later.");
+        self.add(span, EventKind::AttemptFailed(Box::new(failed)));
+        self.add(call, EventKind::CallFailed { attempts, reason: StopReason::from(reason) })
+    }
+
+    /// A seat's reply comes.
+    pub fn replies(&mut self, seat: usize, text: &str) -> &mut Self {
+        let (call, span, attempts) = self.calls[&seat];
+        let reply = Reply {
+            text: text.into(),
+            usage: Some(Usage { prompt_tokens: 812, completion_tokens: 96 }),
+            first_token_ms: Some(180),
+            model: None,
+            finish: Some("stop".to_owned()),
+        };
+        self.add(span, EventKind::AttemptAnswered(Box::new(reply)));
+        self.add(call, EventKind::CallAnswered { attempts })
+    }
+
+    /// The gateway takes a seat's contribution.
+    pub fn accepted(&mut self, seat: usize, said: Contribution, extra_keys: u32) -> &mut Self {
+        self.messages += 1;
+        let kind = EventKind::ContributionAccepted {
+            round: self.round,
+            seat: seat as u16,
+            contribution: Arc::new(said),
+            extra_keys,
+            extra_actions: 0,
+            messages: self.messages,
+        };
+        self.add(self.calls[&seat].0, kind)
+    }
+
+    /// The gateway refuses a seat's reply.
+    pub fn refused(&mut self, seat: usize, reason: &str) -> &mut Self {
+        let kind = EventKind::ContributionRefused {
+            round: self.round,
+            seat: seat as u16,
+            role: self.plan.sequence[seat].clone(),
+            reason: StopReason::from(reason),
+            raw: Some(serde_json::json!({"stance": "maybe"})),
+        };
+        self.add(self.calls[&seat].0, kind)
+    }
+
+    /// A seat replies and is taken.
+    pub fn says(
+        &mut self,
+        seat: usize,
+        stance: Stance,
+        confidence: f64,
+        summary: &str,
+    ) -> &mut Self {
+        let role = self.plan.sequence[seat].clone();
+        let actions = ["rehearse gateway fail-over", "alert at 2.9 % failed payments"];
+        let reply = serde_json::json!({
+            "agent": role, "stance": stance, "summary": summary,
+            "confidence": confidence, "actions": actions,
+        });
+        self.replies(seat, &reply.to_string());
+        let said = Contribution {
+            agent: role,
+            stance,
+            summary: summary.into(),
+            confidence,
+            actions: actions.iter().map(|action| (*action).into()).collect(),
+        };
+        self.accepted(seat, said, 0)
+    }
+
+    /// Closes the round.
+    pub fn close(&mut self, conflicts: &[Conflict], decision: Option<Decision>) -> &mut Self {
+        let kind =
+            EventKind::RoundClosed { round: self.round, conflicts: conflicts.to_vec(), decision };
+        self.add(self.round_span, kind)
+    }
+
+    /// A flag is switched.
+    pub fn flag(&mut self, flag: &str, on: bool, boundary: &str) -> &mut Self {
+        let boundary = BoundaryId::new(boundary);
+        let kind = EventKind::FlagChanged { flag: flag.into(), on, by: By::You, boundary };
+        self.add(SpanId::RUN, kind)
+    }
+
+    /// The run is paused before these boundaries.
+    pub fn paused(&mut self, at: &[&str]) -> &mut Self {
+        self.add(SpanId::RUN, EventKind::Pausing { by: By::You });
+        let at = at.iter().map(|at| BoundaryId::new(*at)).collect();
+        self.add(SpanId::RUN, EventKind::Paused { at })
+    }
+
+    /// The brief is composed.
+    pub fn answer(&mut self, text: &str) -> &mut Self {
+        self.replies(99, text);
+        let call = self.calls[&99].0;
+        self.add(call, EventKind::AnswerComposed { text: text.into() })
+    }
+
+    /// The run ends.
+    pub fn ends(&mut self, reason: &str, phase: Option<&str>) -> &mut Self {
+        let closed = RunClosed {
+            reason: StopReason::from(reason),
+            phase: phase.map(str::to_owned),
+            boundary: None,
+            elapsed_ms: self.now.as_millis() as u64,
+            paused_ms: 0,
+            in_flight: 0,
+        };
+        self.add(SpanId::RUN, EventKind::RunClosed(Box::new(closed)))
+    }
+
+    /// The span of a seat's attempt.
+    pub fn attempt_of(&self, seat: usize) -> SpanId {
+        self.calls[&seat].1
+    }
+}
+
+fn failure(status: u16, text: &str) -> AttemptFailed {
+    AttemptFailed {
+        class: FailureClass::Status,
+        status: Some(status),
+        text: text.to_owned(),
+        retry_after_ms: None,
+        partial: None,
+    }
+}
+
+/// The first round of the shipped story: three seats differ, the lawyer is not there.
+pub fn first_round(facts: &mut Facts) {
+    facts.after(100).round(&[3]);
+    facts.ask(0).ask(1).ask(2);
+    facts.after(900).says(
+        0,
+        Stance::Go,
+        0.9,
+        "Demand holds at 15 200 orders; traffic risk stays medium.",
+    );
+    facts.after(500).says(
+        1,
+        Stance::Caution,
+        0.6,
+        "The margin holds only if promotion cost stays where it is.",
+    );
+    facts.after(600).says(2, Stance::Block, 0.7, "Failed payments are close to the line of 3.0 %.");
+    facts.close(&[Conflict::BlockingVsNonBlock, Conflict::HighDivergence], None);
+}
+
+/// The second round up to where the risk analyst speaks again after a 503.
+pub fn second_round_streaming(facts: &mut Facts) {
+    facts.after(300).flag("legal_analyst", true, "round:2");
+    facts.round(&[]);
+    facts.ask(0).ask(1).ask(2).ask(3);
+    facts.after(1600).says(0, Stance::Go, 0.9, "Demand holds; traffic risk stays medium.");
+    facts.after(200).says(1, Stance::Go, 0.84, "With the fail-over rehearsed the margin is safe.");
+    facts.after(300).fails(2, 503);
+    facts.after(300).again(2);
+    let said = Contribution {
+        agent: "legal_analyst".into(),
+        stance: Stance::Caution,
+        summary: "Consent texts are in order for the US; the EU texts are not final.".into(),
+        confidence: 0.55,
+        actions: vec!["freeze the EU texts".into(), "log consent".into()],
+    };
+    facts.after(400).replies(3, "{}").accepted(3, said, 1);
+    facts.after(1500);
+}
