@@ -3,6 +3,7 @@
 
 pub mod args;
 mod dashboard;
+mod doctor;
 pub mod exit;
 mod headless;
 mod output;
@@ -22,8 +23,10 @@ use clap::Parser;
 use self::args::{Cli, Global, RunArgs, Task};
 use self::dashboard::Wanted;
 use self::exit::Exit;
+use self::paint::Paint;
 use crate::shell::dirs::Dirs;
 use crate::shell::log::{self, LogGuard, Sink};
+use crate::shell::models::{self, Models};
 use crate::shell::{screen, themes};
 use crate::ui::theme::Theme;
 
@@ -64,7 +67,21 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
             let _log = start_log(global, true);
             dashboard::open(&Wanted { run: None, panic: Some(place) }, global, theme)
         }
-        _ => Exit::Usage,
+        Some(Task::Doctor { live, proxy }) => {
+            let _log = start_log(global, false);
+            let paint = Paint::on(&std::io::stdout(), theme, global.ascii);
+            let via = match models::via(proxy.as_deref()) {
+                Ok(via) => via,
+                Err(why) => {
+                    run::say(&format!("--proxy: {why}"));
+                    return Exit::Usage;
+                }
+            };
+            match runtime() {
+                Ok(runtime) => runtime.block_on(doctor::run(live, &Models::new(via), &paint)),
+                Err(exit) => exit,
+            }
+        }
     }
 }
 

@@ -1,0 +1,272 @@
+//! `roundtable doctor`: what is found on this machine, and what to do about it. Nothing is asked of
+//! the network unless `--live` says so, and no key is ever shown.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ratatui::layout::Size;
+
+use super::exit::Exit;
+use super::paint::Paint;
+use crate::app::layout::LEAST;
+use crate::app::state::Broken;
+use crate::event::visible::visible;
+use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Origin};
+use crate::llm::openai::Reach;
+use crate::shell::clipboard;
+use crate::shell::dirs::{self, Dirs};
+use crate::shell::models::Models;
+use crate::shell::tty::Abilities;
+use crate::shell::{catalogue, screen};
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::theme::{Depth, Role};
+
+/// How long the endpoint may take to list its models.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Columns of what a line is about.
+const ABOUT: usize = 10;
+
+/// What one line says.
+enum Mark {
+    /// As it should be.
+    Good,
+    /// Good to know.
+    Note,
+    /// To be mended.
+    Bad,
+}
+
+struct Finding {
+    mark: Mark,
+    about: &'static str,
+    text: String,
+    /// What to do about it.
+    advice: Option<String>,
+}
+
+impl Finding {
+    fn good(about: &'static str, text: impl Into<String>) -> Self {
+        Self { mark: Mark::Good, about, text: text.into(), advice: None }
+    }
+    fn note(about: &'static str, text: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { mark: Mark::Note, about, text: text.into(), advice: Some(advice.into()) }
+    }
+    fn bad(about: &'static str, text: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { mark: Mark::Bad, about, text: text.into(), advice: Some(advice.into()) }
+    }
+}
+
+/// Looks at everything and says what it finds; [`Exit::Stopped`] where something is to be mended.
+pub async fn run(live: bool, models: &Models, paint: &Paint) -> Exit {
+    let mut findings = vec![Finding::good("program", program())];
+    findings.extend(terminal(&Abilities::look(), screen::is_interactive()));
+    findings.extend(folders(Dirs::find().as_ref()));
+    findings.extend(model(live, models).await);
+    findings.extend(proxies());
+    findings.extend(scenarios());
+    let bad = findings.iter().filter(|finding| matches!(finding.mark, Mark::Bad)).count();
+    let mut out = io::stdout().lock();
+    for finding in &findings {
+        // A reader that has gone wants no more of it.
+        let _ = write(&mut out, finding, paint);
+    }
+    if bad == 0 { Exit::Ok } else { Exit::Stopped }
+}
+
+fn write(out: &mut impl Write, finding: &Finding, paint: &Paint) -> io::Result<()> {
+    let (glyph, role) = match finding.mark {
+        Mark::Good => (Glyph::Done, Role::Done),
+        Mark::Note => (Glyph::Alert, Role::Retry),
+        Mark::Bad => (Glyph::Failed, Role::Failed),
+    };
+    let sign = paint.role(role, paint.glyph(glyph));
+    writeln!(out, "{sign} {:<ABOUT$} {}", finding.about, visible(&finding.text))?;
+    if let Some(advice) = &finding.advice {
+        let advice = paint.role(Role::Dim, &visible(advice));
+        writeln!(out, "  {:<ABOUT$} {} {advice}", "", paint.glyph(Glyph::Arrow))?;
+    }
+    Ok(())
+}
+
+fn program() -> String {
+    let build = if cfg!(debug_assertions) { ", a debug build" } else { "" };
+    format!("roundtable {}{build}", env!("CARGO_PKG_VERSION"))
+}
+
+fn terminal(found: &Abilities, interactive: bool) -> Vec<Finding> {
+    let about = "terminal";
+    if !interactive {
+        let text = "standard input or output is none: the dashboard does not open here";
+        let advice = "headless runs need none: roundtable run NAME --headless";
+        return vec![Finding::note(about, text, advice)];
+    }
+    let mut findings = Vec::new();
+    let (cols, rows) = LEAST;
+    match found.size {
+        Some(Size { width, height }) if width < cols || height < rows => {
+            findings.push(Finding::bad(
+                about,
+                format!("{width}x{height}"),
+                format!("too small for the dashboard: at least {cols}x{rows}; all panes at 120x36"),
+            ))
+        }
+        Some(Size { width, height }) if width < 120 || height < 36 => findings.push(Finding::good(
+            about,
+            format!("{width}x{height}: one pane at a time, all of them from 120x36 on"),
+        )),
+        Some(Size { width, height }) => {
+            findings.push(Finding::good(about, format!("{width}x{height}")));
+        }
+        None => findings.push(Finding::note(about, "its size is not known", "80x24 is taken")),
+    }
+    let colours = match found.depth {
+        Depth::True => "16 million",
+        Depth::Indexed => "256",
+        Depth::Mono => "none: every state has a glyph and a word as well",
+    };
+    findings.push(Finding::good("colours", format!("{colours} ({})", found.depth_from)));
+    findings.push(match &found.narrow_locale {
+        Some(locale) => Finding::note(
+            "unicode",
+            format!("{locale} has none"),
+            "where the glyphs look wrong: --ascii, or a UTF-8 locale",
+        ),
+        None => Finding::good("unicode", "the locale does not stand against it"),
+    });
+    let size = format::bytes(clipboard::MOST as u64);
+    findings.push(match found.multiplexer {
+        Some("tmux") => Finding::good("clipboard", "through tmux, which hands it to the terminal"),
+        Some(other) => Finding::note(
+            "clipboard",
+            format!("{other} may swallow what is copied (OSC 52)"),
+            "e in a run writes a file instead",
+        ),
+        None if found.remote => {
+            Finding::good("clipboard", format!("OSC 52, over SSH too; often up to {size}"))
+        }
+        None => Finding::good("clipboard", format!("OSC 52; often up to {size}")),
+    });
+    findings
+}
+
+fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
+    let Some(dirs) = dirs else {
+        let advice = "set HOME: without it neither a log nor what you trust is kept";
+        return vec![Finding::bad("folders", "this user has no home", advice)];
+    };
+    let log = dirs.log();
+    let written = match dirs::append_private(&log) {
+        Ok(_) => Finding::good("log", log.display().to_string()),
+        Err(error) => Finding::bad(
+            "log",
+            format!("{} cannot be written: {error}", log.display()),
+            "make the folder writable, or name a file: --log-file FILE",
+        ),
+    };
+    let config = dirs.config.display();
+    let settings = match std::fs::read_dir(&dirs.config) {
+        Ok(_) => Finding::good("settings", config.to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Finding::good("settings", format!("none yet ({config})"))
+        }
+        Err(error) => {
+            Finding::bad("settings", format!("{config}: {error}"), "make the folder readable")
+        }
+    };
+    vec![written, settings]
+}
+
+async fn model(live: bool, models: &Models) -> Vec<Finding> {
+    let endpoint = match endpoint::find_here(Asked::default()) {
+        Ok(endpoint) => endpoint,
+        Err(error @ EndpointError::NoKey { .. }) => {
+            let text = format!("{error}; scripted runs need none");
+            return vec![Finding::note("key", text, error.advice())];
+        }
+        Err(error) => return vec![Finding::bad("key", error.to_string(), error.advice())],
+    };
+    let from = |origin: Origin| format!("from {origin}");
+    let mut findings = vec![match endpoint.key() {
+        Some(key) => Finding::good("key", format!("OPENAI_API_KEY {}", from(key.origin))),
+        None => Finding::good("key", "none, and none is needed for an endpoint on this machine"),
+    }];
+    let (url, name, timeout) = (endpoint.base_url(), endpoint.model(), endpoint.timeout());
+    findings.push(Finding::good(
+        "endpoint",
+        format!("{} {} ({})", endpoint.host(), from(url.origin), url.value.scheme()),
+    ));
+    findings.push(Finding::good("model", format!("{} {}", name.value, from(name.origin))));
+    let time = format::took(timeout.value);
+    findings.push(Finding::good("time-out", format!("{time} a call, {}", from(timeout.origin))));
+    for note in endpoint.notes() {
+        findings.push(Finding { advice: None, ..Finding::note("endpoint", note.clone(), "") });
+    }
+    if live {
+        findings.push(reach(models, endpoint).await);
+    } else {
+        let advice = "doctor --live asks it for its models: one request, which costs nothing";
+        findings.push(Finding::note("reach", "not asked", advice));
+    }
+    findings
+}
+
+async fn reach(models: &Models, endpoint: Endpoint) -> Finding {
+    let about = "reach";
+    let (host, name) = (endpoint.host().to_owned(), endpoint.model().value.clone());
+    let asked = Instant::now();
+    match models.probe(endpoint).probe(PATIENCE).await {
+        Ok(Reach::Lists { models, has_model }) => {
+            let time = format::took(asked.elapsed());
+            let count = format::things(models as u64, "model");
+            let text = format!("{host} answered in {time} and lists {count}");
+            if has_model {
+                Finding::good(about, format!("{text}, {name} among them"))
+            } else {
+                let advice = "set OPENAI_MODEL to one that it lists";
+                Finding::bad(about, format!("{text}, {name} not among them"), advice)
+            }
+        }
+        Ok(Reach::NoList { status }) => Finding::note(
+            about,
+            format!("{host} answered, without a list of models (status {status})"),
+            "whether it has the model shows at the first call",
+        ),
+        // The text of a failure says itself what to do.
+        Err(failed) => Finding { advice: None, ..Finding::bad(about, failed.text, "") },
+    }
+}
+
+/// Proxies that the environment names and that are not used.
+fn proxies() -> Vec<Finding> {
+    let names =
+        ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
+    let set = names.into_iter().find(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()));
+    let advice = "--proxy env goes through what the environment names";
+    set.map(|name| Finding::note("proxy", format!("{name} is set and not used"), advice))
+        .into_iter()
+        .collect()
+}
+
+fn scenarios() -> Vec<Finding> {
+    let entries = catalogue::read();
+    let good = entries.iter().filter(|entry| entry.loaded.is_ok()).count();
+    let own = Path::new(catalogue::FOLDER).is_dir();
+    let place = if own { ", those of ./scenarios among them" } else { "" };
+    let count = format::things(good as u64, "scenario");
+    let mut findings = vec![Finding::good("scenarios", format!("{count} can be run{place}"))];
+    for entry in &entries {
+        let text = match &entry.loaded {
+            Ok(_) => continue,
+            Err(Broken::Problems(problems)) => {
+                problems.iter().next().map_or_else(String::new, |first| problems.line(first))
+            }
+            Err(Broken::Unreadable(why)) => why.clone(),
+        };
+        let advice = format!("roundtable validate {} says all of it", entry.path);
+        findings.push(Finding::bad("scenarios", text, advice));
+    }
+    findings
+}

@@ -1,0 +1,278 @@
+//! `roundtable run --live` and `doctor`, the real binary against a server of the tests.
+
+mod binary;
+mod wire;
+
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use binary::{Ended, Home, end};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use wire::{Asking, KEY, Server, answer};
+
+/// What the server was asked, and the person who ran the program against it.
+struct Scene {
+    home: Home,
+    host: String,
+    asked: Arc<Mutex<Vec<Asking>>>,
+    serving: JoinHandle<()>,
+}
+
+impl Scene {
+    /// A server that answers every request as `say` does, until the test ends.
+    async fn with(say: impl Fn(&Asking) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        let server = Server::start().await;
+        let host = server.host();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (say, heard) = (Arc::new(say), Arc::clone(&asked));
+        let serving = tokio::spawn(async move {
+            loop {
+                let mut connection = server.accept().await;
+                let (say, heard) = (Arc::clone(&say), Arc::clone(&heard));
+                tokio::spawn(async move {
+                    let asking = connection.request().await;
+                    let bytes = say(&asking);
+                    heard.lock().expect("a lock").push(asking);
+                    connection.send(bytes).await;
+                });
+            }
+        });
+        Self { home: Home::new(), host, asked, serving }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.home.command(args);
+        command.env("OPENAI_API_KEY", KEY);
+        command.env("OPENAI_BASE_URL", format!("http://{}/v1", self.host));
+        command
+    }
+
+    async fn run(&self, args: &[&str]) -> Ended {
+        ended(self.command(args)).await
+    }
+
+    fn asked(&self) -> Vec<Asking> {
+        std::mem::take(&mut *self.asked.lock().expect("a lock"))
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn ended(mut command: Command) -> Ended {
+    let ended = tokio::task::spawn_blocking(move || end(&mut command)).await.expect("no panic");
+    for text in [&ended.out, &ended.err] {
+        assert!(!text.contains(KEY), "the key is shown:\n{text}");
+    }
+    ended
+}
+
+/// What was said to the model as the user: the payload of the source.
+fn payload(asking: &Asking) -> Value {
+    let content = asking.body["messages"][1]["content"].as_str().expect("a user message");
+    serde_json::from_str(content).expect("JSON")
+}
+
+fn completion(text: &str) -> Vec<u8> {
+    let body = json!({
+        "model": "model-that-answered",
+        "choices": [{ "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }],
+        "usage": { "prompt_tokens": 100, "completion_tokens": 10 },
+    });
+    answer("200 OK", &["content-type: application/json", "connection: close"], &body.to_string())
+}
+
+/// A table that agrees at once.
+fn agreeing(asking: &Asking) -> Vec<u8> {
+    let payload = payload(asking);
+    match payload["role"].as_str() {
+        Some(role) => completion(
+            &json!({
+                "agent": role,
+                "stance": "go",
+                "summary": "Fine by me.",
+                "confidence": 0.9,
+                "actions": ["Start"],
+            })
+            .to_string(),
+        ),
+        None => completion("We start."),
+    }
+}
+
+fn refusing(_: &Asking) -> Vec<u8> {
+    let body = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}") } });
+    answer("401 Unauthorized", &["connection: close"], &body.to_string())
+}
+
+#[tokio::test]
+async fn a_decision_comes_from_any_endpoint() {
+    let scene = Scene::with(agreeing).await;
+    let ended = scene.run(&["run", "checkout-unanimous", "--headless", "--live"]).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let outcome = ended.json();
+    assert_eq!(outcome["final_decision"], "go");
+    assert_eq!(outcome["answer"], "We start.");
+    assert_eq!(outcome["usage"]["prompt_tokens"], 400, "three seats and the brief");
+    let first = ended.err.lines().next().unwrap_or_default();
+    assert!(first.contains(&scene.host) && first.contains("the shell"), "{}", ended.err);
+
+    let asked = scene.asked();
+    assert_eq!(asked.len(), 4);
+    for asking in &asked {
+        assert!(asking.head.starts_with("POST /v1/chat/completions "), "{}", asking.head);
+        assert!(
+            asking.head.contains(&format!("Bearer {KEY}")),
+            "the key goes where it is meant to"
+        );
+        assert_eq!(asking.body["model"], "gpt-4.1-mini");
+    }
+    let payload = payload(&asked[0]);
+    let keys: Vec<&String> = payload.as_object().expect("an object").keys().collect();
+    assert_eq!(keys, ["goal", "role", "shared_context", "recent_rounds", "open_conflicts"]);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_refuses_the_key_is_exit_6_and_its_echo_is_redacted() {
+    let scene = Scene::with(refusing).await;
+    for format in ["json", "jsonl", "text"] {
+        let args = ["run", "checkout-unanimous", "--live", "--format", format];
+        let ended = scene.run(&args).await;
+        assert_eq!(ended.code, Some(6), "{ended:?}");
+        assert!(ended.out.contains("llm_error:auth"), "{}", ended.out);
+    }
+}
+
+#[tokio::test]
+async fn a_key_and_its_endpoint_may_stand_in_dotenv() {
+    let scene = Scene::with(agreeing).await;
+    let dotenv = format!(
+        "OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL=http://{}/v1\nOPENAI_MODEL=from-dotenv\n",
+        scene.host
+    );
+    scene.home.write(".env", &dotenv);
+    let args = ["run", "checkout-unanimous", "--live"];
+    let ended = ended(scene.home.command(&args)).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.err.contains(".env"), "{}", ended.err);
+    assert_eq!(scene.asked()[0].body["model"], "from-dotenv");
+
+    // The address of a .env is never used with the shell's key.
+    let mut mixed = scene.home.command(&args);
+    scene.home.write(".env", &format!("OPENAI_BASE_URL=http://{}/v1\n", scene.host));
+    mixed.env("OPENAI_API_KEY", KEY);
+    let ended = self::ended(mixed).await;
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(scene.asked().is_empty(), "nothing was sent");
+}
+
+#[tokio::test]
+async fn without_a_key_nothing_starts() {
+    let home = Home::new();
+    let args = ["run", "checkout-unanimous", "--live", "--format", "jsonl"];
+    let ended = ended(home.command(&args)).await;
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
+    assert!(ended.err.contains("OPENAI_API_KEY"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn a_key_alone_makes_no_run_live() {
+    let scene = Scene::with(agreeing).await;
+    let ended = scene.run(&["run", "checkout-unanimous", "--instant"]).await;
+    assert_eq!(ended.code, Some(0));
+    assert!(scene.asked().is_empty(), "nothing was sent");
+}
+
+#[tokio::test]
+async fn a_foreign_scenario_is_asked_about_once_for_each_version() {
+    let scene = Scene::with(agreeing).await;
+    let text = include_str!("../scenarios/checkout-unanimous.toml");
+    scene.home.write("same.toml", text);
+    let same = scene.run(&["run", "same.toml", "--live"]).await;
+    assert_eq!(same.code, Some(0), "a shipped one is trusted wherever it stands: {same:?}");
+    scene.asked();
+
+    scene.home.write("mine.toml", &format!("{text}\n# mine\n"));
+    let live = ["run", "mine.toml", "--live"];
+    let refused = scene.run(&live).await;
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{refused:?}");
+    for said in ["--trust", &scene.host, "gpt-4.1-mini"] {
+        assert!(refused.err.contains(said), "no {said} in {}", refused.err);
+    }
+    assert!(scene.asked().is_empty(), "nothing was sent");
+    let scripted = scene.run(&["run", "mine.toml", "--instant"]).await;
+    assert_eq!(scripted.code, Some(0), "offline there is nothing to ask: {scripted:?}");
+
+    let allowed = scene.run(&["run", "mine.toml", "--live", "--trust"]).await;
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    let again = scene.run(&live).await;
+    assert_eq!(again.code, Some(0), "the answer is kept: {again:?}");
+    scene.home.write("mine.toml", &format!("{text}\n# changed\n"));
+    assert_eq!(scene.run(&live).await.code, Some(2), "another version asks again");
+}
+
+#[tokio::test]
+async fn the_log_holds_no_key() {
+    let scene = Scene::with(refusing).await;
+    let args = ["run", "checkout-unanimous", "--live", "--log-file", "all.log"];
+    let mut command = scene.command(&args);
+    command.env("ROUNDTABLE_LOG", "trace");
+    assert_eq!(ended(command).await.code, Some(6));
+    let log = std::fs::read_to_string(scene.home.path().join("all.log")).expect("a log");
+    assert!(!log.is_empty() && !log.contains(KEY), "{log}");
+}
+
+#[tokio::test]
+async fn the_doctor_asks_the_endpoint_only_when_told() {
+    let list = |models: &'static [&'static str]| {
+        move |_: &Asking| {
+            let data: Vec<Value> = models.iter().map(|id| json!({ "id": id })).collect();
+            let body = json!({ "data": data }).to_string();
+            answer("200 OK", &["content-type: application/json", "connection: close"], &body)
+        }
+    };
+    let scene = Scene::with(list(&["gpt-4.1-mini", "other"])).await;
+    let quiet = scene.run(&["doctor"]).await;
+    assert_eq!(quiet.code, Some(0), "{quiet:?}");
+    assert!(scene.asked().is_empty(), "nothing was sent");
+    for said in ["from the shell", "gpt-4.1-mini from the default", "not asked", &scene.host] {
+        assert!(quiet.out.contains(said), "no {said} in\n{}", quiet.out);
+    }
+    let live = scene.run(&["doctor", "--live"]).await;
+    assert_eq!(live.code, Some(0), "{live:?}");
+    assert!(live.out.contains("lists 2 models, gpt-4.1-mini among them"), "{}", live.out);
+    assert!(scene.asked()[0].head.starts_with("GET /v1/models "));
+
+    let without = Scene::with(list(&["other"])).await;
+    let ended = without.run(&["doctor", "--live"]).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains("✗ reach") && ended.out.contains("OPENAI_MODEL"), "{}", ended.out);
+
+    let refusing = Scene::with(refusing).await;
+    let ended = refusing.run(&["doctor", "--live", "--ascii"]).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.is_ascii(), "{}", ended.out);
+}
+
+#[tokio::test]
+async fn the_doctor_names_what_is_to_be_mended() {
+    let home = Home::new();
+    let fresh = ended(home.command(&["doctor"])).await;
+    assert_eq!(fresh.code, Some(0), "a fresh machine has nothing to mend: {fresh:?}");
+    assert!(fresh.out.contains("! key") && fresh.out.contains("5 scenarios can be run"));
+
+    let home = Home::new();
+    home.write("scenarios/broken.toml", "title = 3\n");
+    home.write("state", "a file where a folder should be");
+    let mut command = home.command(&["doctor"]);
+    command.env("OPENAI_BASE_URL", "ftp://example.org");
+    let ended = self::ended(command).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for said in ["broken.toml:1:9", "roundtable validate", "✗ log", "--log-file", "✗ key"] {
+        assert!(ended.out.contains(said), "no {said} in\n{}", ended.out);
+    }
+}
