@@ -7,6 +7,9 @@ use super::layout::{centred, inside};
 use super::state::Size;
 use crate::event::RunId;
 
+/// The widest that a question gets.
+const COLS: u16 = 68;
+
 /// A question with what follows a yes.
 #[derive(Debug)]
 pub struct Confirm {
@@ -97,8 +100,11 @@ impl Confirm {
 
     /// Its window at this size.
     pub fn window(&self, size: Size) -> Rect {
-        let rows = u16::try_from(self.detail.len()).unwrap_or(u16::MAX).saturating_add(6);
-        centred(size.body(), 68, rows)
+        // Lines of its own text, a blank one, the buttons, the border.
+        let inner = usize::from(COLS.min(size.cols).saturating_sub(4)).max(1);
+        let lines = std::iter::once(&self.question).chain(&self.detail);
+        let rows: usize = lines.map(|line| line.chars().count() / inner + 1).sum();
+        centred(size.body(), COLS, u16::try_from(rows + 4).unwrap_or(u16::MAX))
     }
 
     /// Where yes and no stand.

@@ -49,7 +49,10 @@ impl Drawer {
 
     /// The parts of its window at this size.
     pub fn parts(&self, size: Size, world: &World) -> DrawerParts {
-        let window = drawer(size.body(), COLS);
+        let flags = u16::try_from(world.flags.len().max(1)).unwrap_or(u16::MAX);
+        let wanted = flags.saturating_mul(ROWS).saturating_add(FOOT + 2);
+        let column = drawer(size.body(), COLS);
+        let window = Rect { height: column.height.min(wanted), ..column };
         let inner = inside(window);
         let foot = FOOT.min(inner.height.saturating_sub(ROWS));
         let list = Rect { height: inner.height - foot, ..inner };

@@ -118,9 +118,21 @@ impl HomeParts {
         match pane {
             HomePane::Preview => inner,
             HomePane::Scenarios | HomePane::Runs => {
-                Rect { y: inner.y + head, height: inner.height - head, ..inner }
+                let foot = self.about(pane).height;
+                Rect { y: inner.y + head, height: inner.height - head - foot, ..inner }
             }
         }
+    }
+
+    /// The rows below the scenarios that say what the selected one is about, where its preview is
+    /// not beside it.
+    pub fn about(&self, pane: HomePane) -> Rect {
+        let inner = inside(self.pane(pane));
+        let rows = match (pane, self.tabs) {
+            (HomePane::Scenarios, Some(_)) if inner.height >= 10 => 3,
+            _ => 0,
+        };
+        Rect { y: inner.bottom() - rows, height: rows, ..inner }
     }
 
     /// Where the name of each pane stands among the tabs; `counts` are the numbers behind them.

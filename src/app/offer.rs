@@ -54,9 +54,16 @@ fn would_do(state: &State, action: Action) -> bool {
         Action::Flags => subject.is_some_and(|page| !page.world().flags.is_empty()),
         Action::Kill if on_home => state.live_runs().next().is_some(),
         Action::Kill => subject.is_some_and(|page| page.world().is_live()),
-        Action::Open => state.home.about != HomePane::Runs || subject.is_some(),
+        Action::Open if state.home.about == HomePane::Runs => subject.is_some(),
+        Action::Open => can_start(state),
+        Action::NewRun if on_home => can_start(state),
         _ => true,
     }
+}
+
+fn can_start(state: &State) -> bool {
+    let entry = state.home.selected_scenario(&state.scenarios);
+    entry.is_some_and(|entry| entry.loaded.is_ok())
 }
 
 /// What an action is called now.

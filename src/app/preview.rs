@@ -1,14 +1,17 @@
 //! What the preview says of the selected row: items with a label each, not yet wrapped to any
 //! width.
 
+use std::sync::Arc;
+
 use super::entry::{Broken, Entry, LiveOffer};
 use super::home::HomePane;
 use super::run::RunPage;
 use super::state::State;
-use crate::event::contribution::Stance;
+use crate::event::contribution::{Contribution, Stance};
 use crate::event::kind::ModelLabel;
 use crate::event::world::Stage;
 use crate::event::world::collaboration::SeatState;
+use crate::event::{Event, EventKind};
 use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
 use crate::scenario::{Place, Scenario, Severity};
 
@@ -122,7 +125,7 @@ fn of_entry(entry: &Entry) -> Vec<Item> {
 fn of_scenario(scenario: &Scenario, items: &mut Vec<Item>) {
     items.push(item("", &scenario.title, Tone::Head));
     if !scenario.about.is_empty() {
-        items.push(item("", &scenario.about, Tone::Plain));
+        items.push(item("about", &scenario.about, Tone::Plain));
     }
     lines("goal", &scenario.goal, Tone::Plain, items);
     for (at, input) in scenario.inputs.iter().enumerate() {
@@ -204,7 +207,7 @@ fn of_run(page: &RunPage) -> Vec<Item> {
             for seat in &round.seats {
                 items.push(match &seat.contribution {
                     Some(said) => {
-                        let text = format!("{} {}: {}", seat.role, said.stance, said.summary);
+                        let text = format!("{} {}", seat.role, said.stance);
                         item("", text, Tone::Stands(said.stance))
                     }
                     None => item("", seat.role.as_str(), Tone::Seat(seat.state)),
@@ -222,6 +225,8 @@ fn of_run(page: &RunPage) -> Vec<Item> {
     }
     if let Some(answer) = &world.answer {
         lines("answer", answer, Tone::Plain, &mut items);
+    } else if let Some(said) = last_said(page.log()) {
+        items.push(item("said", format!("{}: {}", said.agent, said.summary), Tone::Plain));
     }
     lines("goal", &head.goal, Tone::Plain, &mut items);
     for (at, flag) in world.flags.iter().enumerate() {
@@ -244,6 +249,14 @@ fn of_run(page: &RunPage) -> Vec<Item> {
         items.push(item("last", text, Tone::Dim));
     }
     items
+}
+
+/// What was said last.
+fn last_said(log: &[Arc<Event>]) -> Option<&Contribution> {
+    log.iter().rev().find_map(|event| match &event.kind {
+        EventKind::ContributionAccepted { contribution, .. } => Some(&**contribution),
+        _ => None,
+    })
 }
 
 /// A text of many lines: an item each, so that it can be scrolled through.

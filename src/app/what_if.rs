@@ -13,6 +13,9 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
     if !world.is_live() {
         return vec!["The run has ended: its flags stay as they are.".to_owned()];
     }
+    if world.flags.iter().any(|row| row.name == *flag && row.on == on) {
+        return vec!["It takes back what you asked for: nothing changes.".to_owned()];
+    }
     let Some((table, plan)) = world.collaboration() else {
         return vec!["It lands at the next boundary.".to_owned()];
     };

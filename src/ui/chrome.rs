@@ -34,7 +34,7 @@ fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
                 (Glyph::Retry, Role::Retry, tally.retrying),
                 (Glyph::Failed, Role::Failed, tally.failed),
             ] {
-                count_of(cx, &mut pen, glyph, role, count);
+                count_of(cx, &mut pen, glyph, role, count, "");
             }
         }
         None => {
@@ -46,13 +46,13 @@ fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
                 state.runs.iter().filter(of).count() as u64
             };
             let live = state.live_runs().count() as u64;
-            count_of(cx, &mut pen, Glyph::Running, Role::Running, live);
+            count_of(cx, &mut pen, Glyph::Running, Role::Running, live, "live");
             let done = ended(|class| class == StopClass::Ok);
-            count_of(cx, &mut pen, Glyph::Done, Role::Done, done);
+            count_of(cx, &mut pen, Glyph::Done, Role::Done, done, "done");
             let cancelled = ended(|class| class == StopClass::Cancelled);
-            count_of(cx, &mut pen, Glyph::Off, Role::Off, cancelled);
+            count_of(cx, &mut pen, Glyph::Off, Role::Off, cancelled, "cancelled");
             let failed = ended(|class| !matches!(class, StopClass::Ok | StopClass::Cancelled));
-            count_of(cx, &mut pen, Glyph::Failed, Role::Failed, failed);
+            count_of(cx, &mut pen, Glyph::Failed, Role::Failed, failed, "stopped");
         }
     }
     let room = pen.left().saturating_sub(1);
@@ -79,9 +79,13 @@ fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn count_of(cx: &Cx, pen: &mut Pen, glyph: Glyph, role: Role, count: u64) {
+fn count_of(cx: &Cx, pen: &mut Pen, glyph: Glyph, role: Role, count: u64, word: &str) {
     let style = cx.theme.style(if count == 0 { Role::Dim } else { role });
-    pen.glyph(glyph, style).put(&format!(" {count}  "), style);
+    pen.glyph(glyph, style).put(&format!(" {count}"), style);
+    if !word.is_empty() {
+        pen.space(1).put(word, style);
+    }
+    pen.space(2);
 }
 
 /// The keys of what is focused: what matters least goes first where not all fit.

@@ -45,19 +45,30 @@ pub struct Frame<'a> {
     pub over: bool,
 }
 
-/// Draws a frame and gives what is inside.
+/// Draws a frame of its own and gives what is inside.
 pub fn render(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) -> Rect {
+    border(frame, cx, area, buf);
+    label(frame, cx, area, buf);
+    inside(area.intersection(buf.area))
+}
+
+/// Draws the lines alone. Panes that share lines draw all their lines first, the focused one last,
+/// then their labels.
+pub fn border(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(buf.area);
     if frame.over {
         text::clear(buf, area);
     }
     if area.width < 2 || area.height < 2 {
-        return Rect { width: 0, height: 0, ..area };
+        return;
     }
     let role = if frame.focused { Role::BorderFocus } else { Role::Border };
     let style = cx.theme.style(role);
     let (left, right) = (area.left(), area.right() - 1);
     let (top, bottom) = (area.top(), area.bottom() - 1);
+    if frame.over {
+        return double(cx, area, style, buf);
+    }
     for x in left + 1..right {
         join(buf, x, top, LEFT | RIGHT, style, cx.glyphs);
         join(buf, x, bottom, LEFT | RIGHT, style, cx.glyphs);
@@ -70,7 +81,44 @@ pub fn render(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) -> Rect {
     join(buf, right, top, DOWN | LEFT, style, cx.glyphs);
     join(buf, left, bottom, UP | RIGHT, style, cx.glyphs);
     join(buf, right, bottom, UP | LEFT, style, cx.glyphs);
+}
 
+/// The lines of what lies over others.
+fn double(cx: &Cx, area: Rect, style: Style, buf: &mut Buffer) {
+    let [across, down, corners @ ..] = match cx.glyphs {
+        Glyphs::Unicode => ["═", "║", "╔", "╗", "╚", "╝"],
+        Glyphs::Ascii => ["=", "|", "+", "+", "+", "+"],
+    };
+    let (right, bottom) = (area.right() - 1, area.bottom() - 1);
+    let mut put = |x, y, symbol| {
+        if let Some(cell) = buf.cell_mut((x, y)) {
+            cell.set_symbol(symbol).set_style(style);
+        }
+    };
+    for x in area.left() + 1..right {
+        put(x, area.top(), across);
+        put(x, bottom, across);
+    }
+    for y in area.top() + 1..bottom {
+        put(area.left(), y, down);
+        put(right, y, down);
+    }
+    put(area.left(), area.top(), corners[0]);
+    put(right, area.top(), corners[1]);
+    put(area.left(), bottom, corners[2]);
+    put(right, bottom, corners[3]);
+}
+
+/// Draws title and foot into lines that are there.
+pub fn label(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let area = area.intersection(buf.area);
+    if area.width < 2 || area.height < 2 {
+        return;
+    }
+    let role = if frame.focused { Role::BorderFocus } else { Role::Border };
+    let style = cx.theme.style(role);
+    let (left, right) = (area.left(), area.right() - 1);
+    let (top, bottom) = (area.top(), area.bottom() - 1);
     let room = area.width.saturating_sub(4);
     let title_style = cx.theme.style(if frame.focused { Role::Title } else { Role::Text });
     if !frame.title.is_empty() && room > 2 {
@@ -90,7 +138,6 @@ pub fn render(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) -> Rect {
         let dim = cx.theme.style(Role::Dim);
         Pen::new(buf, row, cx.glyphs).put(" ", dim).put(frame.foot, dim).put(" ", dim);
     }
-    inside(area)
 }
 
 /// Draws a piece of a line; a line that is there already is joined.

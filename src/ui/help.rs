@@ -3,11 +3,11 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::Cx;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
 use super::text::{Pen, paint};
 use super::theme::Role;
+use super::{Cx, format};
 use crate::app::help::{Help, Line, keys_of};
 use crate::app::input::help_window;
 use crate::app::state::Size;
@@ -20,7 +20,7 @@ pub fn render(help: &Help, cx: &Cx, size: Size, ascii: bool, buf: &mut Buffer) {
     let title = format!("Help over {}", help.over.word());
     let lines = help.lines();
     let count = lines.iter().filter(|line| matches!(line, Line::Row(_))).count();
-    let foot = format!("{count} keys");
+    let foot = format::things(count as u64, "row");
     let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
     let inner = frame::render(frame, cx, help_window(size), buf);
     let row = |y: u16| {

@@ -11,6 +11,7 @@ use super::theme::Role;
 use super::{Cx, format};
 use crate::app::State;
 use crate::app::home::{HomePane, HomeParts, tab_labels};
+use crate::app::layout::inside;
 use crate::app::preview::{self, Tone};
 use crate::app::run::RunPage;
 use crate::app::state::Entry;
@@ -30,30 +31,28 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
             Pen::new(buf, row, cx.glyphs).put(&labels[pane as usize], style);
         }
     }
-    // The focused pane last, so that its border is whole.
-    let others = HomePane::ALL.into_iter().filter(|pane| *pane != home.focus);
-    for pane in others.chain([home.focus]) {
-        if parts.pane(pane).is_empty() {
-            continue;
-        }
-        let items = (pane == HomePane::Preview).then(|| preview::items(state));
+    let shown = || HomePane::ALL.into_iter().filter(|pane| !parts.pane(*pane).is_empty());
+    let lines = |pane| Frame { focused: pane == home.focus, ..Frame::default() };
+    for pane in shown().filter(|pane| *pane != home.focus).chain([home.focus]) {
+        frame::border(lines(pane), cx, parts.pane(pane), buf);
+    }
+    for pane in shown() {
         let title = match pane {
             HomePane::Preview => preview::title(state),
             pane => pane.title().to_owned(),
         };
-        let hidden = hidden(state, &parts, pane);
-        let frame = Frame {
-            number: Some(pane.number()),
-            title: &title,
-            foot: &hidden,
-            focused: pane == home.focus,
-            over: false,
-        };
-        let inner = frame::render(frame, cx, parts.pane(pane), buf);
+        let foot = hidden(state, &parts, pane);
+        let number = Some(pane.number());
+        let frame = Frame { number, title: &title, foot: &foot, ..lines(pane) };
+        frame::label(frame, cx, parts.pane(pane), buf);
+        let inner = inside(parts.pane(pane));
         match pane {
-            HomePane::Scenarios => scenarios(state, cx, inner, buf),
-            HomePane::Runs => runs(state, cx, inner, buf),
-            HomePane::Preview => items_in(&items.unwrap_or_default(), state, cx, inner, buf),
+            HomePane::Scenarios => {
+                scenarios(state, cx, parts.rows(pane), buf);
+                about(state, cx, parts.about(pane), buf);
+            }
+            HomePane::Runs => runs(state, cx, parts.rows(pane), buf),
+            HomePane::Preview => items_in(&preview::items(state), state, cx, inner, buf),
         }
     }
 }
@@ -117,7 +116,7 @@ fn scenarios(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let pattern = if area.width >= 64 { 15 } else { 0 };
     let title = if area.width >= 104 { 34 } else { area.width };
     let dim = cx.theme.style(Role::Dim);
-    let mut pen = Pen::new(buf, area, cx.glyphs);
+    let mut pen = Pen::new(buf, head_of(area), cx.glyphs);
     pen.space(3).cell("scenario", name, dim);
     if pattern > 0 {
         pen.cell("pattern", pattern, dim);
@@ -126,10 +125,42 @@ fn scenarios(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
 
     let focused = state.home.focus == HomePane::Scenarios;
     let shown = state.scenarios.iter().skip(state.home.scenarios_top);
-    for (entry, y) in shown.zip(area.y + 1..area.bottom()) {
+    for (entry, y) in shown.zip(area.top()..area.bottom()) {
         let selected = state.home.scenario.as_ref() == Some(&entry.path);
         let pen = row_of(cx, area, y, selected, focused, buf);
         scenario_row(entry, cx, pen, [name, pattern, title]);
+    }
+}
+
+/// The row over a list's rows: the heads of its columns.
+fn head_of(rows: Rect) -> Rect {
+    Rect { y: rows.y.saturating_sub(1), height: 1, ..rows }
+}
+
+/// What the selected scenario is about, below the list.
+fn about(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let Some(entry) = state.home.selected_scenario(&state.scenarios) else { return };
+    if area.height < 3 {
+        return;
+    }
+    let line = Rect { height: 1, ..area };
+    Pen::new(buf, line, cx.glyphs).glyphs(
+        Glyph::Horizontal,
+        area.width,
+        cx.theme.style(Role::Border),
+    );
+    let (text, role) = match &entry.loaded {
+        Ok(scenario) => (scenario.about.clone(), Role::Dim),
+        Err(_) => {
+            let text =
+                format!("{}: what and where, in 3 Preview.", entry.fault().unwrap_or_default());
+            (text, Role::Failed)
+        }
+    };
+    let (rows, _) = wrap_within(&text, usize::from(area.width.saturating_sub(2)).max(1), 2);
+    for (row, y) in rows.iter().zip(area.y + 1..area.bottom()) {
+        let line = Rect { x: area.x + 1, y, height: 1, width: area.width.saturating_sub(1) };
+        Pen::new(buf, line, cx.glyphs).put(row, cx.theme.style(role));
     }
 }
 
@@ -165,16 +196,16 @@ struct Columns {
     spark: u16,
 }
 
-const WORD: u16 = 11;
-const ID: u16 = 8;
+const WORD: u16 = 10;
+const ID: u16 = 7;
 const ROUND: u16 = 7;
 const CLOCK: u16 = 8;
 
 impl Columns {
     fn of(width: u16) -> Self {
         let (pattern, spark, result) = match width {
-            150.. => (15, 32, 30),
-            116.. => (15, 16, 24),
+            150.. => (14, 32, 30),
+            116.. => (14, 16, 24),
             _ => (0, 8, 18),
         };
         let fixed = 3 + WORD + ID + ROUND + CLOCK + pattern + spark + 2 + result;
@@ -189,7 +220,7 @@ fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
     let columns = Columns::of(area.width);
     let dim = cx.theme.style(Role::Dim);
-    let mut pen = Pen::new(buf, area, cx.glyphs);
+    let mut pen = Pen::new(buf, head_of(area), cx.glyphs);
     pen.space(3).cell("state", WORD, dim).cell("run", ID, dim);
     if columns.pattern > 0 {
         pen.cell("pattern", columns.pattern, dim);
@@ -199,7 +230,7 @@ fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
 
     let focused = state.home.focus == HomePane::Runs;
     let shown = state.runs.iter().skip(state.home.runs_top);
-    for (page, y) in shown.zip(area.y + 1..area.bottom()) {
+    for (page, y) in shown.zip(area.top()..area.bottom()) {
         let selected = state.home.run.as_ref() == Some(page.id());
         let pen = row_of(cx, area, y, selected, focused, buf);
         run_row(page, state.elapsed(page), cx, pen, &columns);

@@ -188,7 +188,7 @@ fn fault(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
 
 /// The command line that does the same.
 fn command(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
-    let dim = cx.theme.style(Role::Dim);
+    let (dim, key) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Key));
     let line = form.command_line();
     let area = parts.command;
     let label = 10.min(area.width);
@@ -201,7 +201,7 @@ fn command(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
         if cut && at + 1 == rows.len() {
             let end = Rect { x: text.right().saturating_sub(9), y, width: 9, height: 1 };
             let mut pen = Pen::new(buf, end.intersection(area), cx.glyphs);
-            pen.glyph(Glyph::Ellipsis, dim).put(" y all", cx.theme.style(Role::Key));
+            pen.cell(cx.glyphs.of(Glyph::Ellipsis), 3, dim).cell("y all", 6, key);
         }
     }
 }

@@ -63,7 +63,7 @@ impl Limit {
             Self::Rounds => "Rounds at most",
             Self::Messages => "Messages at most",
             Self::Seconds => "Seconds at most",
-            Self::GoVotes => "Go votes to decide",
+            Self::GoVotes => "Go votes needed",
         }
     }
 }

@@ -1,0 +1,405 @@
+//! The launch form.
+
+use std::collections::BTreeMap;
+
+use clap::Parser as _;
+use proptest::prelude::*;
+use roundtable::app::effect::ModelWanted;
+use roundtable::app::form::{FieldId, FieldValue, Form, Limit, quoted};
+use roundtable::app::keymap::Context;
+use roundtable::app::overlay::Overlay;
+use roundtable::app::state::Settings;
+use roundtable::app::{Effect, Key, KeyCode, Msg};
+use roundtable::cli::args::{Cli, RunArgs, Task};
+use roundtable::scenario::model::PatternSpec;
+use roundtable::scenario::{self, Override, Scenario};
+
+use crate::screen::{Dash, own, shipped};
+
+fn form(dash: &Dash) -> &Form {
+    match dash.state.overlays.last() {
+        Some(Overlay::Form(form)) => form,
+        other => panic!("no form: {other:?}"),
+    }
+}
+
+fn goto(dash: &mut Dash, id: &FieldId) {
+    for _ in 0..form(dash).fields.len() {
+        if form(dash).focus == *id {
+            return;
+        }
+        dash.press(KeyCode::Tab);
+    }
+    panic!("no field {id:?}");
+}
+
+/// Empties the focused text and types another.
+fn retype(dash: &mut Dash, text: &str) {
+    dash.press(KeyCode::Home).key(Key::ctrl('k')).text(text);
+}
+
+/// The scenario that a command line would run.
+fn of_command_line(words: &[String]) -> (Scenario, RunArgs) {
+    let cli = Cli::try_parse_from(words).expect("the command line parses");
+    let Some(Task::Run(args)) = cli.command else { panic!("no run: {words:?}") };
+    let shipped = scenario::shipped().iter().find(|shipped| shipped.name == args.scenario);
+    let shipped = shipped.expect("a shipped scenario");
+    let sets: Vec<Override> = args.set.iter().map(|set| set.parse().expect("a set")).collect();
+    (scenario::load(shipped.text, shipped.origin(), &sets).expect("good"), *args)
+}
+
+/// What of a scenario a form can change.
+fn changed(scenario: &Scenario) -> (String, BTreeMap<String, String>, String, u64) {
+    let inputs = scenario.inputs.iter();
+    let PatternSpec::Collaboration(spec) = &scenario.pattern;
+    (
+        scenario.goal.clone(),
+        inputs.map(|input| (input.name.to_string(), input.value.to_string())).collect(),
+        format!("{:?}", spec.budget),
+        scenario.seed,
+    )
+}
+
+#[test]
+fn everything_is_prefilled_and_enter_enter_starts() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    assert_eq!(form(&dash).focus, FieldId::Start);
+    assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch");
+    dash.press(KeyCode::Enter);
+    let request = dash.launch();
+    assert_eq!(request.model, ModelWanted::Scripted { instant: false });
+    assert_eq!(request.scenario.name.as_str(), "checkout-launch");
+    assert!(request.flags.is_empty() && request.seed.is_none());
+    assert!(dash.state.overlays.is_empty(), "the form is gone");
+}
+
+#[test]
+fn forty_pasted_lines_go_in_whole() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    let lines: Vec<String> =
+        (1..=40).map(|line| format!("line {line}: is it 宽 \"safe\"?")).collect();
+    dash.press(KeyCode::Enter);
+    dash.send(Msg::Paste(lines.join("\n")));
+    assert!(dash.effects.is_empty(), "a paste presses nothing");
+    dash.key(Key::ctrl('s'));
+    let request = dash.launch();
+    assert!(request.scenario.goal.ends_with(&lines.join("\n")));
+    assert_eq!(request.scenario.goal.lines().count(), 41);
+}
+
+#[test]
+fn control_characters_of_a_paste_become_signs_and_that_is_said() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    dash.send(Msg::Paste("go\u{1b}[2J\u{202e}now\ttab".to_owned()));
+    let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    assert!(goal.ends_with("go␛[2J\u{fffd}now    tab"), "{goal}");
+    assert!(dash.state.notices.current().expect("said").text.contains("2 control characters"));
+}
+
+#[test]
+fn a_paste_past_the_cap_is_refused_whole() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    let before = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    dash.send(Msg::Paste("x".repeat(300 * 1024)));
+    assert_eq!(form(&dash).field(&FieldId::Goal).expect("a goal").text(), before);
+    assert!(dash.state.notices.current().expect("said").text.contains("nothing was inserted"));
+}
+
+#[test]
+fn enter_is_a_line_end_in_a_text_and_goes_on_from_a_number() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    assert_eq!(dash.state.context(), Context::FormText);
+    dash.press(KeyCode::Enter).text("and q ? n");
+    let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    assert!(goal.ends_with("\nand q ? n"), "{goal}");
+    goto(&mut dash, &FieldId::Limit(Limit::Rounds));
+    dash.press(KeyCode::Enter);
+    assert_eq!(form(&dash).focus, FieldId::Limit(Limit::Messages));
+}
+
+#[test]
+fn what_is_wrong_is_said_beside_its_field_and_keeps_the_run_from_starting() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    let rounds = FieldId::Limit(Limit::Rounds);
+    goto(&mut dash, &rounds);
+    retype(&mut dash, "0");
+    let fault = form(&dash).fault_of(&rounds).expect("a fault").clone();
+    assert!(fault.error, "{fault:?}");
+    assert!(dash.screen().contains(&fault.text[..20]), "{}", dash.screen());
+    goto(&mut dash, &FieldId::Start);
+    dash.press(KeyCode::Enter);
+    assert!(dash.asked().is_empty(), "nothing is started");
+    assert_eq!(form(&dash).focus, rounds, "the field has the keys");
+    retype(&mut dash, "2");
+    assert!(form(&dash).is_good(), "{:?}", form(&dash).faults);
+    dash.key(Key::ctrl('s'));
+    let request = dash.launch();
+    let PatternSpec::Collaboration(spec) = &request.scenario.pattern;
+    assert_eq!(spec.budget.max_rounds, 2);
+}
+
+#[test]
+fn every_limit_and_the_seed_say_what_is_wrong_beside_themselves() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    let limits = Limit::ALL.into_iter().map(FieldId::Limit);
+    for id in limits.chain([FieldId::Seed]) {
+        for wrong in ["", "-1", "many", "1.5", "99999999999999999999"] {
+            goto(&mut dash, &id);
+            retype(&mut dash, wrong);
+            assert!(form(&dash).fault_of(&id).is_some_and(|fault| fault.error), "{id:?}={wrong:?}");
+        }
+        retype(&mut dash, "2");
+        assert!(form(&dash).fault_of(&id).is_none_or(|fault| !fault.error), "{id:?}=2");
+    }
+}
+
+#[test]
+fn a_goal_that_nobody_edited_follows_the_inputs() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    let region = FieldId::Input("region".into());
+    goto(&mut dash, &region);
+    dash.press(KeyCode::Right);
+    let goal = form(&dash).field(&FieldId::Goal).expect("a goal");
+    assert!(goal.text().contains("in EU"), "{}", goal.text());
+    assert!(!goal.changed());
+    assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch --set inputs.region=EU");
+    dash.press(KeyCode::Right);
+    assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch", "back as it was");
+    // An edited one is the person's own.
+    goto(&mut dash, &FieldId::Goal);
+    dash.text("!");
+    goto(&mut dash, &region);
+    dash.press(KeyCode::Right);
+    assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().contains("in US"));
+}
+
+#[test]
+fn flags_and_models_are_on_the_command_line() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Flag("legal_analyst".into()));
+    dash.text(" ");
+    goto(&mut dash, &FieldId::Model);
+    dash.press(KeyCode::Right);
+    let line = form(&dash).command_line();
+    assert_eq!(line, "roundtable run checkout-launch --flag legal_analyst=on --instant");
+    let (_, args) = of_command_line(&form(&dash).command_words());
+    assert!(args.instant && args.flags[0].on && args.flags[0].name.as_str() == "legal_analyst");
+    dash.text("y");
+    assert!(matches!(&dash.asked()[..], [Effect::Copy(text)] if *text == line));
+    goto(&mut dash, &FieldId::Start);
+    dash.press(KeyCode::Enter);
+    let request = dash.launch();
+    assert_eq!(request.model, ModelWanted::Scripted { instant: true });
+    assert_eq!(request.flags, [("legal_analyst".into(), true)]);
+}
+
+#[test]
+fn live_without_a_key_says_what_to_set_and_does_not_start() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Model);
+    dash.press(KeyCode::Left);
+    assert!(dash.screen().contains("set OPENAI_API_KEY"));
+    dash.key(Key::ctrl('s'));
+    assert!(dash.asked().is_empty());
+    assert_eq!(form(&dash).focus, FieldId::Model);
+}
+
+#[test]
+fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about() {
+    let text = scenario::shipped()[0].text;
+    let mut dash = Dash::over(120, 36, vec![own("mine.toml", text)], Settings::default());
+    dash.text("n");
+    goto(&mut dash, &FieldId::Model);
+    dash.press(KeyCode::Left);
+    let screen = dash.screen();
+    assert!(screen.contains("small-1 at api.example.com, key from the environment"), "{screen}");
+    assert!(form(&dash).command_line().ends_with("mine.toml --live"));
+    dash.key(Key::ctrl('s'));
+    let request = dash.launch();
+    assert_eq!(request.model, ModelWanted::Live);
+    let would = vec!["It sends its goal and facts to api.example.com.".to_owned()];
+    dash.send(Msg::Untrusted { request: request.clone(), would: would.clone() });
+    assert!(dash.screen().contains(&would[0]));
+    dash.text("n");
+    assert!(dash.asked().is_empty() && dash.state.starting.is_empty(), "no is no");
+    dash.send(Msg::Untrusted { request: request.clone(), would });
+    dash.text("y");
+    match &dash.asked()[..] {
+        [Effect::Trust { hash, .. }, Effect::Start(again)] => {
+            assert_eq!(*hash, request.scenario.hash);
+            assert_eq!(again.id, request.id);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn escape_closes_and_asks_when_something_was_changed() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n").press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::Home);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    dash.text("x").press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::Confirm);
+    dash.press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::FormText, "no: the form is as it was");
+    dash.press(KeyCode::Esc).text("y");
+    assert_eq!(dash.state.context(), Context::Home);
+}
+
+#[test]
+fn the_focused_field_is_always_in_view() {
+    for (cols, rows) in [(60, 16), (80, 24), (120, 36), (200, 50)] {
+        let mut dash = Dash::new(cols, rows);
+        dash.text("n");
+        for _ in 0..form(&dash).fields.len() {
+            dash.press(KeyCode::Tab);
+            let field = form(&dash).field(&form(&dash).focus).expect("a field");
+            let label = match field.value {
+                FieldValue::Button => format!("[ {} ]", field.label),
+                _ => format!(">{}", field.label),
+            };
+            assert!(dash.screen().contains(&label), "{label} at {cols}x{rows}\n{}", dash.screen());
+        }
+    }
+}
+
+#[test]
+fn arrows_leave_a_text_at_its_ends() {
+    let mut dash = Dash::new(120, 36);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Limit(Limit::Rounds));
+    dash.press(KeyCode::Down);
+    assert_eq!(form(&dash).focus, FieldId::Limit(Limit::Messages));
+    dash.press(KeyCode::Up).press(KeyCode::Up);
+    assert_eq!(form(&dash).focus, FieldId::Flag("legal_analyst".into()));
+}
+
+#[test]
+fn a_broken_scenario_has_no_form() {
+    let entry = own("broken.toml", "title = 1\npattern = \"none\"\n");
+    let mut dash = Dash::over(120, 36, vec![entry], Settings::default());
+    dash.text("n");
+    assert!(dash.state.overlays.is_empty());
+    assert!(dash.state.notices.current().is_some());
+    dash.press(KeyCode::Enter);
+    assert!(dash.asked().is_empty(), "nor does it start");
+}
+
+/// A small reader of what a POSIX shell makes of a line: quotes, escapes and `$'…'`.
+fn shell_words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let into = |word: &mut Option<String>, c: char| word.get_or_insert_default().push(c);
+        match c {
+            ' ' => words.extend(word.take()),
+            '\\' => into(&mut word, chars.next().expect("escaped")),
+            '\'' => {
+                word.get_or_insert_default();
+                for c in chars.by_ref().take_while(|c| *c != '\'') {
+                    into(&mut word, c);
+                }
+            }
+            '$' if chars.peek() == Some(&'\'') => {
+                chars.next();
+                word.get_or_insert_default();
+                loop {
+                    match chars.next().expect("closed") {
+                        '\'' => break,
+                        '\\' => {
+                            let c = match chars.next().expect("escaped") {
+                                'n' => '\n',
+                                'r' => '\r',
+                                't' => '\t',
+                                'x' => {
+                                    let hex: String = chars.by_ref().take(2).collect();
+                                    char::from(u8::from_str_radix(&hex, 16).expect("hex"))
+                                }
+                                c => c,
+                            };
+                            into(&mut word, c);
+                        }
+                        c => into(&mut word, c),
+                    }
+                }
+            }
+            c => into(&mut word, c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_shell_reads_every_word_back(words in prop::collection::vec(any::<String>(), 1..4)) {
+        let words: Vec<String> = words.into_iter().map(|word| word.replace('\0', "")).collect();
+        let line: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+        prop_assert_eq!(shell_words(&line.join(" ")), words);
+    }
+
+    /// Whatever is typed: where the form is good, its command line runs the same.
+    #[test]
+    fn the_command_line_runs_what_the_form_describes(
+        goal in "[ -~é宽\n]{0,30}",
+        campaign in "[ -~é]{0,12}",
+        rounds in prop::option::of(0u32..2000),
+        region in 0usize..3,
+        flag in any::<bool>(),
+        seed in prop::option::of(any::<u32>()),
+    ) {
+        let entries = shipped();
+        let entry = entries.iter().find(|entry| entry.name.as_str() == "checkout-launch");
+        let mut dash = Dash::over(120, 36, vec![entry.expect("shipped").clone()], Settings::default());
+        dash.text("n");
+        goto(&mut dash, &FieldId::Goal);
+        dash.send(Msg::Paste(goal));
+        goto(&mut dash, &FieldId::Input("campaign".into()));
+        retype(&mut dash, "");
+        dash.send(Msg::Paste(campaign));
+        goto(&mut dash, &FieldId::Input("region".into()));
+        for _ in 0..region {
+            dash.press(KeyCode::Right);
+        }
+        if flag {
+            goto(&mut dash, &FieldId::Flag("legal_analyst".into()));
+            dash.text(" ");
+        }
+        if let Some(rounds) = rounds {
+            goto(&mut dash, &FieldId::Limit(Limit::Rounds));
+            retype(&mut dash, &rounds.to_string());
+        }
+        if let Some(seed) = seed {
+            goto(&mut dash, &FieldId::Seed);
+            retype(&mut dash, &seed.to_string());
+        }
+        let words = form(&dash).command_words();
+        if form(&dash).is_good() {
+            dash.key(Key::ctrl('s'));
+            let request = dash.launch();
+            let (scenario, args) = of_command_line(&words);
+            prop_assert_eq!(changed(&request.scenario), changed(&scenario));
+            let flags: Vec<_> = args.flags.iter().map(|flag| (flag.name.clone(), flag.on)).collect();
+            prop_assert_eq!(request.flags, flags);
+        }
+    }
+}

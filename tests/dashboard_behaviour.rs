@@ -1,0 +1,16 @@
+//! What the dashboard does, held to plain state: messages in, effects out, no terminal.
+
+mod screen;
+
+#[path = "dashboard/flags.rs"]
+mod flags;
+#[path = "dashboard/form.rs"]
+mod form;
+#[path = "dashboard/keys.rs"]
+mod keys;
+#[path = "dashboard/pointer.rs"]
+mod pointer;
+#[path = "dashboard/quiet.rs"]
+mod quiet;
+#[path = "dashboard/runs.rs"]
+mod runs;
