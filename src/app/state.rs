@@ -13,8 +13,10 @@ use super::layout::{Parts, too_small};
 use super::notice::{NoticeKind, Notices};
 use super::overlay::Overlay;
 use super::run::RunPage;
+use crate::event::world::Stage;
 use crate::event::{Elapsed, RunId};
 
+const SECOND: Duration = Duration::from_secs(1);
 /// How long the first Ctrl-C waits for the second.
 pub(super) const TWICE: Duration = Duration::from_secs(3);
 
@@ -194,19 +196,28 @@ impl State {
     }
 
     /// How long until the next [`Msg::Tick`](super::Msg::Tick) is needed; `None` while nothing
-    /// moves by itself. A clock that is shown moves once a second; where things may move, what is
-    /// on its way moves eight times.
+    /// moves by itself. On the first screen only clocks move, once a second; a run's own screen
+    /// says for itself.
     pub fn next_tick(&self) -> Option<Duration> {
         let runs = match self.watched() {
             _ if too_small(self.size.area()) => None,
             Some(page) => page.next_tick(self.now, self.settings.animation),
-            None => self
-                .runs
-                .iter()
-                .filter_map(|page| page.next_tick(self.now, self.settings.animation))
-                .min(),
+            None => self.runs.iter().filter_map(|page| self.next_second(page)).min(),
         };
         let interrupted = self.interrupted.map(|at| (at + TWICE).saturating_sub(self.now));
         [runs, self.notices.next_expiry(self.now), interrupted].into_iter().flatten().min()
+    }
+
+    /// How long until the clock of a run shows another second; `None` while it stands.
+    fn next_second(&self, page: &RunPage) -> Option<Duration> {
+        let world = page.world();
+        match world.stage {
+            Stage::Running | Stage::Pausing { .. } => {
+                let clock = world.active(self.elapsed(page));
+                let into = Duration::from_nanos(clock.subsec_nanos().into());
+                Some(SECOND.saturating_sub(into).max(Duration::from_millis(1)))
+            }
+            Stage::Empty | Stage::Paused { .. } | Stage::Closed => None,
+        }
     }
 }

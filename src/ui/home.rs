@@ -17,6 +17,7 @@ use crate::app::run::RunPage;
 use crate::app::state::Entry;
 use crate::event::Elapsed;
 use crate::event::contribution::Stance;
+use crate::event::world::Stage;
 
 /// Draws the first screen.
 pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
@@ -257,7 +258,11 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
         None => String::new(),
     };
     pen.cell(&round, ROUND, plain);
-    let end = if world.is_live() { now } else { world.at };
+    // What stands still is drawn up to its last fact.
+    let end = match world.stage {
+        Stage::Running | Stage::Pausing { .. } => now,
+        Stage::Empty | Stage::Paused { .. } | Stage::Closed => world.at,
+    };
     let counts = world.activity.columns(end, columns.spark.into());
     let most = counts.iter().copied().max().unwrap_or(0);
     let spark = cx.theme.style(Role::Spark);

@@ -49,18 +49,30 @@ fn what_changes_nothing_draws_nothing() {
 
 #[test]
 fn a_live_run_ticks_for_its_spinner_or_for_its_clock_alone() {
-    let mut dash = Dash::new(120, 36);
-    dash.run("r-0001", &live());
-    assert_eq!(dash.state.next_tick(), Some(Duration::from_millis(125)));
-    assert!(dash.send(Msg::Tick).redraw);
+    const SECOND: Duration = Duration::from_secs(1);
+    let tick = |animation, keys: &str| {
+        let settings = Settings { animation, ..Settings::default() };
+        let mut dash = Dash::over(120, 36, shipped(), settings);
+        dash.run("r-0001", &live()).text(keys);
+        let wait = dash.state.next_tick().expect("it is live");
+        dash.after(wait).send(Msg::Tick);
+        assert!(dash.redraw);
+        dash.state.next_tick().expect("it is live still")
+    };
+    let spins = tick(true, "").as_millis();
+    assert!((100..=125).contains(&spins), "eight to ten times a second, not {spins} ms");
+    assert_eq!(tick(false, ""), SECOND);
+    assert_eq!(tick(true, "q"), SECOND, "on the first screen only the clock moves");
+    assert_eq!(tick(false, "q"), SECOND);
+}
 
-    let still = Settings { animation: false, ..Settings::default() };
-    let mut dash = Dash::over(120, 36, shipped(), still);
-    dash.run("r-0001", &live());
-    let first = dash.state.next_tick().expect("a clock");
-    assert!(first <= Duration::from_secs(1), "{first:?}");
-    dash.after(first).send(Msg::Tick);
-    assert_eq!(dash.state.next_tick(), Some(Duration::from_secs(1)), "right on the second");
+#[test]
+fn a_filter_that_is_behind_keeps_nobody_awake_on_the_first_screen() {
+    let mut dash = Dash::new(120, 36);
+    let ended = facts("checkout-launch", &[], &[], Schedule::default());
+    dash.run("r-0001", &ended).text("/round").text("q").press(KeyCode::Esc).press(KeyCode::Esc);
+    dash.text("q");
+    assert_eq!(dash.state.next_tick(), None);
 }
 
 #[test]
@@ -72,6 +84,8 @@ fn a_paused_run_stands_still() {
     let seq = Seq(events.len() as u64);
     events.push(Arc::new(Event { seq, at: Elapsed(3_000_000), span: SpanId::RUN, kind }));
     dash.run("r-0001", &events);
+    assert_eq!(dash.state.next_tick(), None);
+    dash.text("q");
     assert_eq!(dash.state.next_tick(), None);
     let before = dash.screen();
     dash.after(Duration::from_secs(90));
