@@ -1,13 +1,14 @@
 //! Conditions in CEL, compiled once when a scenario is loaded and evaluated over what is shown.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use cel::common::types::CelBool;
 use cel::common::value::{CowVal, Val};
 use serde_json::Value;
 
+use super::cel_parse::{ENV, byte_of, parse};
 use super::shown_value::to_val;
 
 /// The names that a condition on a role's contribution may use.
@@ -26,15 +27,6 @@ pub const CONTRIBUTION_NAMES: &[&str] = &[
 /// The names that a condition on the launch brief may use.
 pub const FINALIZE_NAMES: &[&str] =
     &["facts", "inputs", "goal", "attempt", "flags", "final_decision", "history"];
-
-/// The most bytes that a condition may have.
-pub const MAX_BYTES: usize = 2_000;
-
-/// The deepest that brackets may nest: the parser recurses.
-const MAX_BRACKETS: usize = 32;
-
-/// The deepest that a condition may nest as a whole: its evaluation recurses.
-const MAX_DEPTH: usize = 64;
 
 /// What may stand in a condition: names with their values. Cheap to clone, so what stays the same
 /// for a whole run (facts, inputs) is converted once and the rest is set for each evaluation.
@@ -97,26 +89,13 @@ pub struct Condition {
     program: cel::Program,
 }
 
-static ENV: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(cel::Env::stdlib()));
-
 impl Condition {
     /// Compiles a condition.
     ///
     /// # Errors
     /// [`ConditionError::Syntax`] with what the parser said and where.
     pub fn compile(text: &str) -> Result<Self, ConditionError> {
-        if text.len() > MAX_BYTES {
-            let text = format!("{} bytes are too long, at most {MAX_BYTES}", text.len());
-            return Err(ConditionError::Syntax { text, offset: None });
-        }
-        let shape = Brackets::of(text);
-        if let Some(offset) = shape.too_deep {
-            return Err(nested(Some(offset)));
-        }
-        let program = parse(text, &shape).map_err(|errors| syntax(text, &errors))?;
-        if depth(program.expression()) > MAX_DEPTH {
-            return Err(nested(None));
-        }
+        let program = parse(text)?;
         Ok(Self { text: text.to_owned(), program })
     }
 
@@ -152,7 +131,7 @@ impl Condition {
         names
     }
 
-    /// Recursion is bounded by [`MAX_DEPTH`].
+    /// Recursion is bounded by what [`parse`] lets through.
     fn visit<'c>(
         &'c self,
         expr: &'c IdedExpr,
@@ -166,7 +145,7 @@ impl Condition {
             });
             if free {
                 let at = self.program.source_info().offset_for(id).map_or(0, |(start, _)| start);
-                names.push(Name { path, guarded, at: bytes(&self.text, at as usize) });
+                names.push(Name { path, guarded, at: byte_of(&self.text, at as usize) });
             }
             return;
         }
@@ -243,67 +222,8 @@ impl fmt::Debug for Condition {
     }
 }
 
-fn nested(offset: Option<usize>) -> ConditionError {
-    ConditionError::Syntax { text: "it nests too deeply".to_owned(), offset }
-}
-
-/// How a text nests, told without parsing it. Texts in quotes are looked at as well: none of them
-/// needs that many brackets.
-struct Brackets {
-    deepest: usize,
-    /// The byte at which brackets or prefix operators pile up past the limit.
-    too_deep: Option<usize>,
-}
-
-impl Brackets {
-    fn of(text: &str) -> Self {
-        let mut shape = Self { deepest: 0, too_deep: None };
-        let (mut open, mut prefix) = (0_usize, 0_usize);
-        for (at, c) in text.char_indices() {
-            match c {
-                '(' | '[' | '{' => open += 1,
-                ')' | ']' | '}' => open = open.saturating_sub(1),
-                '!' | '-' => prefix += 1,
-                c if c.is_whitespace() => {}
-                _ => prefix = 0,
-            }
-            shape.deepest = shape.deepest.max(open);
-            if open > MAX_BRACKETS || prefix > MAX_DEPTH {
-                shape.too_deep = Some(at);
-                break;
-            }
-        }
-        shape
-    }
-}
-
-/// Parses a condition. The parser takes up to 200 KB of stack for each bracket that is open in a
-/// build without optimisation: what is more than everyday is parsed on a stack of its own.
-fn parse(text: &str, shape: &Brackets) -> Result<cel::Program, cel::ParseErrors> {
-    if shape.deepest <= 4 && text.len() <= 300 {
-        return ENV.compile(text);
-    }
-    std::thread::scope(|scope| {
-        let parser = std::thread::Builder::new()
-            .stack_size(16 * 1024 * 1024)
-            .spawn_scoped(scope, || ENV.compile(text));
-        let parsed = parser.ok().and_then(|parser| parser.join().ok());
-        parsed.unwrap_or_else(|| Err(cel::ParseErrors { errors: Vec::new() }))
-    })
-}
-
-/// How deep an expression nests, found without recursion.
-fn depth(expr: &IdedExpr) -> usize {
-    let mut deepest = 0;
-    let mut open = vec![(expr, 1)];
-    while let Some((expr, level)) = open.pop() {
-        deepest = deepest.max(level);
-        children(&expr.expr, |child| open.push((child, level + 1)));
-    }
-    deepest
-}
-
-fn children<'e>(expr: &'e Expr, mut each: impl FnMut(&'e IdedExpr)) {
+/// The parts of an expression.
+pub(super) fn children<'e>(expr: &'e Expr, mut each: impl FnMut(&'e IdedExpr)) {
     let entry = |entry: &'e EntryExpr, each: &mut dyn FnMut(&'e IdedExpr)| match entry {
         EntryExpr::StructField(field) => each(&field.value),
         EntryExpr::MapEntry(entry) => {
@@ -332,45 +252,11 @@ fn children<'e>(expr: &'e Expr, mut each: impl FnMut(&'e IdedExpr)) {
     }
 }
 
-/// The first thing that the parser said, in few words.
-fn syntax(text: &str, errors: &cel::ParseErrors) -> ConditionError {
-    let Some(first) = errors.errors.first() else {
-        return ConditionError::Syntax { text: "it does not parse".to_owned(), offset: None };
-    };
-    // Where an operator misses a part, the parser complains of the operator first.
-    let said = errors.errors.iter().find(|error| error.msg.starts_with("Syntax error: "));
-    let said = said.unwrap_or(first);
-    if said.msg.contains("Recursion limit") {
-        return nested(None);
-    }
-    let message = said.msg.strip_prefix("Syntax error: ").unwrap_or(&said.msg);
-    let message = message.split(" expecting ").next().unwrap_or(message);
-    let message = if message.contains("<EOF>") {
-        "it ends too early".to_owned()
-    } else {
-        ["mismatched input ", "extraneous input ", "token recognition error at: "]
-            .iter()
-            .find_map(|lead| message.strip_prefix(lead))
-            .map_or_else(|| message.to_owned(), |what| format!("unexpected {what}"))
-    };
-    let message = message.chars().take(100).collect();
-    let (line, column) = said.pos;
-    let line = usize::try_from(line).unwrap_or(1).max(1);
-    let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
-    let column = usize::try_from(column).unwrap_or(1).max(1);
-    let offset = start + bytes(&text[start..], column - 1);
-    ConditionError::Syntax { text: message, offset: Some(offset) }
-}
-
-/// The byte at which a character begins.
-fn bytes(text: &str, characters: usize) -> usize {
-    text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::cel_parse::{MAX_BRACKETS, MAX_BYTES};
     use super::*;
 
     fn shown() -> Shown {

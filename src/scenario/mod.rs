@@ -3,6 +3,7 @@
 
 mod amount;
 mod build;
+mod cel_parse;
 pub mod condition;
 pub mod draw;
 mod format;

@@ -1,0 +1,135 @@
+//! Parses CEL within bounds: neither the parser, which recurses, nor an evaluation, which does too,
+//! is given more than its stack can bear, and what is wrong is said in few words, with its place.
+
+use std::sync::{Arc, LazyLock};
+
+use cel::common::ast::IdedExpr;
+
+use super::condition::{ConditionError, children};
+
+/// The most bytes that a condition may have.
+pub(super) const MAX_BYTES: usize = 2_000;
+
+/// The deepest that brackets may nest: the parser recurses.
+pub(super) const MAX_BRACKETS: usize = 32;
+
+/// The deepest that a condition may nest as a whole: its evaluation recurses.
+const MAX_DEPTH: usize = 64;
+
+/// CEL's own functions and macros.
+pub(super) static ENV: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(cel::Env::stdlib()));
+
+/// Parses a condition.
+///
+/// # Errors
+/// [`ConditionError::Syntax`], also for one that is too long or nests too deeply.
+pub(super) fn parse(text: &str) -> Result<cel::Program, ConditionError> {
+    if text.len() > MAX_BYTES {
+        let text = format!("{} bytes are too long, at most {MAX_BYTES}", text.len());
+        return Err(ConditionError::Syntax { text, offset: None });
+    }
+    let shape = Brackets::of(text);
+    if let Some(offset) = shape.too_deep {
+        return Err(nested(Some(offset)));
+    }
+    let program = compile(text, &shape).map_err(|errors| syntax(text, &errors))?;
+    if depth(program.expression()) > MAX_DEPTH {
+        return Err(nested(None));
+    }
+    Ok(program)
+}
+
+fn nested(offset: Option<usize>) -> ConditionError {
+    ConditionError::Syntax { text: "it nests too deeply".to_owned(), offset }
+}
+
+/// How a text nests, told without parsing it. Texts in quotes are looked at as well: none of them
+/// needs that many brackets.
+struct Brackets {
+    deepest: usize,
+    /// The byte at which brackets or prefix operators pile up past the limit.
+    too_deep: Option<usize>,
+}
+
+impl Brackets {
+    fn of(text: &str) -> Self {
+        let mut shape = Self { deepest: 0, too_deep: None };
+        let (mut open, mut prefix) = (0_usize, 0_usize);
+        for (at, c) in text.char_indices() {
+            match c {
+                '(' | '[' | '{' => open += 1,
+                ')' | ']' | '}' => open = open.saturating_sub(1),
+                '!' | '-' => prefix += 1,
+                c if c.is_whitespace() => {}
+                _ => prefix = 0,
+            }
+            shape.deepest = shape.deepest.max(open);
+            if open > MAX_BRACKETS || prefix > MAX_DEPTH {
+                shape.too_deep = Some(at);
+                break;
+            }
+        }
+        shape
+    }
+}
+
+/// Parses a condition. The parser takes up to 200 KB of stack for each bracket that is open in a
+/// build without optimisation: what is more than everyday is parsed on a stack of its own.
+fn compile(text: &str, shape: &Brackets) -> Result<cel::Program, cel::ParseErrors> {
+    if shape.deepest <= 4 && text.len() <= 300 {
+        return ENV.compile(text);
+    }
+    std::thread::scope(|scope| {
+        let parser = std::thread::Builder::new()
+            .stack_size(16 * 1024 * 1024)
+            .spawn_scoped(scope, || ENV.compile(text));
+        let parsed = parser.ok().and_then(|parser| parser.join().ok());
+        parsed.unwrap_or_else(|| Err(cel::ParseErrors { errors: Vec::new() }))
+    })
+}
+
+/// How deep an expression nests, found without recursion.
+fn depth(expr: &IdedExpr) -> usize {
+    let mut deepest = 0;
+    let mut open = vec![(expr, 1)];
+    while let Some((expr, level)) = open.pop() {
+        deepest = deepest.max(level);
+        children(&expr.expr, |child| open.push((child, level + 1)));
+    }
+    deepest
+}
+
+/// The first thing that the parser said, in few words.
+fn syntax(text: &str, errors: &cel::ParseErrors) -> ConditionError {
+    let Some(first) = errors.errors.first() else {
+        return ConditionError::Syntax { text: "it does not parse".to_owned(), offset: None };
+    };
+    // Where an operator misses a part, the parser complains of the operator first.
+    let said = errors.errors.iter().find(|error| error.msg.starts_with("Syntax error: "));
+    let said = said.unwrap_or(first);
+    if said.msg.contains("Recursion limit") {
+        return nested(None);
+    }
+    let message = said.msg.strip_prefix("Syntax error: ").unwrap_or(&said.msg);
+    let message = message.split(" expecting ").next().unwrap_or(message);
+    let message = if message.contains("<EOF>") {
+        "it ends too early".to_owned()
+    } else {
+        ["mismatched input ", "extraneous input ", "token recognition error at: "]
+            .iter()
+            .find_map(|lead| message.strip_prefix(lead))
+            .map_or_else(|| message.to_owned(), |what| format!("unexpected {what}"))
+    };
+    let message = message.chars().take(100).collect();
+    let (line, column) = said.pos;
+    let line = usize::try_from(line).unwrap_or(1).max(1);
+    let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    let column = usize::try_from(column).unwrap_or(1).max(1);
+    let offset = start + byte_of(&text[start..], column - 1);
+    ConditionError::Syntax { text: message, offset: Some(offset) }
+}
+
+/// The byte at which a character begins.
+pub(super) fn byte_of(text: &str, characters: usize) -> usize {
+    text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at)
+}
