@@ -11,42 +11,52 @@ use super::text::{Pen, columns, wrap};
 use super::theme::Role;
 use crate::app::run::document::{Line, Look};
 use crate::app::run::inspect::FIELD;
-use crate::app::run::layout::{inspector as areas, tabs};
+use crate::app::run::layout::{inspector as areas, padded, tabs};
 use crate::app::run::{Inspector, RunPage, Tab, Target};
 
 /// Draws the inspector into a run's page.
 pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let Some(inspector) = page.inspector() else { return };
     let parts = areas(area);
-    let framed = |inside: Rect| {
-        Rect::new(
-            inside.x.saturating_sub(1),
-            inside.y.saturating_sub(1),
-            inside.width + 2,
-            inside.height + 2,
-        )
-        .intersection(area)
-    };
     let mut tiles = Tiles::new(area);
-    if let Some(summary) = parts.summary {
-        tiles.frame(framed(summary), Role::Border);
+    if let Some(beside) = parts.beside {
+        tiles.frame(beside, Role::Border);
     }
-    tiles.frame(framed(parts.text), Role::BorderFocus);
+    tiles.frame(parts.frame, Role::BorderFocus);
     tiles.paint(cx, buf);
-    if let Some(summary) = parts.summary {
-        let title = Rect { y: summary.y.saturating_sub(1), height: 1, ..summary };
-        let text = format!(" {} ", heading(page, inspector.target));
-        Pen::new(buf, title.intersection(area), cx.glyphs)
-            .space(1)
-            .put(&text, cx.theme.style(Role::Title));
-        let mut row = 0;
-        for line in &inspector.summary.lines {
-            row = draw_line(cx, summary, row, 0, line, buf);
-        }
+    if let Some(beside) = parts.beside {
+        aside(page, cx, inspector, beside, buf);
     }
     strip(cx, parts.tabs, inspector.tab, buf);
     body(cx, inspector, parts.text, buf);
-    foot(cx, inspector, framed(parts.text), parts.text, buf);
+    foot(cx, inspector, parts.frame, parts.text, buf);
+}
+
+/// What this is, and what can be done with it.
+fn aside(page: &RunPage, cx: &Cx, inspector: &Inspector, frame: Rect, buf: &mut Buffer) {
+    let title = Rect { x: frame.x + 2, width: frame.width.saturating_sub(4), height: 1, ..frame };
+    let text = format!(" {} ", heading(page, inspector.target));
+    Pen::new(buf, title, cx.glyphs).put(&text, cx.theme.style(Role::Title));
+    let area = padded(frame);
+    let mut row = 0;
+    for line in &inspector.summary.lines {
+        row = draw_line(cx, area, row, 0, line, buf);
+    }
+    let keys = [
+        ("c", "jump to what caused it"),
+        (", .", "the event before, after"),
+        ("y Y", "copy, as Markdown"),
+        ("o", "raw JSON in $PAGER"),
+    ];
+    if row + keys.len() as u16 + 1 > area.height {
+        return;
+    }
+    for (nth, (key, what)) in keys.into_iter().enumerate() {
+        let at = area.bottom() - (keys.len() - nth) as u16;
+        let line = Rect { y: at, height: 1, ..area };
+        let mut pen = Pen::new(buf, line, cx.glyphs);
+        pen.cell(key, 5, cx.theme.style(Role::Key)).put(what, cx.theme.style(Role::Dim));
+    }
 }
 
 /// What is inspected, in a few words.
@@ -54,12 +64,12 @@ fn heading(page: &RunPage, target: Target) -> String {
     match target {
         Target::Fact(seq) => {
             format!(
-                "event {} of {}",
+                "Event {} of {}",
                 format::exact(seq.0 + 1),
                 format::exact(page.log().len() as u64)
             )
         }
-        Target::Call(call) => format!("call, span {}", call.0),
+        Target::Call(call) => format!("Call, span {}", call.0),
     }
 }
 

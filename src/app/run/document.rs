@@ -320,7 +320,6 @@ impl RunPage {
         let world = self.world();
         if let Some(event) = fact {
             document.field("at", format::moment(event.at));
-            document.field("place", format!("fact {}", event.seq.0 + 1));
         }
         let Some(span) = call.and_then(|call| world.spans.get(call)) else {
             if let Some(round) = fact.and_then(|event| world.spans.get(event.span)) {
@@ -392,7 +391,6 @@ impl RunPage {
         if let Some(event) = fact {
             let told = super::told::tell(event, world);
             document.field("kind", told.kind);
-            document.field("fact", format!("{} of {}", event.seq.0 + 1, self.log().len()));
             document.field("at", format::moment(event.at));
             if let Some(round) = told.round {
                 document.field("round", round.to_string());

@@ -99,7 +99,7 @@ impl Inspector {
 }
 
 /// The columns in which a field's name stands.
-pub const FIELD: u16 = 12;
+pub const FIELD: u16 = 11;
 
 /// A document whose lines wrap at a width.
 struct Wrapped<'a> {

@@ -18,7 +18,7 @@ const WIDE: u16 = 120;
 /// From this width on, panes stand below each other, two to a place.
 const STACKED: u16 = 84;
 /// From this height of the page on, more than one pane stands at a time.
-const TALL: u16 = 24;
+const TALL: u16 = 26;
 
 /// The panes of a run's page, in the order of their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -209,11 +209,13 @@ pub fn scrubber_line(scrubber: Rect) -> Rect {
 /// The parts of the inspector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InspectorAreas {
-    /// The inside of what stands beside the tabs, where there is room.
-    pub summary: Option<Rect>,
-    /// Its tabs, in the upper line of its frame.
+    /// The frame of what stands beside the tabs, where there is room.
+    pub beside: Option<Rect>,
+    /// The frame of the open tab.
+    pub frame: Rect,
+    /// The tabs, in the upper line of that frame.
     pub tabs: Rect,
-    /// The inside of the open tab.
+    /// The text of the open tab.
     pub text: Rect,
 }
 
@@ -221,17 +223,26 @@ pub struct InspectorAreas {
 pub fn inspector(page: Rect) -> InspectorAreas {
     /// The summary's frame.
     const BESIDE: u16 = 36;
-    let (summary, frame) = if page.width >= 100 {
+    let (beside, frame) = if page.width >= 100 {
         let left = Rect { width: BESIDE, ..page };
         // The two share a line.
         let right = Rect { x: page.x + BESIDE - 1, width: page.width - BESIDE + 1, ..page };
-        (Some(inside(left)), right)
+        (Some(left), right)
     } else {
         (None, page)
     };
-    let text = inside(frame);
-    let tabs = Rect { y: frame.y, height: frame.height.min(1), ..text };
-    InspectorAreas { summary, tabs, text }
+    let text = padded(frame);
+    let tabs = Rect { y: frame.y, height: frame.height.min(1), ..inside(frame) };
+    InspectorAreas { beside, frame, tabs, text }
+}
+
+/// The inside of a frame, a blank on both sides where there is room for it.
+pub fn padded(frame: Rect) -> Rect {
+    let inside = inside(frame);
+    match inside.width {
+        12.. => Rect { x: inside.x + 1, width: inside.width - 2, ..inside },
+        _ => inside,
+    }
 }
 
 /// The tab of the inspector that stands here.
@@ -247,12 +258,17 @@ fn inside(frame: Rect) -> Rect {
     Rect::new(frame.x + 1, frame.y + 1, frame.width - 2, frame.height - 2)
 }
 
+/// The rows that seats around a table need.
+const TABLE: u16 = 11;
+/// The rows of the list of facts below which it tells little.
+const LIST: u16 = 4;
+
 /// The rows of the three places, inside: `rows` is what is left without the four lines.
 fn heights(rows: u16, wanted: Wanted) -> [u16; 3] {
     let seats = u16::try_from(wanted.seats).unwrap_or(u16::MAX);
-    let middle = seats.saturating_add(2).clamp(4, (rows / 3).max(4)).min(rows.saturating_sub(2));
-    let left = rows - middle;
-    let upper = left * 13 / 20;
+    let middle = seats.saturating_add(2).max(4).min(rows.saturating_sub(TABLE + LIST).max(4));
+    let left = rows.saturating_sub(middle);
+    let upper = (left * 13 / 20).max(TABLE.min(left.saturating_sub(LIST)));
     [upper, middle, left - upper]
 }
 

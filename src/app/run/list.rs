@@ -187,10 +187,13 @@ impl FactList {
             self.filter = None;
         }
         let window = self.window(log, height);
-        self.top = self.place(window.start).unwrap_or(0);
+        // What stands before and after it is seen with it.
+        let margin = (height / 4).min(3);
+        let row = self.row(place);
+        let least = (row + 1 + margin).saturating_sub(height);
+        let start = window.start.clamp(least, row.saturating_sub(margin).max(least));
+        self.top = self.place(start).unwrap_or(0);
         self.cursor = Some(place);
-        let window = self.window(log, height);
-        self.top = self.place(window.start).unwrap_or(0);
     }
 
     /// Starts to type a filter, from the last one.

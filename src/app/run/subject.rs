@@ -46,7 +46,13 @@ impl RunPage {
         let (table, _) = self.shown().collaboration()?;
         match self.subject() {
             Subject::Seat { round, seat } => table.round(round)?.seats.get(seat)?.call,
-            Subject::Finalize | Subject::Outcome => table.finalize,
+            Subject::Finalize => table.finalize,
+            // What it came to: the brief, or the call that kept it from one.
+            Subject::Outcome => table.finalize.or_else(|| {
+                let stopped = [SeatState::Refused, SeatState::Failed, SeatState::Cancelled];
+                let of = |seat: &&Seat| stopped.contains(&seat.state);
+                table.current()?.seats.iter().find(of)?.call
+            }),
             Subject::Nobody => None,
         }
     }

@@ -63,10 +63,16 @@ pub struct Shares {
 impl Shares {
     /// Shares `rows` rows: the words keep at least a third.
     pub fn of(rows: u16, subject: Subject, words: &Words<'_>) -> Shares {
-        let above = if subject == Subject::Outcome { 3.min(rows / 3) } else { 0 };
+        // Why it ended, for a stop what there was till then, and a gap.
+        let above = match (subject, words.how) {
+            (Subject::Outcome, How::Trouble) => 3.min(rows / 3),
+            (Subject::Outcome, _) => 2.min(rows / 3),
+            _ => 0,
+        };
         let actions = u16::try_from(words.actions.len().min(3)).unwrap_or(3);
-        // A gap before the actions; a gap, the attempts, the tokens, the key.
-        let wanted = if actions > 0 { actions + 1 } else { 0 } + 4;
+        // A gap, the attempts (of one call), the tokens, the key; a gap before the actions.
+        let asked = if subject == Subject::Outcome { 3 } else { 4 };
+        let wanted = asked + if actions > 0 { actions + 1 } else { 0 };
         let left = rows - above;
         let words = left.saturating_sub(wanted).max(left.div_ceil(3)).min(left);
         Shares { above, words, below: left - words }
@@ -166,14 +172,8 @@ impl RunPage {
     fn last_failure(&self) -> Option<String> {
         let world = self.shown();
         let (table, _) = world.collaboration()?;
-        let call = match table.finalize {
-            Some(call) => call,
-            None => {
-                let seats = &table.current()?.seats;
-                seats.iter().find(|seat| seat.state == SeatState::Failed)?.call?
-            }
-        };
-        let attempt = world.spans.last_child(call)?;
+        table.current()?;
+        let attempt = world.spans.last_child(self.subject_call()?)?;
         match &self.fact(attempt.closed_by?)?.kind {
             EventKind::AttemptFailed(failed) => Some(failed.text.clone()),
             _ => None,

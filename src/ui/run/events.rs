@@ -17,7 +17,7 @@ use crate::ui::text::{Pen, columns, elide};
 use crate::ui::theme::Role;
 
 /// What stands at the end of the pane's title: how many facts, and how many of them are shown.
-pub(super) fn aside(page: &RunPage) -> String {
+pub(super) fn aside(page: &RunPage, glyphs: Glyphs) -> String {
     let log = page.log().len();
     let facts = format::things(log as u64, "event");
     let list = page.list();
@@ -28,7 +28,7 @@ pub(super) fn aside(page: &RunPage) -> String {
             } else {
                 String::new()
             };
-            format!("{facts} · {} shown{looking}", list.len(log))
+            format!("{facts} {} {} shown{looking}", glyphs.of(Glyph::Dot), list.len(log))
         }
         _ => facts,
     }
@@ -39,12 +39,13 @@ pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Sty
     let dim = cx.theme.style(Role::Dim);
     pen.put_within("Events", end.saturating_sub(pen.x()), plain);
     let list = page.list();
+    let dot = cx.glyphs.of(Glyph::Dot);
     let follow = if page.is_scrubbed() {
-        (format!(" · at {}", page.shown_facts()), Role::Playhead)
+        (format!(" {dot} at {}", page.shown_facts()), Role::Playhead)
     } else if list.follows() {
-        (format!(" · following {}", cx.glyphs.of(Glyph::Down)), Role::Dim)
+        (format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)), Role::Dim)
     } else {
-        (" · G follows".to_owned(), Role::Notice)
+        (format!(" {dot} G follows"), Role::Notice)
     };
     if columns(&follow.0) <= usize::from(end.saturating_sub(pen.x())) {
         pen.put(&follow.0, cx.theme.style(follow.1));

@@ -109,7 +109,11 @@ fn seat(
                 text.push_str(&format!(", {} dropped", format::things(dropped.into(), noun)));
             }
         }
-        pen.put(&text, dim);
+        let start = pen.x();
+        pen.put(&text, dim).to(start + 28);
+        if pen.left() >= 24 {
+            pen.put(&said.summary, dim);
+        }
         return;
     }
     if let Some(reason) = &seat.refused {

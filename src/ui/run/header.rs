@@ -84,11 +84,20 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let Some(most) = most else { break };
         pieces.retain(|piece| piece.rank != most);
     }
-    // Narrower gaps before a shorter title.
+    // Narrower gaps and a shorter bar before a shorter title.
     if taken(&pieces) + columns(title) + 2 > width {
         for piece in &mut pieces {
             piece.gap = piece.gap.min(2);
         }
+    }
+    let over = (taken(&pieces) + columns(title) + 2).saturating_sub(width).min(4);
+    if let Some(bar) = pieces.iter_mut().find(|piece| piece.rank == 8) {
+        bar.text.truncate(usize::from(BAR) - over);
+    }
+    if !pieces.iter().any(|piece| piece.rank == 8)
+        && let Some(messages) = pieces.iter_mut().find(|piece| piece.rank == 4)
+    {
+        messages.gap = 2;
     }
     let room = width.saturating_sub(taken(&pieces));
     let mut pen = Pen::new(buf, area, cx.glyphs);
@@ -102,7 +111,8 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             }
             8 => {
                 if let Some((table, plan)) = table {
-                    bar(cx, &mut pen, table.messages.into(), plan.max_messages.into(), BAR);
+                    let width = piece.text.len() as u16;
+                    bar(cx, &mut pen, table.messages.into(), plan.max_messages.into(), width);
                 }
                 pen.space(piece.gap);
             }
@@ -131,10 +141,11 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     };
     let width = width as u16;
     let track = row.width.saturating_sub(if width > 0 { width + 3 } else { 0 });
-    if track >= 16 {
+    let with_track = track >= LEAST;
+    if with_track {
         rounds(page, cx, Rect { width: track, ..row }, table, plan, buf);
     }
-    let at = Rect { x: row.right() - width, width, ..row };
+    let at = if with_track { Rect { x: row.right() - width, width, ..row } } else { row };
     Pen::new(buf, at, cx.glyphs).put(&note, cx.theme.style(role));
 }
 
@@ -239,17 +250,21 @@ fn rounds(
 fn one_round(page: &RunPage, cx: &Cx, pen: &mut Pen, number: u32, round: Option<&Round>, end: u16) {
     let theme = cx.theme;
     let live = page.shown().is_live();
+    let paused = matches!(page.shown().stage, Stage::Paused { .. });
     let (glyph, role, text) = match round {
+        None if !live => (Glyph::Off, Role::Off, String::new()),
         None => (Glyph::Waiting, Role::Waiting, String::new()),
         Some(round) => match round.closed {
             Some(closed) => (Glyph::Done, Role::Done, format::took(closed.since(round.opened))),
             None => {
                 let (came, asked) = (round.contributions().count(), round.asked());
-                let text = format!("{came} of {asked} seats in");
-                if live {
-                    (Glyph::Running, Role::Running, text)
-                } else {
-                    (Glyph::Failed, Role::Failed, text)
+                let long = format!("{came} of {asked} seats in");
+                let fits = columns(&long) + 8 <= usize::from(end.saturating_sub(pen.x()));
+                let text = if fits { long } else { format!("{came}/{asked}") };
+                match (live, paused) {
+                    (true, false) => (Glyph::Running, Role::Running, text),
+                    (true, true) => (Glyph::Paused, Role::Paused, text),
+                    (false, _) => (Glyph::Failed, Role::Failed, text),
                 }
             }
         },
@@ -263,6 +278,7 @@ fn one_round(page: &RunPage, cx: &Cx, pen: &mut Pen, number: u32, round: Option<
     let width = left(pen);
     let empty = theme.style(Role::TrackEmpty);
     match round {
+        None if !live => pen,
         None => pen.glyphs(Glyph::TrackEmpty, width, empty),
         Some(round) if round.closed.is_some() => {
             pen.glyphs(Glyph::TrackFull, width, theme.style(Role::Track))

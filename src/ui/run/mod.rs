@@ -85,7 +85,7 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
     let plain = cx.theme.style(if focused { Role::Title } else { Role::Text });
     let dim = cx.theme.style(Role::Dim);
     let number = cx.theme.style(if focused { Role::Key } else { Role::Dim });
-    let aside = if pane == Pane::Events { events::aside(page) } else { String::new() };
+    let aside = if pane == Pane::Events { events::aside(page, cx.glyphs) } else { String::new() };
     let width = columns(&aside) as u16;
     let aside_fits = width > 0 && row.width >= width + 24;
     let mut pen = Pen::new(buf, row, cx.glyphs);
@@ -140,7 +140,10 @@ fn speaker_title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
         (Subject::Seat { round, seat }, Some((table, _))) => {
             let seat = table.round(round).and_then(|round| round.seats.get(seat));
             let who = seat.map_or("", |seat| seat.role.as_str());
-            (format!("{who} · round {round}"), seat.map(|seat| cx.theme.seat(seat.state)))
+            (
+                format!("{who} {} round {round}", cx.glyphs.of(Glyph::Dot)),
+                seat.map(|seat| cx.theme.seat(seat.state)),
+            )
         }
         (Subject::Finalize, _) => {
             let (glyph, word, role) = match (&world.answer, world.is_live()) {

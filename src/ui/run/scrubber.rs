@@ -85,7 +85,10 @@ fn marks(
         let free = |x: &u16| taken.iter().all(|(from, to)| *x > *to || *x + width < *from);
         // Two moments close together stand beside each other, the earlier one in its place.
         let last = row.right().saturating_sub(width + 1).min(x + shift);
-        let Some(x) = (x..=last).find(free).filter(|_| width <= row.width && width > 0) else {
+        let first = x.saturating_sub(shift).max(row.x);
+        let places = (x..=last).chain((first..x).rev());
+        let Some(x) = places.into_iter().find(free).filter(|_| width <= row.width && width > 0)
+        else {
             return;
         };
         taken.push((x, x + width));

@@ -9,7 +9,7 @@ use crate::app::run::RunPage;
 use crate::app::run::document::token_rate;
 use crate::app::run::scroll::{Lines, Scroll};
 use crate::app::run::subject::Subject;
-use crate::app::run::told::{failure, model};
+use crate::app::run::told::{failure, model, took_ms};
 use crate::app::run::words::{How, Shares, TextLines, Words};
 use crate::event::kind::EventKind;
 use crate::event::world::{Span, SpanKind, SpanState};
@@ -46,28 +46,38 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let dim = theme.style(Role::Dim);
     let Some(closed) = &world.closed else { return };
     let sign = theme.ended(closed.reason.class());
+    let table = world.collaboration().map(|(table, _)| table);
+    let decision = table.and_then(|table| table.decision());
+    // Rounds are numbered from 1; of the last one its end is asked for.
+    let rounds = table.and_then(|table| table.current()).map_or(0, |round| {
+        u64::from(round.number) - u64::from(round.closed.is_none() && round.number > 0)
+    });
+    let after = format!("{}, {}", format::things(rounds, "round"), took_ms(closed.elapsed_ms));
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.to_string(), sign.style);
+    if closed.reason.is_success() {
+        if let Some(decision) = decision {
+            let sign = theme.decision(decision);
+            pen.space(3).glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
+        }
+        pen.space(3).put(&after, dim);
+        return;
+    }
     if let Some(phase) = &closed.phase {
         pen.put("  in ", dim).put(phase, theme.style(Role::Text));
     }
     let mut pen = Pen::new(buf, line(area, 1), cx.glyphs);
-    let table = world.collaboration().map(|(table, _)| table);
-    match table.and_then(|table| table.decision()) {
+    match decision {
         Some(decision) => {
             let sign = theme.decision(decision);
-            pen.put("decision ", dim).glyph(sign.glyph, sign.style).space(1);
+            pen.put("decided ", dim).glyph(sign.glyph, sign.style).space(1);
             pen.put(sign.word, sign.style);
         }
         None => {
             pen.put("no decision", dim);
         }
     }
-    let rounds = table.map_or(0, |table| {
-        table.rounds.iter().rev().filter(|round| round.closed.is_some()).count() as u64
-    });
-    let took = crate::app::run::told::took_ms(closed.elapsed_ms);
-    pen.put(&format!("  in {}, {took}", format::things(rounds, "round")), dim);
+    pen.put(&format!(" after {after}"), dim);
 }
 
 /// The words, their end while they come, else from where the reader is.
@@ -143,8 +153,12 @@ fn rest(
     let call = page.subject_call();
     if call.is_some() {
         bottom(buf, &mut |pen| {
+            let brief = page.shown().collaboration().and_then(|(table, _)| table.finalize);
             let what = match subject {
-                Subject::Outcome | Subject::Finalize => " the prompt of the brief",
+                Subject::Outcome | Subject::Finalize if brief.is_some() => {
+                    " the prompt of the brief"
+                }
+                Subject::Outcome => " the prompt of the call that failed",
                 _ => " the prompt it was given",
             };
             pen.put("p", theme.style(Role::Key)).put(what, dim);
@@ -272,7 +286,9 @@ fn tokens(page: &RunPage, cx: &Cx, pen: &mut Pen, subject: Subject, call: Option
             }
         }
     }
-    if let Some(head) = &world.head {
-        pen.put(&model(&head.model), dim);
+    if let Some(who) = world.head.as_ref().map(|head| model(&head.model))
+        && pen.fits(columns(&who))
+    {
+        pen.put(&who, dim);
     }
 }

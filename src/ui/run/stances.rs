@@ -74,7 +74,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             let end = pen.x() + STANCE;
             let seat = table.round(number).and_then(|round| round.seats.get(index));
             let here = selected && page.selected_round() == Some(number);
-            cell(cx, &mut pen, table, number, index, seat, here);
+            cell(cx, &mut pen, table, number, index, seat, world.is_live(), here);
             pen.to(end);
         }
     }
@@ -94,6 +94,7 @@ fn window(shown: u32, last: u32, fit: u32) -> u32 {
     shown.saturating_sub(fit - 1 - after).clamp(1, last - fit + 1)
 }
 
+#[expect(clippy::too_many_arguments, reason = "one cell of one pane, all of it context")]
 /// What a seat said in a round: changed or not, stance, confidence; else how far it is.
 fn cell(
     cx: &Cx,
@@ -102,12 +103,15 @@ fn cell(
     round: u32,
     index: usize,
     seat: Option<&Seat>,
+    live: bool,
     selected: bool,
 ) {
     let theme = cx.theme;
     let dim = theme.style(Role::Dim);
     let Some(seat) = seat else {
-        pen.space(2).glyph(Glyph::NotYet, dim);
+        if live {
+            pen.space(2).glyph(Glyph::NotYet, dim);
+        }
         return;
     };
     let Some(said) = &seat.contribution else {

@@ -161,7 +161,7 @@ fn standing(
         };
         put_sign(cx, pen, sign);
         if let Some(text) = since(page, cx, seat) {
-            pen.space(2).put(&text, theme.style(Role::Dim));
+            pen.space(1).put(&text, theme.style(Role::Dim));
         }
         return;
     };
@@ -169,7 +169,7 @@ fn standing(
     let changed = table.changed(place.round, place.index);
     pen.put(&format!("{} {}", cx.glyphs.of(sign.glyph), sign.word), sign.style);
     let pad = "caution".len().saturating_sub(sign.word.len()) as u16;
-    if wide && pen.left() >= 16 {
+    if !wide || pen.left() >= 16 {
         pen.space(pad);
     }
     pen.space(1).put(&format::confidence(said.confidence), theme.style(Role::Text));
@@ -383,9 +383,13 @@ fn listed(
             for (text, role) in votes(cx, round, usize::from(pen.left())) {
                 pen.put(&text, theme.style(role));
             }
-            pen.space(3);
-            for (text, role) in state_line(cx, world, table, round) {
-                pen.put(&text, theme.style(role));
+            let state = state_line(cx, world, table, round);
+            let width: usize = state.iter().map(|(text, _)| columns(text)).sum();
+            if pen.fits(width + 3) {
+                pen.space(3);
+                for (text, role) in state {
+                    pen.put(&text, theme.style(role));
+                }
             }
             let conflicts = conflict_line(cx, table, round);
             if pen.fits(columns(&conflicts) + 3) {
