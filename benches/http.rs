@@ -16,12 +16,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, try_join_all};
+use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice};
 use roundtable::event::kind::{ChatMessage, Purpose, Speaker};
+use roundtable::event::{Seq, World};
 use roundtable::llm::endpoint::{self, Asked};
 use roundtable::llm::openai::OpenAi;
 use roundtable::llm::{ChatModel, ChatRequest, Listener};
 use roundtable::net::{Http, Via};
 use roundtable::scenario::condition::Shown;
+use roundtable::scenario::{self, Origin};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -53,7 +56,7 @@ struct Contender {
 
 /// Whoever is compared, the one to compare with first. Each calls a port of its own, so that its
 /// connections can be counted.
-const CONTENDERS: [fn(SocketAddr) -> Outcome<Contender>; 2] = [bare, model];
+const CONTENDERS: [fn(SocketAddr) -> Outcome<Contender>; 3] = [bare, model, engine];
 
 /// A loop around reqwest that knows nothing of its bodies: the request is there, the answer is read
 /// and thrown away.
@@ -110,6 +113,70 @@ fn model(at: SocketAddr) -> Outcome<Contender> {
         })
     };
     Ok(Contender { name: "the chat model", bound: Some(2.0), run: Box::new(run) })
+}
+
+/// Calls of one run of [`TABLE`]: three contributions and the brief.
+const CALLS_A_RUN: usize = 4;
+
+/// One role that speaks three times, one after another, so that as many calls are out as runs.
+const TABLE: &str = r#"
+title = "A table"
+pattern = "collaboration"
+about = "Three contributions and a brief."
+goal = "Decide whether the campaign may start."
+[budget]
+max_rounds = 1
+max_messages = 3
+max_seconds = 60
+min_go_votes = 3
+[facts.demand_signals]
+projected_orders = 15200
+conversion_lift_pct = 12.4
+traffic_risk = "medium"
+[facts.risk_signals]
+failed_payment_rate = 0.028
+chargeback_alerts = 4
+critical_incidents = 0
+[collaboration]
+sequence = ["risk_analyst", "risk_analyst", "risk_analyst"]
+concurrency = "sequential"
+finalize_prompt = "Write the brief."
+[roles.risk_analyst]
+prompt = "You judge payment safety: failures, chargebacks, incidents."
+[model]
+stream = false
+"#;
+
+/// The whole engine: runs with their log, gate, gateway and policy, each folded to its outcome.
+fn engine(at: SocketAddr) -> Outcome<Contender> {
+    let origin = Origin::File("table.toml".into());
+    let scenario = scenario::load(TABLE, origin, &[]).map_err(|problems| problems.pretty(false))?;
+    let scenario = Arc::new(scenario);
+    let model: Arc<dyn ChatModel> = Arc::new(open(at)?);
+    let engine = Arc::new(Engine::new(EngineSettings { finished_bytes: 8 << 20 }));
+    let run = move |calls: usize| {
+        let (scenario, model) = (Arc::clone(&scenario), Arc::clone(&model));
+        let engine = Arc::clone(&engine);
+        spread(calls.div_ceil(CALLS_A_RUN), move || {
+            let launch = Launch {
+                model: ModelChoice::Live(Arc::clone(&model), Duration::from_secs(60)),
+                ..Launch::scripted(Arc::clone(&scenario), false)
+            };
+            let run = engine.start(launch);
+            async move {
+                run.finished().await;
+                let mut facts = Vec::new();
+                run.bus().reader(Seq(0)).take(&mut facts, usize::MAX);
+                let outcome = World::of(facts.iter().map(|fact| &**fact)).outcome();
+                match outcome {
+                    Some(outcome) if outcome.stop_reason.is_success() => Ok(()),
+                    other => Err(format!("{other:?}").into()),
+                }
+            }
+            .boxed()
+        })
+    };
+    Ok(Contender { name: "the whole engine", bound: Some(2.0), run: Box::new(run) })
 }
 
 /// The model at this address, not streamed.
