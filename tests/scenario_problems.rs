@@ -900,3 +900,13 @@ fn colours_are_there_only_when_asked_for() {
     assert!(!problems.pretty(false).contains('\u{1b}'));
     assert!(problems.pretty(true).contains("\u{1b}[1;31merror\u{1b}[0m"));
 }
+
+#[test]
+fn a_file_that_is_something_else_altogether_is_refused_in_bounds() {
+    let text: String = (0..5_000).map(|line| format!("key{line} = {line}\n")).collect();
+    let problems = problems(&text, &["inputs.x=1"]);
+    assert!(problems.errors() > 5_000, "{}", problems.count());
+    assert_eq!(problems.iter().count(), 200);
+    assert_eq!(problems.more(), problems.errors() - 200);
+    assert!(problems.pretty(false).contains(&format!("… and {} more", problems.more())));
+}

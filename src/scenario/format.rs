@@ -42,7 +42,7 @@ record! {
         /// What the gateway does with calls of a tool.
         tools: ToolsTable = table,
         /// What the model says offline. The first row whose conditions hold is used.
-        script: List<At<ScriptTable>, 0, 10_000> = default(List(Vec::new())),
+        script: List<At<ScriptTable>, 0, 2_000> = default(List(Vec::new())),
     }
 }
 

@@ -66,7 +66,7 @@ pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
     let failed = cx.failed();
     let problems = cx.finish();
     let scenario = built.filter(|_| !failed).map(|scenario| Scenario {
-        warnings: problems.iter().map(|problem| problems.line(problem)).collect(),
+        warnings: problems.to_string().lines().map(str::to_owned).collect(),
         ..scenario
     });
     Checked { scenario, problems }

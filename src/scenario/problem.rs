@@ -67,12 +67,17 @@ pub struct Problems {
     text: String,
     overrides: Vec<String>,
     list: Vec<Problem>,
+    /// Errors and warnings past [`MAX_KEPT`].
+    more: (usize, usize),
 }
+
+/// The most problems of one scenario that are kept; of those past it only the number is.
+const MAX_KEPT: usize = 200;
 
 impl Problems {
     /// Problems of a text that people know by this name, and of the overrides laid over it.
     pub(super) fn new(name: String, text: String, overrides: Vec<String>) -> Self {
-        Self { name, text, overrides, list: Vec::new() }
+        Self { name, text, overrides, list: Vec::new(), more: (0, 0) }
     }
 
     pub(super) fn add(
@@ -84,6 +89,13 @@ impl Problems {
         what: String,
         help: Option<String>,
     ) {
+        if self.list.len() >= MAX_KEPT {
+            match severity {
+                Severity::Error => self.more.0 += 1,
+                Severity::Warning => self.more.1 += 1,
+            }
+            return;
+        }
         let source = self.source(text);
         let start = floor(source, range.start);
         let end = floor(source, range.end.max(start));
@@ -121,7 +133,12 @@ impl Problems {
         &self.name
     }
 
-    /// Each problem, in the file's order, those of overrides last.
+    /// How many were found past the 200 that are kept.
+    pub fn more(&self) -> usize {
+        self.more.0 + self.more.1
+    }
+
+    /// Each problem that is kept, in the file's order, those of overrides last.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.list.iter()
     }
@@ -133,12 +150,13 @@ impl Problems {
 
     /// How many of them keep the scenario from being run.
     pub fn errors(&self) -> usize {
-        self.list.iter().filter(|problem| problem.severity == Severity::Error).count()
+        let kept = self.list.iter().filter(|problem| problem.severity == Severity::Error);
+        kept.count() + self.more.0
     }
 
     /// How many of them do not.
     pub fn warnings(&self) -> usize {
-        self.list.len() - self.errors()
+        self.list.len() + self.more.0 + self.more.1 - self.errors()
     }
 
     /// A problem on one line: `file:3:14: error: budget.max_rounds: what (help)`.
@@ -173,6 +191,9 @@ impl Problems {
         for problem in &self.list {
             self.write_pretty(&mut out, problem, paint);
             out.push('\n');
+        }
+        if self.more() > 0 {
+            let _ = writeln!(out, "… and {} more\n", self.more());
         }
         let _ = writeln!(out, "{}: {}", shown(&self.name), self.count());
         out
@@ -243,6 +264,9 @@ impl fmt::Display for Problems {
                 f.write_char('\n')?;
             }
             f.write_str(&self.line(problem))?;
+        }
+        if self.more() > 0 {
+            write!(f, "\n… and {} more", self.more())?;
         }
         Ok(())
     }
