@@ -2,6 +2,8 @@
 
 mod screen;
 
+#[path = "dashboard/command_line.rs"]
+mod command_line;
 #[path = "dashboard/flags.rs"]
 mod flags;
 #[path = "dashboard/form.rs"]

@@ -127,6 +127,25 @@ const PICTURES: &[Picture] = &[
     }),
 ];
 
+/// Overlays over a run: the run's own pictures stand with the run view.
+const OVER_A_RUN: &[Picture] = &[
+    ("run_flags", |dash| {
+        dash.run("r-0004", &live()).text("f ");
+    }),
+    ("run_help", |dash| {
+        dash.run("r-0004", &live()).text("?");
+    }),
+    ("run_kill", |dash| {
+        dash.run("r-0004", &paused()).text("K");
+    }),
+    ("run_form", |dash| {
+        dash.run("r-0001", &stopped()).text("n");
+    }),
+    ("run_leave", |dash| {
+        dash.run("r-0004", &live()).key(Key::ctrl('c'));
+    }),
+];
+
 fn focus(dash: &mut Dash, id: &FieldId) {
     loop {
         match dash.state.overlays.last() {
@@ -192,7 +211,7 @@ fn too_small_says_what_it_has_and_what_it_needs() {
 #[test]
 fn no_size_is_the_wrong_one() {
     let odd = [(1, 1), (1, 400), (400, 1), (60, 400), (400, 16), (300, 100), (1000, 300)];
-    for (name, come) in PICTURES {
+    for (name, come) in PICTURES.iter().chain(OVER_A_RUN) {
         let mut dash = dash(120, 36);
         come(&mut dash);
         let small = (1..=40).flat_map(|rows| (1..=90).map(move |cols| (cols, rows)));
@@ -207,7 +226,7 @@ fn no_size_is_the_wrong_one() {
         }
     }
     for (cols, rows) in [(1, 1), (2, 3), (59, 40), (60, 16), (61, 17), (119, 15)] {
-        for (_, come) in PICTURES {
+        for (_, come) in PICTURES.iter().chain(OVER_A_RUN) {
             let mut dash = dash(cols, rows);
             come(&mut dash);
             dash.draw();

@@ -93,7 +93,7 @@ impl HomeParts {
             return parts;
         }
         let upper = body.height / 2 + 1;
-        let left = body.width * 11 / 20;
+        let left = body.width * 3 / 5;
         Self {
             tabs: None,
             scenarios: Rect::new(body.x, body.y, left, upper),

@@ -1,25 +1,26 @@
 //! Keys: from the binding table to what they do on the screen or the overlay that is focused.
 
 use super::action::Action;
-use super::confirm::{Confirm, Then};
 use super::effect::{Effect, LaunchRequest, ModelWanted};
 use super::entry::Entry;
 use super::flags::Drawer;
-use super::form::{FieldId, Form, Typed};
+use super::form::{Form, Typed};
 use super::help::Help;
 use super::home::HomePane;
 use super::key::Key;
 use super::keymap;
 use super::layout::{Parts, inside};
+use super::leave::{interrupt, kill, quit, suspend};
 use super::notice::NoticeKind;
+use super::over::{on_confirm, on_flags, on_form, on_help};
 use super::overlay::Overlay;
 use super::preview;
 use super::run::{Outcome, RunPage};
 use super::state::{Screen, Size, Starting, State};
 use super::update::{Update, arrange_home};
+use crate::event::Command;
 use crate::event::kind::By;
 use crate::event::world::Stage;
-use crate::event::{Command, RunId};
 
 /// The window of the help at this size.
 pub fn help_window(size: Size) -> ratatui::layout::Rect {
@@ -151,54 +152,7 @@ fn on_screen(state: &mut State, action: Action) -> Update {
     }
 }
 
-fn on_form(state: &mut State, action: Action) -> Update {
-    let size = state.size;
-    let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
-    match action {
-        Action::Start => return start_form(state),
-        Action::Press if form.focus == FieldId::Start => return start_form(state),
-        Action::Press if form.focus == FieldId::Cancel => return close_form(state),
-        Action::Cancel | Action::Back => return close_form(state),
-        Action::Copy => {
-            let line = form.command_line();
-            state.say(NoticeKind::Info, "Copied the command line.");
-            return Update::effect(Effect::Copy(line));
-        }
-        _ => {}
-    }
-    let taken = form.on_action(action);
-    form.arrange(size);
-    Update::when(taken)
-}
-
-fn close_form(state: &mut State) -> Update {
-    match state.overlays.last() {
-        Some(Overlay::Form(form)) if form.changed() => {
-            state.overlays.push(Overlay::Confirm(Confirm::discard()));
-        }
-        _ => {
-            state.overlays.pop();
-        }
-    }
-    Update::redraw()
-}
-
-fn start_form(state: &mut State) -> Update {
-    let (id, size) = (state.next_request(), state.size);
-    let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
-    let Some(request) = form.request(id) else {
-        form.focus_fault();
-        form.arrange(size);
-        let count = form.faults.iter().filter(|fault| fault.error).count();
-        let plural = if count == 1 { "" } else { "s" };
-        state.say(NoticeKind::Error, format!("Not started: {count} problem{plural} in the form."));
-        return Update::redraw();
-    };
-    state.overlays.pop();
-    start(state, request)
-}
-
-fn start(state: &mut State, request: LaunchRequest) -> Update {
+pub(super) fn start(state: &mut State, request: LaunchRequest) -> Update {
     state.starting.iter_mut().for_each(|starting| starting.open = false);
     state.starting.push(Starting {
         request: request.id,
@@ -268,111 +222,6 @@ fn flags(state: &mut State) -> Update {
     Update::redraw()
 }
 
-fn on_flags(state: &mut State, action: Action) -> Update {
-    let State { overlays, asked, runs, notices, now, .. } = state;
-    let Some(Overlay::Flags(drawer)) = overlays.last_mut() else { return Update::idle() };
-    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
-        overlays.pop();
-        return Update::redraw();
-    };
-    let world = page.world();
-    match action {
-        Action::Cancel | Action::Back | Action::Flags => {
-            overlays.pop();
-            Update::redraw()
-        }
-        Action::Toggle => {
-            let run = drawer.run.clone();
-            let command = drawer.selected.as_ref().and_then(|flag| asked.switch(&run, flag, world));
-            match command {
-                Some(command) => Update::effect(Effect::Command { run, command }),
-                None => {
-                    let why = if world.is_live() {
-                        "This run has no flags."
-                    } else {
-                        "The run has ended: its flags stay as they are."
-                    };
-                    notices.say(*now, NoticeKind::Info, why.to_owned());
-                    Update::redraw()
-                }
-            }
-        }
-        Action::Undo => match asked.undo(&drawer.run, world) {
-            Some((flag, command)) => {
-                drawer.selected = Some(flag);
-                Update::effect(Effect::Command { run: drawer.run.clone(), command })
-            }
-            None => {
-                notices.say(*now, NoticeKind::Info, "No switch of yours to take back.".to_owned());
-                Update::redraw()
-            }
-        },
-        _ => Update::when(drawer.on_move(action, world, 5)),
-    }
-}
-
-fn on_help(state: &mut State, action: Action) -> Update {
-    let rows = help_rows(state.size);
-    let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Update::idle() };
-    match action {
-        Action::Cancel => {
-            state.overlays.pop();
-            Update::redraw()
-        }
-        Action::Choose => {
-            let Some(row) = help.chosen() else { return Update::idle() };
-            if !help.here(row) {
-                let places: Vec<_> = row.contexts.iter().map(|it| it.word()).collect();
-                let said = format!("Not here: it works in {}.", places.join(", "));
-                state.say(NoticeKind::Info, said);
-                return Update::redraw();
-            }
-            let action = row.action;
-            state.overlays.pop();
-            let mut update = on_action(state, action);
-            update.redraw = true;
-            update
-        }
-        action => Update::when(help.on_move(action, rows)),
-    }
-}
-
-fn on_confirm(state: &mut State, action: Action) -> Update {
-    match action {
-        Action::Confirm => {
-            let Some(Overlay::Confirm(confirm)) = state.overlays.pop() else {
-                return Update::idle();
-            };
-            let cancel = |run| Effect::Command { run, command: Command::Cancel };
-            match confirm.then {
-                Then::Kill(runs) => {
-                    Update { redraw: true, effects: runs.into_iter().map(cancel).collect() }
-                }
-                Then::Quit { code } => Update::effect(Effect::Quit { code }),
-                Then::Discard => {
-                    state.overlays.pop();
-                    Update::redraw()
-                }
-                Then::Trust(request) => {
-                    let (hash, title) =
-                        (request.scenario.hash.clone(), request.scenario.title.clone());
-                    let effects = vec![Effect::Trust { hash, title }, Effect::Start(request)];
-                    Update { redraw: true, effects }
-                }
-            }
-        }
-        Action::Decline | Action::Cancel => {
-            if let Some(Overlay::Confirm(Confirm { then: Then::Trust(request), .. })) =
-                state.overlays.pop()
-            {
-                state.starting.retain(|starting| starting.request != request.id);
-            }
-            Update::redraw()
-        }
-        _ => Update::idle(),
-    }
-}
-
 fn to_subject(state: &mut State, command: impl Fn(&RunPage) -> Command) -> Update {
     let said = match state.subject() {
         Some(page) if matches!(page.world().stage, Stage::Closed) => {
@@ -385,25 +234,6 @@ fn to_subject(state: &mut State, command: impl Fn(&RunPage) -> Command) -> Updat
         None => "No run is selected.".to_owned(),
     };
     state.say(NoticeKind::Info, said);
-    Update::redraw()
-}
-
-fn kill(state: &mut State) -> Update {
-    let live: Vec<RunId> = match state.watched() {
-        Some(page) if page.world().is_live() => {
-            let title = page.world().head.as_ref().map_or("", |head| &head.title);
-            let ask = Confirm::kill(page.id(), title);
-            state.overlays.push(Overlay::Confirm(ask));
-            return Update::redraw();
-        }
-        Some(_) => Vec::new(),
-        None => state.live_runs().map(|page| page.id().clone()).collect(),
-    };
-    if live.is_empty() {
-        state.say(NoticeKind::Info, "No run is live.");
-    } else {
-        state.overlays.push(Overlay::Confirm(Confirm::kill_all(live)));
-    }
     Update::redraw()
 }
 
@@ -421,54 +251,4 @@ fn copy(state: &mut State) -> Update {
     let Some(text) = text else { return Update::idle() };
     state.say(NoticeKind::Info, format!("Copied: {text}"));
     Update::effect(Effect::Copy(text))
-}
-
-pub(super) fn quit(state: &mut State, code: u8) -> Update {
-    match state.live_runs().count() {
-        0 => Update::effect(Effect::Quit { code }),
-        live => {
-            state.overlays.push(Overlay::Confirm(Confirm::quit(live, code)));
-            Update::redraw()
-        }
-    }
-}
-
-/// Ctrl-C: asks to stop the run (on the first screen, to leave); twice quits.
-fn interrupt(state: &mut State) -> Update {
-    if state.interrupted.is_some() {
-        return Update::effect(Effect::Quit { code: 130 });
-    }
-    state.interrupted = Some(state.now);
-    let ask = match state.watched() {
-        Some(page) if page.world().is_live() => {
-            let title = page.world().head.as_ref().map_or("", |head| &head.title);
-            Some(Confirm::kill(page.id(), title))
-        }
-        _ => None,
-    };
-    match (ask, state.live_runs().count()) {
-        (Some(ask), _) => state.overlays.push(Overlay::Confirm(ask)),
-        (None, 0) => {}
-        (None, live) => state.overlays.push(Overlay::Confirm(Confirm::quit(live, 130))),
-    }
-    state.say(NoticeKind::Info, "Ctrl-C again quits.");
-    Update::redraw()
-}
-
-/// Ctrl-Z: what is going is paused first, or its time would go on.
-fn suspend(state: &mut State) -> Update {
-    let going: Vec<RunId> = state
-        .runs
-        .iter()
-        .filter(|page| matches!(page.world().stage, Stage::Running | Stage::Empty))
-        .map(|page| page.id().clone())
-        .collect();
-    let pause = |run: &RunId| Effect::Command {
-        run: run.clone(),
-        command: Command::Pause { by: By::Suspend },
-    };
-    let mut effects: Vec<_> = going.iter().map(pause).collect();
-    effects.push(Effect::Suspend);
-    state.suspended = going;
-    Update { redraw: true, effects }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::entry::{Broken, Entry, LiveOffer};
+use super::format;
 use super::home::HomePane;
 use super::run::RunPage;
 use super::state::State;
@@ -14,6 +15,10 @@ use crate::event::world::collaboration::SeatState;
 use crate::event::{Event, EventKind};
 use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
 use crate::scenario::{Place, Scenario, Severity};
+
+/// Facts from the end of a log that are looked at, so that a long log costs no more than a short
+/// one.
+const LOOKED_AT: usize = 256;
 
 /// One item of the preview.
 #[derive(Clone, Debug, PartialEq)]
@@ -207,7 +212,8 @@ fn of_run(page: &RunPage) -> Vec<Item> {
             for seat in &round.seats {
                 items.push(match &seat.contribution {
                     Some(said) => {
-                        let text = format!("{} {}", seat.role, said.stance);
+                        let stated = format::confidence(said.confidence);
+                        let text = format!("{} {} {stated}", seat.role, said.stance);
                         item("", text, Tone::Stands(said.stance))
                     }
                     None => item("", seat.role.as_str(), Tone::Seat(seat.state)),
@@ -243,17 +249,15 @@ fn of_run(page: &RunPage) -> Vec<Item> {
         Tone::Dim,
     ));
     if let Some(last) = page.log().last() {
-        let at = last.at.duration();
-        let text =
-            format!("{} at {}.{} s", last.kind.name(), at.as_secs(), at.subsec_millis() / 100);
+        let text = format!("{} at {}", last.kind.name(), format::moment(last.at));
         items.push(item("last", text, Tone::Dim));
     }
     items
 }
 
-/// What was said last.
+/// What was said last, if that is not long ago.
 fn last_said(log: &[Arc<Event>]) -> Option<&Contribution> {
-    log.iter().rev().find_map(|event| match &event.kind {
+    log.iter().rev().take(LOOKED_AT).find_map(|event| match &event.kind {
         EventKind::ContributionAccepted { contribution, .. } => Some(&**contribution),
         _ => None,
     })

@@ -72,7 +72,12 @@ fn flag_rows(
         pen.glyph(Glyph::Waiting, cx.theme.style(Role::NeedsYou)).space(1);
         pen.put(&text, cx.theme.style(Role::Notice));
     }
-    Pen::new(buf, second, cx.glyphs).space(5).put(&came_from(flag, page, state), dim);
+    // What was asked lands somewhere; what stands came from somewhere.
+    let told = match state.asked.of(page.id(), &flag.name) {
+        Some(on) => what_if(page.world(), &flag.name, on).into_iter().next().unwrap_or_default(),
+        None => came_from(flag, page, state),
+    };
+    Pen::new(buf, second, cx.glyphs).space(5).put(&told, dim);
 }
 
 /// Where a flag's position comes from: the last change, else the start.

@@ -110,7 +110,7 @@ fn scenarios(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if state.scenarios.is_empty() {
         let text = "No scenario. Put a file into ./scenarios and press r, or name one on the \
                     command line.";
-        return empty(cx, area, buf, text);
+        return empty(cx, head_of(area).union(area), buf, text);
     }
     let longest = state.scenarios.iter().map(|entry| columns(entry.name.as_str())).max();
     let name = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).clamp(8, 28) + 2;
@@ -217,7 +217,7 @@ impl Columns {
 fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if state.runs.is_empty() {
         let text = "No run yet. Enter on a scenario starts one; n opens the launch form.";
-        return empty(cx, area, buf, text);
+        return empty(cx, head_of(area).union(area), buf, text);
     }
     let columns = Columns::of(area.width);
     let dim = cx.theme.style(Role::Dim);

@@ -15,6 +15,7 @@ use crate::app::form::{
     CANCEL_AT, Field, FieldId, FieldValue, Form, FormParts, LABEL, Slot, height,
 };
 use crate::app::state::{LiveOffer, Size};
+use crate::event::visible::{is_hostile, stand_in};
 
 /// Draws the form.
 pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
@@ -91,6 +92,10 @@ fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf
                         continue;
                     };
                     *to = from.clone();
+                    // A file's own text may hold what must not reach a terminal.
+                    if let Some(c) = to.symbol().chars().find(|c| is_hostile(*c)) {
+                        to.set_symbol(stand_in(c).encode_utf8(&mut [0; 4]));
+                    }
                     if cursor.is_none() {
                         to.modifier.remove(Modifier::REVERSED | Modifier::UNDERLINED);
                     }

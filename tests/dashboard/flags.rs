@@ -205,6 +205,7 @@ fn a_switch_is_shown_as_asked_until_its_fact_comes() {
     assert!(screen.contains("asked: on") && screen.contains("[ ] legal_analyst"), "{screen}");
     assert!(screen.contains("If you switch legal_analyst off now"), "{screen}");
     assert!(screen.contains("It takes back what you asked for"), "{screen}");
+    assert!(screen.contains("     It lands before demand_analyst speaks in round 2."), "{screen}");
 
     let landed = Event {
         seq: Seq(events.len() as u64),

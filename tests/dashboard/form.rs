@@ -1,29 +1,25 @@
 //! The launch form.
 
-use std::collections::BTreeMap;
-
-use clap::Parser as _;
-use proptest::prelude::*;
 use roundtable::app::effect::ModelWanted;
-use roundtable::app::form::{FieldId, FieldValue, Form, Limit, quoted};
+use roundtable::app::form::{FieldId, FieldValue, Form, Limit};
 use roundtable::app::keymap::Context;
 use roundtable::app::overlay::Overlay;
 use roundtable::app::state::Settings;
 use roundtable::app::{Effect, Key, KeyCode, Msg};
-use roundtable::cli::args::{Cli, RunArgs, Task};
+use roundtable::scenario;
 use roundtable::scenario::model::PatternSpec;
-use roundtable::scenario::{self, Override, Scenario};
 
-use crate::screen::{Dash, own, shipped};
+use crate::command_line::of_command_line;
+use crate::screen::{Dash, own};
 
-fn form(dash: &Dash) -> &Form {
+pub fn form(dash: &Dash) -> &Form {
     match dash.state.overlays.last() {
         Some(Overlay::Form(form)) => form,
         other => panic!("no form: {other:?}"),
     }
 }
 
-fn goto(dash: &mut Dash, id: &FieldId) {
+pub fn goto(dash: &mut Dash, id: &FieldId) {
     for _ in 0..form(dash).fields.len() {
         if form(dash).focus == *id {
             return;
@@ -34,30 +30,8 @@ fn goto(dash: &mut Dash, id: &FieldId) {
 }
 
 /// Empties the focused text and types another.
-fn retype(dash: &mut Dash, text: &str) {
+pub fn retype(dash: &mut Dash, text: &str) {
     dash.press(KeyCode::Home).key(Key::ctrl('k')).text(text);
-}
-
-/// The scenario that a command line would run.
-fn of_command_line(words: &[String]) -> (Scenario, RunArgs) {
-    let cli = Cli::try_parse_from(words).expect("the command line parses");
-    let Some(Task::Run(args)) = cli.command else { panic!("no run: {words:?}") };
-    let shipped = scenario::shipped().iter().find(|shipped| shipped.name == args.scenario);
-    let shipped = shipped.expect("a shipped scenario");
-    let sets: Vec<Override> = args.set.iter().map(|set| set.parse().expect("a set")).collect();
-    (scenario::load(shipped.text, shipped.origin(), &sets).expect("good"), *args)
-}
-
-/// What of a scenario a form can change.
-fn changed(scenario: &Scenario) -> (String, BTreeMap<String, String>, String, u64) {
-    let inputs = scenario.inputs.iter();
-    let PatternSpec::Collaboration(spec) = &scenario.pattern;
-    (
-        scenario.goal.clone(),
-        inputs.map(|input| (input.name.to_string(), input.value.to_string())).collect(),
-        format!("{:?}", spec.budget),
-        scenario.seed,
-    )
 }
 
 #[test]
@@ -301,105 +275,17 @@ fn a_broken_scenario_has_no_form() {
     assert!(dash.asked().is_empty(), "nor does it start");
 }
 
-/// A small reader of what a POSIX shell makes of a line: quotes, escapes and `$'…'`.
-fn shell_words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        let into = |word: &mut Option<String>, c: char| word.get_or_insert_default().push(c);
-        match c {
-            ' ' => words.extend(word.take()),
-            '\\' => into(&mut word, chars.next().expect("escaped")),
-            '\'' => {
-                word.get_or_insert_default();
-                for c in chars.by_ref().take_while(|c| *c != '\'') {
-                    into(&mut word, c);
-                }
-            }
-            '$' if chars.peek() == Some(&'\'') => {
-                chars.next();
-                word.get_or_insert_default();
-                loop {
-                    match chars.next().expect("closed") {
-                        '\'' => break,
-                        '\\' => {
-                            let c = match chars.next().expect("escaped") {
-                                'n' => '\n',
-                                'r' => '\r',
-                                't' => '\t',
-                                'x' => {
-                                    let hex: String = chars.by_ref().take(2).collect();
-                                    char::from(u8::from_str_radix(&hex, 16).expect("hex"))
-                                }
-                                c => c,
-                            };
-                            into(&mut word, c);
-                        }
-                        c => into(&mut word, c),
-                    }
-                }
-            }
-            c => into(&mut word, c),
-        }
-    }
-    words.extend(word);
-    words
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
-
-    #[test]
-    fn a_shell_reads_every_word_back(words in prop::collection::vec(any::<String>(), 1..4)) {
-        let words: Vec<String> = words.into_iter().map(|word| word.replace('\0', "")).collect();
-        let line: Vec<_> = words.iter().map(|word| quoted(word)).collect();
-        prop_assert_eq!(shell_words(&line.join(" ")), words);
-    }
-
-    /// Whatever is typed: where the form is good, its command line runs the same.
-    #[test]
-    fn the_command_line_runs_what_the_form_describes(
-        goal in "[ -~é宽\n]{0,30}",
-        campaign in "[ -~é]{0,12}",
-        rounds in prop::option::of(0u32..2000),
-        region in 0usize..3,
-        flag in any::<bool>(),
-        seed in prop::option::of(any::<u32>()),
-    ) {
-        let entries = shipped();
-        let entry = entries.iter().find(|entry| entry.name.as_str() == "checkout-launch");
-        let mut dash = Dash::over(120, 36, vec![entry.expect("shipped").clone()], Settings::default());
-        dash.text("n");
-        goto(&mut dash, &FieldId::Goal);
-        dash.send(Msg::Paste(goal));
-        goto(&mut dash, &FieldId::Input("campaign".into()));
-        retype(&mut dash, "");
-        dash.send(Msg::Paste(campaign));
-        goto(&mut dash, &FieldId::Input("region".into()));
-        for _ in 0..region {
-            dash.press(KeyCode::Right);
-        }
-        if flag {
-            goto(&mut dash, &FieldId::Flag("legal_analyst".into()));
-            dash.text(" ");
-        }
-        if let Some(rounds) = rounds {
-            goto(&mut dash, &FieldId::Limit(Limit::Rounds));
-            retype(&mut dash, &rounds.to_string());
-        }
-        if let Some(seed) = seed {
-            goto(&mut dash, &FieldId::Seed);
-            retype(&mut dash, &seed.to_string());
-        }
-        let words = form(&dash).command_words();
-        if form(&dash).is_good() {
-            dash.key(Key::ctrl('s'));
-            let request = dash.launch();
-            let (scenario, args) = of_command_line(&words);
-            prop_assert_eq!(changed(&request.scenario), changed(&scenario));
-            let flags: Vec<_> = args.flags.iter().map(|flag| (flag.name.clone(), flag.on)).collect();
-            prop_assert_eq!(request.flags, flags);
-        }
-    }
+#[test]
+fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
+    let text =
+        scenario::shipped().iter().find(|one| one.name == "checkout-launch").expect("it").text;
+    let text = text.replace("Decide whether", "\\u202eDecide\\u001b[31m whether");
+    let mut dash = Dash::over(120, 36, vec![own("mine.toml", &text)], Settings::default());
+    dash.text("n");
+    let hostile = |symbol: &str| symbol.chars().any(roundtable::event::visible::is_hostile);
+    assert!(
+        form(&dash).field(&FieldId::Goal).expect("a goal").text().chars().any(|c| c == '\u{202e}')
+    );
+    assert!(!dash.draw().content().iter().any(|cell| hostile(cell.symbol())));
+    assert!(!form(&dash).changed(), "what is shown changes nothing");
 }

@@ -1,0 +1,107 @@
+//! From a scenario to the fields of the form, and from a changed field back to what is laid over
+//! the scenario.
+
+use super::MODELS;
+use super::command_line::text_value;
+use super::field::{Field, FieldId, FieldValue, Limit, TextField};
+use crate::app::preview::shown_value;
+use crate::scenario::model::{Input, InputKind, PatternSpec};
+use crate::scenario::{Override, Scenario};
+
+/// Every field, as the scenario has it.
+pub(super) fn fields_of(scenario: &Scenario) -> Vec<Field> {
+    let mut fields = vec![Field {
+        id: FieldId::Goal,
+        label: "Goal".to_owned(),
+        hint: String::new(),
+        literal: true,
+        value: FieldValue::Text(Box::new(TextField::new(&scenario.goal, true))),
+    }];
+    fields.extend(scenario.inputs.iter().map(input_field));
+    fields.extend(scenario.flags.iter().map(|flag| Field {
+        id: FieldId::Flag(flag.name.clone()),
+        label: flag.name.to_string(),
+        hint: flag.label.clone(),
+        literal: false,
+        value: FieldValue::Switch { on: flag.default, first: flag.default },
+    }));
+    let PatternSpec::Collaboration(spec) = &scenario.pattern;
+    let budget = spec.budget;
+    fields.extend(Limit::ALL.iter().map(|limit| {
+        let value = match limit {
+            Limit::Rounds => u64::from(budget.max_rounds),
+            Limit::Messages => u64::from(budget.max_messages),
+            Limit::Seconds => budget.max_seconds.as_secs(),
+            Limit::GoVotes => u64::from(budget.min_go_votes),
+        };
+        number_field(FieldId::Limit(*limit), limit.label(), value)
+    }));
+    let choices = MODELS.iter().map(|&model| model.to_owned()).collect();
+    fields.push(Field {
+        id: FieldId::Model,
+        label: "Answers".to_owned(),
+        hint: String::new(),
+        literal: true,
+        value: FieldValue::Choice { choices, at: 0, first: 0 },
+    });
+    fields.push(number_field(FieldId::Seed, "Seed", scenario.seed));
+    for (id, label) in [(FieldId::Start, "Start"), (FieldId::Cancel, "Cancel")] {
+        let (label, hint) = (label.to_owned(), String::new());
+        fields.push(Field { id, label, hint, literal: false, value: FieldValue::Button });
+    }
+    fields
+}
+
+fn number_field(id: FieldId, label: &str, value: u64) -> Field {
+    Field {
+        id,
+        label: label.to_owned(),
+        hint: String::new(),
+        literal: false,
+        value: FieldValue::Text(Box::new(TextField::new(&value.to_string(), false))),
+    }
+}
+
+fn input_field(input: &Input) -> Field {
+    let given = shown_value(&input.value);
+    let text = |lines| FieldValue::Text(Box::new(TextField::new(&given, lines)));
+    let (hint, literal, value) = match &input.kind {
+        InputKind::Text => ("", true, text(true)),
+        InputKind::Date => ("a day, YYYY-MM-DD", false, text(false)),
+        InputKind::Integer => ("a whole number", false, text(false)),
+        InputKind::Number => ("a number", false, text(false)),
+        InputKind::Bool => {
+            let on = input.value == serde_json::Value::Bool(true);
+            ("", false, FieldValue::Switch { on, first: on })
+        }
+        InputKind::Choice(choices) => {
+            let at = choices.iter().position(|choice| *choice == given).unwrap_or(0);
+            ("", true, FieldValue::Choice { choices: choices.clone(), at, first: at })
+        }
+    };
+    let (label, hint) = (input.label.clone(), hint.to_owned());
+    Field { id: FieldId::Input(input.name.clone()), label, hint, literal, value }
+}
+
+/// The field of a scenario that a field of the form sets.
+pub(super) fn path_of(id: &FieldId) -> Option<String> {
+    match id {
+        FieldId::Goal => Some("goal".to_owned()),
+        FieldId::Input(name) => Some(format!("inputs.{name}")),
+        FieldId::Limit(limit) => Some(limit.path().to_owned()),
+        FieldId::Seed => Some("seed".to_owned()),
+        FieldId::Flag(_) | FieldId::Model | FieldId::Start | FieldId::Cancel => None,
+    }
+}
+
+/// A changed field as an override, with the text that says the same on a command line.
+pub(super) fn override_of(field: &Field) -> Option<(FieldId, Override, String)> {
+    let path = path_of(&field.id)?;
+    let text = field.text();
+    let (laid, value) = if field.literal {
+        (Override::literal(&path, &text), text_value(&text))
+    } else {
+        (Override::new(&path, &text), text.clone())
+    };
+    Some((field.id.clone(), laid.ok()?, format!("{path}={value}")))
+}

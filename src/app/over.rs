@@ -1,0 +1,164 @@
+//! Keys over a screen: the launch form, the flags drawer, the help, a question.
+
+use super::action::Action;
+use super::confirm::{Confirm, Then};
+use super::effect::Effect;
+use super::form::FieldId;
+use super::input::{help_rows, on_action, start};
+use super::notice::NoticeKind;
+use super::overlay::Overlay;
+use super::state::State;
+use super::update::Update;
+use crate::event::Command;
+
+pub(super) fn on_form(state: &mut State, action: Action) -> Update {
+    let size = state.size;
+    let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
+    match action {
+        Action::Start => return start_form(state),
+        Action::Press if form.focus == FieldId::Start => return start_form(state),
+        Action::Press if form.focus == FieldId::Cancel => return close_form(state),
+        Action::Cancel | Action::Back => return close_form(state),
+        Action::Copy => {
+            let line = form.command_line();
+            state.say(NoticeKind::Info, "Copied the command line.");
+            return Update::effect(Effect::Copy(line));
+        }
+        _ => {}
+    }
+    let taken = form.on_action(action);
+    form.arrange(size);
+    Update::when(taken)
+}
+
+fn close_form(state: &mut State) -> Update {
+    match state.overlays.last() {
+        Some(Overlay::Form(form)) if form.changed() => {
+            state.overlays.push(Overlay::Confirm(Confirm::discard()));
+        }
+        _ => {
+            state.overlays.pop();
+        }
+    }
+    Update::redraw()
+}
+
+fn start_form(state: &mut State) -> Update {
+    let (id, size) = (state.next_request(), state.size);
+    let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
+    let Some(request) = form.request(id) else {
+        form.focus_fault();
+        form.arrange(size);
+        let count = form.faults.iter().filter(|fault| fault.error).count();
+        let plural = if count == 1 { "" } else { "s" };
+        state.say(NoticeKind::Error, format!("Not started: {count} problem{plural} in the form."));
+        return Update::redraw();
+    };
+    state.overlays.pop();
+    start(state, request)
+}
+
+pub(super) fn on_flags(state: &mut State, action: Action) -> Update {
+    let State { overlays, asked, runs, notices, now, .. } = state;
+    let Some(Overlay::Flags(drawer)) = overlays.last_mut() else { return Update::idle() };
+    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
+        overlays.pop();
+        return Update::redraw();
+    };
+    let world = page.world();
+    match action {
+        Action::Cancel | Action::Back | Action::Flags => {
+            overlays.pop();
+            Update::redraw()
+        }
+        Action::Toggle => {
+            let run = drawer.run.clone();
+            let command = drawer.selected.as_ref().and_then(|flag| asked.switch(&run, flag, world));
+            match command {
+                Some(command) => Update::effect(Effect::Command { run, command }),
+                None => {
+                    let why = if world.is_live() {
+                        "This run has no flags."
+                    } else {
+                        "The run has ended: its flags stay as they are."
+                    };
+                    notices.say(*now, NoticeKind::Info, why.to_owned());
+                    Update::redraw()
+                }
+            }
+        }
+        Action::Undo => match asked.undo(&drawer.run, world) {
+            Some((flag, command)) => {
+                drawer.selected = Some(flag);
+                Update::effect(Effect::Command { run: drawer.run.clone(), command })
+            }
+            None => {
+                notices.say(*now, NoticeKind::Info, "No switch of yours to take back.".to_owned());
+                Update::redraw()
+            }
+        },
+        _ => Update::when(drawer.on_move(action, world, 5)),
+    }
+}
+
+pub(super) fn on_help(state: &mut State, action: Action) -> Update {
+    let rows = help_rows(state.size);
+    let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Update::idle() };
+    match action {
+        Action::Cancel => {
+            state.overlays.pop();
+            Update::redraw()
+        }
+        Action::Choose => {
+            let Some(row) = help.chosen() else { return Update::idle() };
+            if !help.here(row) {
+                let places: Vec<_> = row.contexts.iter().map(|it| it.word()).collect();
+                let said = format!("Not here: it works in {}.", places.join(", "));
+                state.say(NoticeKind::Info, said);
+                return Update::redraw();
+            }
+            let action = row.action;
+            state.overlays.pop();
+            let mut update = on_action(state, action);
+            update.redraw = true;
+            update
+        }
+        action => Update::when(help.on_move(action, rows)),
+    }
+}
+
+pub(super) fn on_confirm(state: &mut State, action: Action) -> Update {
+    match action {
+        Action::Confirm => {
+            let Some(Overlay::Confirm(confirm)) = state.overlays.pop() else {
+                return Update::idle();
+            };
+            let cancel = |run| Effect::Command { run, command: Command::Cancel };
+            match confirm.then {
+                Then::Kill(runs) => {
+                    Update { redraw: true, effects: runs.into_iter().map(cancel).collect() }
+                }
+                Then::Quit { code } => Update::effect(Effect::Quit { code }),
+                Then::Discard => {
+                    state.overlays.pop();
+                    Update::redraw()
+                }
+                Then::Trust(request) => {
+                    let (hash, title) =
+                        (request.scenario.hash.clone(), request.scenario.title.clone());
+                    let effects = vec![Effect::Trust { hash, title }, Effect::Start(request)];
+                    Update { redraw: true, effects }
+                }
+            }
+        }
+        Action::Decline | Action::Cancel => {
+            if let Some(Overlay::Confirm(Confirm { then: Then::Trust(request), .. })) =
+                state.overlays.pop()
+            {
+                state.starting.retain(|starting| starting.request != request.id);
+            }
+            Update::redraw()
+        }
+        _ => Update::idle(),
+    }
+}
