@@ -272,7 +272,7 @@ async fn the_doctor_names_what_is_to_be_mended() {
     command.env("OPENAI_BASE_URL", "ftp://example.org");
     let ended = self::ended(command).await;
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    for said in ["broken.toml:1:9", "roundtable validate", "✗ log", "--log-file", "✗ key"] {
+    for said in ["broken.toml:1:1", "roundtable validate", "✗ log", "--log-file", "✗ key"] {
         assert!(ended.out.contains(said), "no {said} in\n{}", ended.out);
     }
 }
