@@ -14,7 +14,7 @@ use std::time::Duration;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use futures::Stream;
 use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
-use ratatui::buffer::Cell;
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Size};
 use roundtable::app::State;
 use roundtable::app::effect::{LaunchRequest, ModelWanted, RequestId};
@@ -23,7 +23,7 @@ use roundtable::engine::{Engine, EngineSettings};
 use roundtable::net::Via;
 use roundtable::scenario::{Override, Scenario, load, shipped};
 use roundtable::shell::console::{Console, Pager};
-use roundtable::shell::effects::{Answer, Services};
+use roundtable::shell::effects::{Answer, Extra, Services};
 use roundtable::shell::models::Models;
 use roundtable::shell::run::{self, Ending, Opening};
 use roundtable::shell::surface::Surface;
@@ -38,6 +38,8 @@ use tokio::time::Instant;
 pub struct Seen {
     /// Its text, a line per row.
     pub text: String,
+    /// Its cells.
+    pub cells: Buffer,
     /// Frames drawn so far.
     pub frames: u64,
     /// Frames that changed a cell.
@@ -139,9 +141,11 @@ impl Backend for Page {
         let text =
             rows.map(|row| row.iter().map(Cell::symbol).collect::<String>() + "\n").collect();
         let changed = std::mem::take(&mut self.changed);
+        let cells = buffer.clone();
         self.seen.send_modify(|seen| {
             *seen = Seen {
                 text,
+                cells,
                 frames: seen.frames + 1,
                 changes: seen.changes + u64::from(changed),
                 at: Instant::now(),
@@ -242,7 +246,8 @@ impl Person {
     /// Sits down at a dashboard of this size.
     pub fn at(cols: u16, rows: u16) -> Self {
         let (keys, keys_read) = mpsc::unbounded_channel();
-        let first = Seen { text: String::new(), frames: 0, changes: 0, at: Instant::now() };
+        let (text, cells, at) = (String::new(), Buffer::default(), Instant::now());
+        let first = Seen { text, cells, frames: 0, changes: 0, at };
         let (seen_send, seen) = watch::channel(first);
         let (link, sent, deeds) = (Arc::<Link>::default(), Arc::default(), Deeds::default());
         let size = Arc::new(Mutex::new(Size::new(cols, rows)));
@@ -338,6 +343,11 @@ impl Person {
     }
     /// Starts a scenario as the dashboard would.
     pub fn starts(&self, scenario: Arc<Scenario>, instant: bool) {
+        self.starts_with(scenario, instant, Extra::default());
+    }
+    /// The same, with what only the command line can say.
+    pub fn starts_with(&self, scenario: Arc<Scenario>, instant: bool, extra: Extra) {
+        self.services.add(RequestId(u64::MAX), extra);
         let model = ModelWanted::Scripted { instant };
         self.services.start(LaunchRequest {
             id: RequestId(u64::MAX),

@@ -1,0 +1,134 @@
+//! The README is what the program is: its key table is made from the binding table, its picture from
+//! a real screen, its exit codes and scenarios are those of the code. `just readme` draws both anew.
+
+mod console;
+mod picture;
+
+use clap::Parser;
+use console::{Person, scenario};
+use crossterm::event::KeyCode;
+use roundtable::app::keymap::{BINDINGS, Binding, Context, Group};
+use roundtable::cli::args::Cli;
+use roundtable::event::BoundaryId;
+use roundtable::scenario::{Origin, load, shipped};
+use roundtable::shell::effects::Extra;
+use roundtable::shell::signals::Told;
+
+const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+const PICTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/round-table.svg");
+const KEYS: (&str, &str) = ("<!-- keys: made by `just readme` -->\n", "<!-- /keys -->");
+
+fn blessing() -> bool {
+    std::env::var_os("ROUNDTABLE_BLESS").is_some()
+}
+
+fn readme() -> String {
+    std::fs::read_to_string(README).expect("a README")
+}
+
+fn keys() -> String {
+    let mut out = String::new();
+    let groups = [
+        (Group::Move, "Move"),
+        (Group::Look, "Look (never changes a run)"),
+        (Group::Watch, "Run, pause, step, flags"),
+        (Group::Change, "End (asks first)"),
+        (Group::App, "The program"),
+    ];
+    for (group, title) in groups {
+        out.push_str(&format!("\n**{title}**\n\n| key | where | what |\n| --- | --- | --- |\n"));
+        for row in BINDINGS.iter().filter(|row| row.group == group) {
+            let keys: Vec<String> =
+                row.keys.iter().map(|key| format!("`{}`", key.label(false))).collect();
+            out.push_str(&format!("| {} | {} | {} |\n", keys.join(" "), places(row), row.help));
+        }
+    }
+    out.push('\n');
+    out
+}
+
+fn places(row: &Binding) -> String {
+    if row.contexts.len() == Context::ALL.len() {
+        return "everywhere".to_owned();
+    }
+    let words: Vec<&str> = row.contexts.iter().map(|context| context.word()).collect();
+    words.join(", ")
+}
+
+#[test]
+fn the_key_table_is_that_of_the_program() {
+    let text = readme();
+    let (before, rest) = text.split_once(KEYS.0).expect("the place of the key table");
+    let (shown, after) = rest.split_once(KEYS.1).expect("its end");
+    if blessing() {
+        let fresh = format!("{before}{}{}{}{after}", KEYS.0, keys(), KEYS.1);
+        std::fs::write(README, fresh).expect("written");
+        return;
+    }
+    assert_eq!(shown, keys(), "the key table is stale: `just readme` draws it anew");
+}
+
+#[test]
+fn every_scenario_and_exit_code_is_named() {
+    let text = readme();
+    for scenario in shipped() {
+        assert!(text.contains(&format!("`{}`", scenario.name)), "no {}", scenario.name);
+    }
+    for code in ["`0`", "`1`", "`2`", "`4`", "`6`", "`130`"] {
+        assert!(text.contains(&format!("| {code} |")), "no exit code {code}");
+    }
+}
+
+#[test]
+fn the_scenario_that_is_shown_is_a_good_one() {
+    let text = readme();
+    let (_, rest) = text.split_once("```toml\n").expect("a scenario");
+    let (toml, _) = rest.split_once("```").expect("its end");
+    let origin = Origin::File("rename.toml".into());
+    let scenario = load(toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(scenario.warnings, [""; 0]);
+}
+
+#[test]
+fn every_command_that_is_shown_is_one() {
+    let text = readme();
+    let commands = text.lines().filter_map(|line| line.strip_prefix("$ roundtable"));
+    let mut shown = 0;
+    for command in commands {
+        let words = command.split(['|', '>', '#']).next().unwrap_or_default().split_whitespace();
+        let parsed = Cli::try_parse_from(std::iter::once("roundtable").chain(words));
+        assert!(parsed.is_ok(), "{command}: {parsed:?}");
+        shown += 1;
+    }
+    assert!(shown >= 5, "{shown} commands");
+}
+
+/// The second round of the scenario of the first screen, the lawyer seated, a retry on its way.
+#[tokio::test(start_paused = true)]
+async fn the_picture_is_of_a_real_screen() {
+    let mut person = Person::at(120, 36);
+    let mut extra = Extra::default();
+    extra.schedule.flags.push((BoundaryId::new("round:2"), "legal_analyst".into(), true));
+    person.starts_with(scenario("checkout-launch", &[]), false, extra);
+    let seen = person
+        .sees_that("the speaker's second attempt", |seen| {
+            seen.text.contains("joined in R2")
+                && seen.text.contains("attempt 2 ●")
+                && seen.text.contains("chargeback alerts are")
+        })
+        .await;
+    for part in ["Round table", "Stances by round", "Gateway", "Events", "call.retried"] {
+        assert!(seen.text.contains(part), "no {part} on it:\n{}", seen.text);
+    }
+    let picture = picture::svg(&seen.cells, "A run of checkout-launch in the dashboard");
+    let run = person.services.engine.runs()[0].id().to_string();
+    let picture = picture.replace(&run, "r-7f3a");
+    if blessing() {
+        std::fs::write(PICTURE, &picture).expect("written");
+    }
+    let kept = std::fs::read_to_string(PICTURE).expect("a picture");
+    assert!(kept.starts_with("<svg ") && kept.contains("legal_analyst"), "`just readme` draws it");
+    person.key(KeyCode::Char('q'));
+    person.told(Told::End(143));
+    person.ends().await.expect("an end");
+}
