@@ -51,13 +51,17 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
         pen.put(", ", dim).put(&format!("{broken} broken"), cx.theme.style(Role::Failed));
     }
     let tally = state.runs.iter().map(|page| page.world().tally);
-    let (calls, tokens) = tally.fold((0, 0), |(calls, tokens), tally| {
+    let (calls, tokens, uncounted) = tally.fold((0, 0, 0), |(calls, tokens, uncounted), tally| {
         let usage = tally.usage;
-        (calls + tally.calls, tokens + usage.prompt_tokens + usage.completion_tokens)
+        let own = usage.prompt_tokens.saturating_add(usage.completion_tokens);
+        (calls + tally.calls, u64::saturating_add(tokens, own), uncounted + tally.uncounted)
     });
     if calls > 0 {
         let text = format!("   {}, {} tok", format::things(calls, "call"), format::count(tokens));
         pen.put(&text, dim);
+    }
+    if uncounted > 0 {
+        pen.put(&format!(" (and {} uncounted)", replies(uncounted)), dim);
     }
     if !state.forgotten.is_empty() {
         let facts = state.forgotten.iter().map(|(_, facts)| facts).sum();
@@ -66,4 +70,8 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
             format!("   {} of {runs} dropped to bound memory", format::things(facts, "fact"));
         pen.put(&text, cx.theme.style(Role::Notice));
     }
+}
+
+fn replies(number: u64) -> String {
+    if number == 1 { "1 reply".to_owned() } else { format!("{number} replies") }
 }

@@ -312,6 +312,10 @@ fn items_in(items: &[preview::Item], state: &State, cx: &Cx, area: Rect, buf: &m
             break;
         }
         let (glyph, style) = look(item.tone, cx);
+        let text = match item.tone {
+            Tone::Seat(state) => format!("{} {}", item.text, cx.theme.seat(state).word),
+            _ => item.text.clone(),
+        };
         // A heading and what belongs to no label take the whole width.
         let whole = item.label.is_empty() && item.tone == Tone::Head;
         let (x, width) = match whole {
@@ -320,7 +324,7 @@ fn items_in(items: &[preview::Item], state: &State, cx: &Cx, area: Rect, buf: &m
         };
         let indent = if glyph.is_some() { 2 } else { 0 };
         let columns = usize::from(width.saturating_sub(indent)).max(1);
-        let (rows, cut) = wrap_within(&item.text, columns, left.into());
+        let (rows, cut) = wrap_within(&text, columns, left.into());
         let label = Rect { x: area.x + 1, y, width: LABEL, height: 1 }.intersection(area);
         Pen::new(buf, label, cx.glyphs).cell(&item.label, LABEL - 1, cx.theme.style(Role::Dim));
         for (at, row) in rows.iter().enumerate() {
