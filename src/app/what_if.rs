@@ -2,10 +2,10 @@
 //! joins, leaves or stops the run. A pure function of the world and the plan; the rules are those
 //! of the pattern's roster (`000`: taken once a round, right after the boundary `round:N`).
 
+use crate::event::World;
 use crate::event::kind::{Asked, CollaborationPlan};
 use crate::event::world::collaboration::{SeatState, messages_left};
 use crate::event::world::{Collaboration, Stage};
-use crate::event::{BoundaryId, World};
 use crate::scenario::name::{FlagName, RoleName};
 
 /// What switching `flag` to `on` would do now: one thing a line, the landing first.
@@ -30,7 +30,7 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
         lines.push("No seat stands behind it: only what the script reads of it changes.".into());
         return lines;
     }
-    let Some(next) = next_round(world, table, plan) else {
+    let Some(next) = next_round(table, plan) else {
         lines.push("No further round can come: no seat changes.".to_owned());
         return lines;
     };
@@ -107,7 +107,7 @@ struct NextRound {
     used: u32,
 }
 
-fn next_round(world: &World, table: &Collaboration, plan: &CollaborationPlan) -> Option<NextRound> {
+fn next_round(table: &Collaboration, plan: &CollaborationPlan) -> Option<NextRound> {
     let next = match table.current() {
         None => NextRound { number: 1, unless_decided: None, used: 0 },
         Some(round) if round.closed.is_some() => {
@@ -130,17 +130,7 @@ fn next_round(world: &World, table: &Collaboration, plan: &CollaborationPlan) ->
             }
         }
     };
-    // Standing before a round, its roster is not taken yet.
-    let standing = match &world.stage {
-        Stage::Paused { at, .. } => at.first().and_then(round_of),
-        _ => None,
-    };
-    let number = standing.unwrap_or(next.number);
-    (number <= plan.max_rounds).then_some(NextRound { number, ..next })
-}
-
-fn round_of(boundary: &BoundaryId) -> Option<u32> {
-    boundary.as_str().strip_prefix("round:")?.parse().ok()
+    (next.number <= plan.max_rounds).then_some(next)
 }
 
 /// How many seats the next round would have, and whether the messages last for them.

@@ -279,7 +279,7 @@ fn a_broken_scenario_has_no_form() {
 fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
     let text =
         scenario::shipped().iter().find(|one| one.name == "checkout-launch").expect("it").text;
-    let text = text.replace("Decide whether", "\\u202eDecide\\u001b[31m whether");
+    let text = text.replace("Decide whether", "\\u202eDecide\\u001b[31m\\U000E0041 whether");
     let mut dash = Dash::over(120, 36, vec![own("mine.toml", &text)], Settings::default());
     dash.text("n");
     let hostile = |symbol: &str| symbol.chars().any(roundtable::event::visible::is_hostile);
@@ -288,4 +288,6 @@ fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
     );
     assert!(!dash.draw().content().iter().any(|cell| hostile(cell.symbol())));
     assert!(!form(&dash).changed(), "what is shown changes nothing");
+    let screen = dash.screen();
+    assert!(screen.contains("Goal: 3 characters in it that no screen shows"), "{screen}");
 }

@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 /// assert_eq!(quoted("goal=Is it safe?"), "'goal=Is it safe?'");
 /// assert_eq!(quoted("it's"), r"'it'\''s'");
 /// assert_eq!(quoted("two\nlines"), r"$'two\nlines'");
+/// assert_eq!(quoted("it's\n\\"), r"$'it\'s\n\\'");
 /// assert_eq!(quoted(""), "''");
 /// ```
 pub fn quoted(word: &str) -> String {

@@ -170,6 +170,11 @@ impl TextField {
         signs
     }
 
+    /// Characters in it that no screen shows: a file's text may hold them, and they count.
+    pub fn unseen(&self) -> usize {
+        self.area.lines().iter().flat_map(|line| line.chars()).filter(|c| is_hostile(*c)).count()
+    }
+
     /// How many more bytes it takes.
     pub fn room(&self) -> usize {
         let taken: usize = self.area.lines().iter().map(|line| line.len() + 1).sum();

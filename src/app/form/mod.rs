@@ -237,6 +237,18 @@ impl Form {
             self.scenario = Arc::new(scenario);
             self.refill_goal();
         }
+        for field in &self.fields {
+            let FieldValue::Text(text) = &field.value else { continue };
+            let unseen = text.unseen();
+            if unseen > 0 {
+                let plural = if unseen == 1 { "" } else { "s" };
+                self.faults.push(Fault {
+                    field: Some(field.id.clone()),
+                    error: false,
+                    text: format!("{unseen} character{plural} in it that no screen shows"),
+                });
+            }
+        }
         if self.model() == ModelWanted::Live
             && let LiveOffer::Missing { why } = &self.entry.live
         {
