@@ -7,7 +7,7 @@ mod picture;
 use clap::Parser;
 use console::{Person, scenario};
 use crossterm::event::KeyCode;
-use roundtable::app::keymap::{BINDINGS, Binding, Context, Group};
+use roundtable::app::help::keys_markdown;
 use roundtable::cli::args::Cli;
 use roundtable::event::BoundaryId;
 use roundtable::scenario::{Origin, load, shipped};
@@ -27,32 +27,7 @@ fn readme() -> String {
 }
 
 fn keys() -> String {
-    let mut out = String::new();
-    let groups = [
-        (Group::Move, "Move"),
-        (Group::Look, "Look (never changes a run)"),
-        (Group::Watch, "Run, pause, step, flags"),
-        (Group::Change, "End (asks first)"),
-        (Group::App, "The program"),
-    ];
-    for (group, title) in groups {
-        out.push_str(&format!("\n**{title}**\n\n| key | where | what |\n| --- | --- | --- |\n"));
-        for row in BINDINGS.iter().filter(|row| row.group == group) {
-            let keys: Vec<String> =
-                row.keys.iter().map(|key| format!("`{}`", key.label(false))).collect();
-            out.push_str(&format!("| {} | {} | {} |\n", keys.join(" "), places(row), row.help));
-        }
-    }
-    out.push('\n');
-    out
-}
-
-fn places(row: &Binding) -> String {
-    if row.contexts.len() == Context::ALL.len() {
-        return "everywhere".to_owned();
-    }
-    let words: Vec<&str> = row.contexts.iter().map(|context| context.word()).collect();
-    words.join(", ")
+    format!("\n{}\n", keys_markdown())
 }
 
 #[test]
