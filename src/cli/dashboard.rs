@@ -13,8 +13,8 @@ use crate::app::State;
 use crate::app::effect::{LaunchRequest, ModelWanted, RequestId};
 use crate::app::state::{self, Settings};
 use crate::engine::{Engine, EngineSettings};
-use crate::event::World;
 use crate::event::visible::visible;
+use crate::event::{StopClass, World};
 use crate::shell::console::{Console, Tty};
 use crate::shell::dirs::Dirs;
 use crate::shell::effects::{Answer, Extra, Services};
@@ -165,7 +165,9 @@ fn line(world: &World, paint: &Paint) -> String {
     let Some(head) = &world.head else { return String::new() };
     let sign = paint.sign(paint.theme().run(world));
     let mut line = format!("{sign}  {}  {}", head.run, head.scenario);
-    if let Some(closed) = &world.closed {
+    // The sign's word says it all for a run that came to its end, or that a person ended.
+    let said = |class| matches!(class, StopClass::Ok | StopClass::Cancelled);
+    if let Some(closed) = world.closed.as_ref().filter(|closed| !said(closed.reason.class())) {
         line = format!("{line}  {}", closed.reason);
     }
     if let Some((table, _)) = world.collaboration() {
