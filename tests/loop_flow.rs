@@ -158,3 +158,21 @@ async fn another_size_is_drawn_whole() {
     assert_eq!(seen.text.lines().count(), 30);
     assert!(seen.text.lines().all(|line| line.chars().count() <= 100));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_goes_on_whatever_another_run_does() {
+    let mut person = Person::at(120, 36);
+    person.starts(scenario("checkout-launch", &[]), false);
+    person.sees("LIVE").await;
+    let other = person.services.engine.runs()[0].clone();
+    other.send(Command::Pause { by: By::You });
+    person.sees("PAUSED").await;
+    person.starts(scenario("checkout-unanimous", &["script[0].latency=\"60s\""]), false);
+    let before = person.sees_that("the new run", |seen| seen.text.contains("a clear go")).await;
+    for _ in 0..10 {
+        tokio::time::sleep(Duration::from_millis(40)).await;
+        other.bus().publish(SpanId::RUN, EventKind::Warning { text: "elsewhere".to_owned() });
+    }
+    let frames = person.now().frames - before.frames;
+    assert!(frames >= 3, "{frames} frames in 400 ms: the spinner stands still");
+}
