@@ -198,7 +198,8 @@ impl<C: Console> Loop<C> {
         let busy = self.terminal.backend().is_busy();
         let frame = (shown && self.dirty && !busy)
             .then(|| self.drawn.map_or(self.started, |drawn| drawn + FRAME));
-        // A tick that was asked for is not put off by what happens before it.
+        // A tick that was asked for is not put off by what happens before it: facts of another run
+        // may come without a break.
         let wanted = self.state.next_tick().filter(|_| shown).map(|after| self.changed + after);
         self.tick = wanted.map(|at| self.tick.map_or(at, |sooner| sooner.min(at)));
         let tick = self.tick;
@@ -210,9 +211,9 @@ impl<C: Console> Loop<C> {
             answer = answers.recv() => Woken::Answer(answer),
             paged = paged(pager) => Woken::Paged(paged),
             () = terminal.backend().free(), if busy => Woken::Landed,
+            () = until(tick) => Woken::Tick,
             batch = facts.recv() => Woken::Facts(batch),
             () = watch.changed(), if shown && !*dirty => Woken::Live,
-            () = until(tick) => Woken::Tick,
         }
     }
 
