@@ -50,7 +50,7 @@ fn an_export_is_a_file_for_its_owner_alone() {
 
 #[test]
 fn the_pager_gets_the_terminal_and_gives_it_back() {
-    let mut terminal = done(&[("PAGER", "cat > paged; echo in the pager; read line")]);
+    let mut terminal = done(&[("PAGER", "cat > paged; echo in the pager; read line </dev/tty")]);
     terminal.press("5");
     terminal.press("o");
     terminal.sees_that("the pager", |screen| {
