@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Command, RunId};
+use crate::event::{Command, Event, RunId};
 use crate::scenario::Scenario;
 use crate::scenario::name::FlagName;
 
@@ -32,7 +32,7 @@ pub enum Effect {
         /// The file's name, without a folder.
         file: String,
         /// What it holds.
-        contents: String,
+        contents: Contents,
     },
     /// Show this in the person's pager.
     Page(String),
@@ -47,6 +47,28 @@ pub enum Effect {
         /// The exit code.
         code: u8,
     },
+}
+
+/// What an exported file holds.
+#[derive(Debug)]
+pub enum Contents {
+    /// A text.
+    Text(String),
+    /// Facts, one line of JSON each; whoever writes them makes the lines, since there may be many.
+    Facts(Vec<Arc<Event>>),
+}
+
+impl Contents {
+    /// The text of the file.
+    pub fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Facts(facts) => facts
+                .iter()
+                .filter_map(|fact| fact.to_line().ok())
+                .fold(String::new(), |text, line| text + &line + "\n"),
+        }
+    }
 }
 
 /// Tells the answers to requests apart.

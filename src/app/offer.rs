@@ -48,6 +48,7 @@ fn would_do(state: &State, action: Action) -> bool {
     let on_home = state.context() == Context::Home;
     let subject = state.subject().filter(|_| !on_home || state.home.about == HomePane::Runs);
     match action {
+        Action::PauseResume if state.watched().is_some_and(|page| page.is_scrubbed()) => true,
         Action::PauseResume | Action::Step | Action::StepRound => {
             subject.is_some_and(|page| page.world().is_live())
         }
@@ -69,6 +70,7 @@ fn can_start(state: &State) -> bool {
 /// What an action is called now.
 fn word(state: &State, row: &Binding) -> &'static str {
     match row.action {
+        Action::PauseResume if state.watched().is_some_and(|page| page.is_scrubbed()) => "live",
         Action::PauseResume => match state.subject().map(|page| &page.world().stage) {
             Some(Stage::Pausing { .. } | Stage::Paused { .. }) => "go on",
             _ => row.word,

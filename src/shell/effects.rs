@@ -14,7 +14,7 @@ use super::signals::Told;
 use super::trust::Trust;
 use super::{catalogue, clipboard, dirs, models, pauses};
 use crate::app::Msg;
-use crate::app::effect::{LaunchRequest, ModelWanted, RequestId};
+use crate::app::effect::{Contents, LaunchRequest, ModelWanted, RequestId};
 use crate::app::state::Entry;
 use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
 use crate::event::BoundaryId;
@@ -177,10 +177,12 @@ impl Services {
 
     /// Writes a file into the session's folder; one that is there already is left alone, and the
     /// new one gets a number.
-    pub fn export(&self, file: String, contents: String) {
-        self.aside(move |services| match write_beside(&services.folder, &file, &contents) {
-            Ok(path) => services.tell(Msg::Notice(format!("written to {}", path.display()))),
-            Err(error) => services.failed("export", format!("cannot write {file}: {error}")),
+    pub fn export(&self, file: String, contents: Contents) {
+        self.aside(move |services| {
+            match write_beside(&services.folder, &file, &contents.into_text()) {
+                Ok(path) => services.tell(Msg::Notice(format!("written to {}", path.display()))),
+                Err(error) => services.failed("export", format!("cannot write {file}: {error}")),
+            }
         });
     }
 

@@ -13,6 +13,8 @@ use crate::app::run::document::{Line, Look};
 use crate::app::run::inspect::FIELD;
 use crate::app::run::layout::{inspector as areas, padded, tabs};
 use crate::app::run::{Inspector, RunPage, Tab, Target};
+use crate::event::kind::Purpose;
+use crate::event::world::SpanKind;
 
 /// Draws the inspector into a run's page.
 pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
@@ -34,7 +36,12 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 
 /// What this is, and what can be done with it.
 fn aside(page: &RunPage, cx: &Cx, inspector: &Inspector, frame: Rect, buf: &mut Buffer) {
-    let title = Rect { x: frame.x + 2, width: frame.width.saturating_sub(4), height: 1, ..frame };
+    let title = Rect {
+        x: frame.x + 2,
+        width: frame.width.saturating_sub(4),
+        height: frame.height.min(1),
+        ..frame
+    };
     let text = format!(" {} ", heading(page, inspector.target));
     Pen::new(buf, title, cx.glyphs).put(&text, cx.theme.style(Role::Title));
     let area = padded(frame);
@@ -69,7 +76,13 @@ fn heading(page: &RunPage, target: Target) -> String {
                 format::exact(page.log().len() as u64)
             )
         }
-        Target::Call(call) => format!("Call, span {}", call.0),
+        Target::Call(call) => match page.world().spans.get(call).map(|span| &span.what) {
+            Some(SpanKind::Call(Purpose::Contribution { round, role, .. })) => {
+                format!("{role}, round {round}")
+            }
+            Some(SpanKind::Call(Purpose::Finalize)) => "launch brief".to_owned(),
+            _ => format!("span {}", call.0),
+        },
     }
 }
 

@@ -332,7 +332,7 @@ fn failure(status: u16, text: &str) -> AttemptFailed {
     }
 }
 
-/// The first round of the shipped story: three seats differ, the lawyer is not there.
+/// The first round of the story: three seats differ, the lawyer is not there.
 pub fn first_round(facts: &mut Facts) {
     facts.after(100).round(&[3]);
     facts.ask(0).ask(1).ask(2);
@@ -340,20 +340,20 @@ pub fn first_round(facts: &mut Facts) {
         0,
         Stance::Go,
         0.9,
-        "Demand holds at 15 200 orders; traffic risk stays medium.",
+        "Demand holds at 15 200 orders; traffic risk is medium.",
     );
     facts.after(500).says(
         1,
         Stance::Caution,
         0.6,
-        "The margin holds only if promotion cost stays where it is.",
+        "The margin holds only while promotion stays cheap.",
     );
     facts.after(600).says(2, Stance::Block, 0.7, "Failed payments are close to the line of 3.0 %.");
     facts.close(&[Conflict::BlockingVsNonBlock, Conflict::HighDivergence], None);
 }
 
 /// The second round up to where the risk analyst speaks again after a 503.
-pub fn second_round_streaming(facts: &mut Facts) {
+pub fn second_round(facts: &mut Facts) {
     facts.after(300).flag("legal_analyst", true, "round:2");
     facts.round(&[]);
     facts.ask(0).ask(1).ask(2).ask(3);
@@ -370,4 +370,107 @@ pub fn second_round_streaming(facts: &mut Facts) {
     };
     facts.after(400).replies(3, "{}").accepted(3, said, 1);
     facts.after(1500);
+}
+
+/// What the risk analyst has said so far in the second round.
+pub const COMING: &str = "{\"agent\":\"risk_analyst\",\"stance\":\"caution\",\"summary\":\"Failed \
+payments at 2.8 % stay under the 3.0 % line, but the margin is thin: four chargeback alerts of five \
+allowed. I move from block to caution if the gateway fail-over is rehearsed before the start";
+
+/// The answer at the end of the story.
+pub const ANSWER: &str = "Decision: go with caution.\n\nCheckout v2 may start in the US on 2 March. \
+Demand holds, and the margin is safe once the gateway fail-over is rehearsed; failed payments stay \
+0.2 points under the line.\n\nFirst: rehearse the fail-over. Second: alert at 2.9 %.";
+
+/// Before the first round.
+pub fn waiting() -> Facts {
+    Facts::start(Start::default())
+}
+
+/// In the middle of the second round, one seat still speaking.
+pub fn streaming() -> Facts {
+    let mut facts = waiting();
+    first_round(&mut facts);
+    second_round(&mut facts);
+    facts
+}
+
+/// At rest before a seat of the second round.
+pub fn paused() -> Facts {
+    let mut facts = waiting();
+    first_round(&mut facts);
+    facts.after(200).round(&[3]);
+    facts.after(50).paused(&["message:2:demand_analyst"]);
+    facts
+}
+
+/// Asked to pause while calls are on their way.
+pub fn pausing() -> Facts {
+    let mut facts = waiting();
+    facts.after(100).round(&[3]);
+    facts.ask(0).ask(1).ask(2);
+    facts.after(200).add(SpanId::RUN, EventKind::Pausing { by: By::You });
+    facts
+}
+
+/// Decided after two rounds.
+pub fn decided() -> Facts {
+    let mut facts = streaming();
+    facts.says(2, Stance::Caution, 0.66, "A thin margin under the line; rehearse the fail-over.");
+    facts.close(&[Conflict::GoVsCaution], Some(Decision::GoWithCaution));
+    facts.after(20).ask_brief();
+    facts.after(900).answer(ANSWER);
+    facts.ends("success", None);
+    facts
+}
+
+/// Stopped in the second round: a model call could not be had.
+pub fn stopped() -> Facts {
+    let mut facts = streaming();
+    facts.gives_up(2, 503, "llm_error:http_503");
+    facts.ends("llm_error:http_503", Some("round_2:risk_analyst"));
+    facts
+}
+
+/// Stopped in the second round: a contribution broke the contract.
+pub fn broken() -> Facts {
+    let mut facts = streaming();
+    facts.replies(2, "{\"stance\": \"maybe\"}");
+    facts.refused(2, "invalid_contribution:stance");
+    facts.ends("invalid_contribution:stance", Some("round_2:risk_analyst"));
+    facts
+}
+
+/// `seats` seats in their first round, all but the last four in.
+pub fn seats(seats: usize) -> Facts {
+    let roles = (1..=seats).map(|nth| format!("analyst_of_field_{nth}")).collect();
+    let start = Start { roles, flagged: Vec::new(), max_messages: 40, ..Start::default() };
+    let mut facts = Facts::start(start);
+    facts.after(100).round(&[]);
+    for seat in 0..seats {
+        facts.ask(seat);
+    }
+    for seat in 0..seats.saturating_sub(4) {
+        let confidence = 0.5 + seat as f64 * 0.03;
+        let why = "A summary of some length that says why it stands where it stands.";
+        facts.after(130).says(seat, Stance::ALL[seat % 3], confidence, why);
+    }
+    facts.after(100);
+    facts
+}
+
+/// Many rounds that end in nothing, as far as `rounds`.
+pub fn rounds(rounds: u32) -> Facts {
+    let start = Start { max_rounds: rounds + 2, max_messages: 400, ..Start::default() };
+    let mut facts = Facts::start(start);
+    for round in 0..rounds {
+        facts.after(50).round(&[3]);
+        for seat in 0..3 {
+            facts.ask(seat);
+            let stance = Stance::ALL[(round as usize + seat) % 3];
+            facts.after(90).says(seat, stance, 0.6, "It goes on.");
+        }
+        facts.close(&[Conflict::HighDivergence], None);
+    }
+    facts
 }

@@ -298,7 +298,7 @@ impl RunPage {
         let Some(inspector) = &mut self.inspector else { return Outcome::Ignored };
         let far = isize::from(i16::try_from(area.height.saturating_sub(1).max(1)).unwrap_or(1));
         match action {
-            Action::Cancel | Action::Back | Action::Inspect => {
+            Action::Cancel | Action::Back => {
                 self.inspector = None;
                 return Outcome::redraw();
             }

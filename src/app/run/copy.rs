@@ -9,7 +9,7 @@ use super::layout::Pane;
 use super::subject::Subject;
 use super::told::{conflicts, model, tell, took_ms};
 use super::{Outcome, RunPage};
-use crate::app::effect::Effect;
+use crate::app::effect::{Contents, Effect};
 use crate::app::format;
 use crate::event::contribution::Contribution;
 use crate::event::world::collaboration::Round;
@@ -128,18 +128,18 @@ impl RunPage {
 
     /// The facts as lines of JSON, and the outcome once there is one.
     pub(super) fn export(&self) -> Outcome {
-        let mut facts = String::new();
-        for line in self.log.iter().filter_map(|event| event.to_line().ok()) {
-            facts.push_str(&line);
-            facts.push('\n');
+        if self.log.is_empty() {
+            return Outcome::Handled { redraw: false };
         }
+        let facts = Contents::Facts(self.log.clone());
         let mut effects =
             vec![Effect::Export { file: format!("{}.jsonl", self.id), contents: facts }];
         let outcome = self.world.outcome();
         if let Some(text) = outcome.and_then(|outcome| serde_json::to_string_pretty(&outcome).ok())
         {
             let file = format!("{}.outcome.json", self.id);
-            effects.push(Effect::Export { file, contents: text + "\n" });
+            let contents = Contents::Text(text + "\n");
+            effects.push(Effect::Export { file, contents });
         }
         Outcome::Emit(effects)
     }

@@ -392,10 +392,10 @@ impl RunPage {
             let told = super::told::tell(event, world);
             document.field("kind", told.kind);
             document.field("at", format::moment(event.at));
-            if let Some(round) = told.round {
+            if let Some(round) = told.round.filter(|_| call.is_none()) {
                 document.field("round", round.to_string());
             }
-            if !told.who.is_empty() {
+            if !told.who.is_empty() && call.is_none() {
                 document.field("who", &told.who);
             }
             self.of_fact(&mut document, event);
@@ -403,9 +403,11 @@ impl RunPage {
         let Some(span) = call.and_then(|call| world.spans.get(call)) else { return document };
         document.gap();
         let SpanKind::Call(purpose) = &span.what else { return document };
+        document.add(Look::Head, "the call");
         match purpose {
             Purpose::Contribution { round, seat, role } => {
-                document.field("call", format!("{role}, round {round}"));
+                document.field("seat", role.as_str());
+                document.field("round", round.to_string());
                 let flag = world.collaboration().and_then(|(_, plan)| plan.behind.get(role));
                 if let Some(flag) = flag {
                     document.field("flag", flag.flag.as_str());
@@ -416,10 +418,11 @@ impl RunPage {
                     .and_then(|seat| seat.contribution.as_ref());
                 if let Some(before) = before {
                     let confidence = format::confidence(before.confidence);
-                    document.field("before", format!("{} {confidence}", before.stance));
+                    let before = format!("{} {confidence}", before.stance);
+                    document.field(&format!("in R{}", round.saturating_sub(1)), before);
                 }
             }
-            Purpose::Finalize => document.field("call", "finalize"),
+            Purpose::Finalize => document.field("for", "the launch brief"),
         }
         let state = match span.state {
             SpanState::Open => "on its way",

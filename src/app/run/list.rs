@@ -115,6 +115,9 @@ impl FactList {
     /// The rows that stand in a window of this height.
     pub fn window(&self, log: usize, height: usize) -> Range<usize> {
         let len = self.len(log);
+        if height == 0 || len == 0 {
+            return 0..0;
+        }
         let last = len.saturating_sub(height);
         let start = match self.cursor {
             None => last,
@@ -174,7 +177,8 @@ impl FactList {
         let row = row.clamp(start, (start + height).saturating_sub(1).max(start)).min(last);
         self.top = self.place(start).unwrap_or(0);
         self.cursor = self.place(row);
-        if by > 0 && start + height >= len && row == last {
+        // Further down than the end is back to following.
+        if by > 0 && start == window.start && start + height >= len {
             self.follow();
         }
     }
@@ -226,7 +230,11 @@ impl FactList {
                     trouble: None,
                 });
             }
-            Err(error) => self.trouble = Some(first_line(&error.to_string())),
+            Err(error) => {
+                // What was typed before is no filter that anyone asked for.
+                self.filter = None;
+                self.trouble = Some(first_line(&error.to_string()));
+            }
         }
     }
 

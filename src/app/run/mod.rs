@@ -45,7 +45,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The same where nothing may move that carries no news.
 const SLOW_TICK: Duration = Duration::from_secs(1);
 /// New facts that a filter looks at as they come; more of them wait for a tick.
-const AT_ONCE: usize = 256;
+const AT_ONCE: usize = 64;
 
 /// One run as the dashboard holds it.
 #[derive(Debug)]
@@ -273,7 +273,19 @@ impl RunPage {
         if events.len() <= AT_ONCE && self.list.is_behind(self.log.len()) {
             self.list.look(&self.log, &self.world);
         }
-        self.refresh_inspector();
+        if self.inspector.as_ref().is_some_and(|open| self.concerns(open.target, events)) {
+            self.refresh_inspector();
+        }
+    }
+
+    /// Whether new facts may change what is known of a target.
+    fn concerns(&self, target: Target, events: &[Arc<Event>]) -> bool {
+        let Some(call) = self.call_of(target) else { return false };
+        let of_call = |event: &Arc<Event>| {
+            event.span == call
+                || self.world.spans.get(event.span).is_some_and(|span| span.parent == call)
+        };
+        events.iter().any(of_call)
     }
 
     /// Whether the run's facts were dropped to bound memory.
@@ -288,7 +300,9 @@ impl RunPage {
             Some(text) => self.live.insert(span, text.clone()) != Some(text),
             None => self.live.remove(&span).is_some(),
         };
-        if changed {
+        let parent = self.world.spans.get(span).map(|span| span.parent);
+        let inspected = self.inspector.as_ref().and_then(|open| self.call_of(open.target));
+        if changed && inspected.is_some() && inspected == parent {
             self.refresh_inspector();
         }
         Outcome::Handled { redraw: changed && !self.is_scrubbed() }

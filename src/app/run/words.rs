@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use ratatui::layout::Rect;
+
 use super::scroll::{Lines, Scroll};
 use super::speech;
 use super::subject::Subject;
@@ -46,6 +48,14 @@ impl<'a> Words<'a> {
 
     fn said(text: impl Into<Cow<'a, str>>) -> Self {
         Self { text: text.into(), how: How::Said, actions: Vec::new() }
+    }
+}
+
+/// The part of the speaker's pane that text stands in: a blank on both sides, where there is room.
+pub fn text_area(pane: Rect) -> Rect {
+    match pane.width {
+        12.. => Rect { x: pane.x + 1, width: pane.width - 2, ..pane },
+        _ => pane,
     }
 }
 
@@ -188,7 +198,7 @@ impl RunPage {
 
     /// Scrolls what the subject says.
     pub(super) fn scroll_words(&mut self, by: isize, areas: &super::Areas) {
-        let Some(area) = areas.pane(Pane::Speaker) else { return };
+        let Some(area) = areas.pane(Pane::Speaker).map(text_area) else { return };
         let words = self.words();
         let rows = Shares::of(area.height, self.subject(), &words).words;
         let coming = words.how == How::Coming;

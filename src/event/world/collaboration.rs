@@ -124,9 +124,11 @@ impl Collaboration {
         // Where it stands in every log of ours; a file may hold any order.
         let place = usize::try_from(number.checked_sub(1)?).ok()?;
         let there = self.rounds.get(place).filter(|round| round.number == number);
-        there
-            .or_else(|| self.rounds.iter().rev().find(|round| round.number == number))
-            .map(|round| &**round)
+        let last = self.rounds.last()?.number;
+        if there.is_some() || usize::try_from(last).is_ok_and(|last| last == self.rounds.len()) {
+            return there.map(|round| &**round);
+        }
+        self.rounds.iter().rev().find(|round| round.number == number).map(|round| &**round)
     }
 
     /// The same seat one round before.

@@ -128,9 +128,14 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((table, plan)) = world.collaboration() else { return };
     let row = Rect { x: area.x + 1.min(area.width), width: area.width.saturating_sub(2), ..area };
-    let (note, role, matters) = note(page, cx, world, table, plan);
-    let full = columns(&note);
     let room = usize::from(row.width);
+    let (mut note, role, matters) = note(page, cx, world, table, plan);
+    if let Some((short, _)) = note.split_once('\n') {
+        // Why and where, and what to do, or at least who says so.
+        let whole = note.replacen('\n', ": ", 1);
+        note = if columns(&whole) <= room { whole } else { format!("{short}: 2 says what to do") };
+    }
+    let full = columns(&note);
     // What matters is said whole, whatever it costs the track; the rule only where there is room.
     let width = if matters {
         full.min(room)
@@ -149,7 +154,8 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     Pen::new(buf, at, cx.glyphs).put(&note, cx.theme.style(role));
 }
 
-/// What a person should know just now, and whether it matters more than the track.
+/// What a person should know just now, after a line end what to do about it, and whether it
+/// matters more than the track.
 fn note(
     page: &RunPage,
     cx: &Cx,
@@ -173,7 +179,7 @@ fn note(
                 place.unwrap_or_default()
             );
             if let Some(advice) = closed.reason.advice() {
-                text.push_str(&format!(": {advice}"));
+                text.push_str(&format!("\n{advice}"));
             }
             let cancelled = closed.reason.class() == crate::event::StopClass::Cancelled;
             (text, if cancelled { Role::Off } else { Role::Failed }, true)

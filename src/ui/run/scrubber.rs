@@ -59,9 +59,9 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 
 /// The column that a time stands in.
 fn column(at: Elapsed, end: Elapsed, track: Rect) -> u16 {
-    let span = u128::from(end.0.max(1));
-    let nth = u128::from(at.0.min(end.0)) * u128::from(track.width) / span;
-    let last = u128::from(track.width.saturating_sub(1));
+    // Microseconds of centuries times columns fit.
+    let nth = at.0.min(end.0).saturating_mul(u64::from(track.width)) / end.0.max(1);
+    let last = u64::from(track.width.saturating_sub(1));
     track.x + u16::try_from(nth.min(last)).unwrap_or(0)
 }
 
@@ -77,53 +77,89 @@ fn marks(
 ) {
     let theme = cx.theme;
     let row = line(area, 1);
-    let mut taken: Vec<(u16, u16)> = Vec::new();
-    let mut set = |x: u16, text: &str, role: Role, shift: u16, buf: &mut Buffer| {
-        let width = u16::try_from(columns(text)).unwrap_or(u16::MAX);
-        // A label that would run past the end ends there.
-        let x = x.min(row.right().saturating_sub(width + 1)).max(row.x);
-        let free = |x: &u16| taken.iter().all(|(from, to)| *x > *to || *x + width < *from);
-        // Two moments close together stand beside each other, the earlier one in its place.
-        let last = row.right().saturating_sub(width + 1).min(x + shift);
-        let first = x.saturating_sub(shift).max(row.x);
-        let places = (x..=last).chain((first..x).rev());
-        let Some(x) = places.into_iter().find(free).filter(|_| width <= row.width && width > 0)
-        else {
-            return;
-        };
-        taken.push((x, x + width));
-        let place = Rect { x, width, ..row }.intersection(row);
-        Pen::new(buf, place, cx.glyphs).put(text, theme.style(role));
+    let mut labels = Labels { row, taken: vec![false; usize::from(row.width)] };
+    let mut put = |at: Option<Rect>, text: &str, role: Role| {
+        if let Some(at) = at {
+            Pen::new(buf, at, cx.glyphs).put(text, theme.style(role));
+        }
     };
     if let Some(x) = playhead {
         let text = format!("{} playhead", format::moment(page.shown().at));
-        set(x, &text, Role::Playhead, 0, buf);
+        put(labels.set(x, columns(&text), 0), &text, Role::Playhead);
     }
     let (now, role) =
         if page.world().is_live() { ("now", Role::Notice) } else { ("end", Role::Dim) };
-    set(track.right().saturating_sub(1), now, role, 0, buf);
+    put(labels.set(track.right().saturating_sub(1), now.len(), 0), now, role);
+    if page.world().marks_left_out > 0 {
+        let more = format!("+{}", format::count(page.world().marks_left_out));
+        put(labels.set(track.right() + 3, more.len(), 4), &more, Role::Dim);
+    }
     for rank in 0..3 {
-        for mark in &page.world().marks {
-            let (text, role, its) = label(cx, &mark.what);
-            if its == rank {
-                let shift = if rank < 2 { 9 } else { 1 };
-                set(column(mark.at, end, track), &text, role, shift, buf);
+        let shift = if rank < 2 { 9 } else { 1 };
+        let mut before = None;
+        for mark in page.world().marks.iter().filter(|mark| rank_of(&mark.what) == Some(rank)) {
+            let x = column(mark.at, end, track);
+            // Of many in one column the first speaks for all.
+            if before.replace(x) == Some(x) {
+                continue;
             }
+            let (text, role) = label(cx, &mark.what);
+            put(labels.set(x, columns(&text), shift), &text, role);
         }
     }
 }
 
-/// A mark's label, its look, and its rank: the lower, the sooner it is set.
-fn label(cx: &Cx, what: &MarkKind) -> (String, Role, u8) {
+/// The columns of the second row that are taken.
+struct Labels {
+    row: Rect,
+    taken: Vec<bool>,
+}
+
+impl Labels {
+    /// Takes the place of a label of `width` columns, at `x` or at most `shift` columns beside it.
+    /// Two moments close together stand beside each other, the earlier one in its place.
+    fn set(&mut self, x: u16, width: usize, shift: u16) -> Option<Rect> {
+        let width = u16::try_from(width).ok()?;
+        // A label that would run past the end ends there.
+        let end = self.row.right().checked_sub(width + 1)?;
+        let x = x.min(end).max(self.row.x);
+        let last = end.min(x + shift);
+        let first = x.saturating_sub(shift).max(self.row.x);
+        let x = (x..=last).chain((first..x).rev()).find(|x| self.is_free(*x, width))?;
+        let at = usize::from(x - self.row.x);
+        self.taken.get_mut(at..at + usize::from(width))?.fill(true);
+        Some(Rect { x, width, height: self.row.height, ..self.row })
+    }
+
+    /// Whether these columns are free, with one on either side.
+    fn is_free(&self, x: u16, width: u16) -> bool {
+        let at = usize::from(x - self.row.x);
+        let end = (at + usize::from(width) + 1).min(self.taken.len());
+        self.taken.get(at.saturating_sub(1)..end).is_some_and(|cells| !cells.contains(&true))
+    }
+}
+
+/// The lower, the sooner a mark is set; `None`: never.
+fn rank_of(what: &MarkKind) -> Option<u8> {
+    match what {
+        MarkKind::Flag(..) | MarkKind::Failed => Some(0),
+        MarkKind::Round(_) | MarkKind::Finalize => Some(1),
+        MarkKind::Paused | MarkKind::Retry => Some(2),
+        MarkKind::Closed => None,
+    }
+}
+
+/// A mark's label and its look.
+fn label(cx: &Cx, what: &MarkKind) -> (String, Role) {
     let glyph = |glyph: Glyph| cx.glyphs.of(glyph).to_owned();
     match what {
-        MarkKind::Round(number) => (format!("R{number}"), Role::Text, 1),
-        MarkKind::Finalize => ("brief".to_owned(), Role::Text, 1),
-        MarkKind::Flag(_, true) => ("flag on".to_owned(), Role::Flag, 0),
-        MarkKind::Flag(_, false) => ("flag off".to_owned(), Role::Flag, 0),
-        MarkKind::Failed => (glyph(Glyph::Failed), Role::Failed, 0),
-        MarkKind::Paused => (glyph(Glyph::Paused), Role::Paused, 2),
-        MarkKind::Retry => (glyph(Glyph::Retry), Role::Retry, 2),
-        MarkKind::Closed => (String::new(), Role::Dim, 3),
+        MarkKind::Round(number) => (format!("R{number}"), Role::Text),
+        MarkKind::Finalize => ("brief".to_owned(), Role::Text),
+        MarkKind::Flag(_, true) => ("flag on".to_owned(), Role::Flag),
+        MarkKind::Flag(_, false) => ("flag off".to_owned(), Role::Flag),
+        MarkKind::Failed => (glyph(Glyph::Failed), Role::Failed),
+        MarkKind::Paused => (glyph(Glyph::Paused), Role::Paused),
+        MarkKind::Retry => (glyph(Glyph::Retry), Role::Retry),
+        MarkKind::Closed => (String::new(), Role::Dim),
     }
 }

@@ -7,10 +7,10 @@ use ratatui::layout::Rect;
 use super::line;
 use crate::app::run::RunPage;
 use crate::app::run::document::token_rate;
-use crate::app::run::scroll::{Lines, Scroll};
+use crate::app::run::scroll::Scroll;
 use crate::app::run::subject::Subject;
 use crate::app::run::told::{failure, model, took_ms};
-use crate::app::run::words::{How, Shares, TextLines, Words};
+use crate::app::run::words::{How, Shares, TextLines, Words, text_area};
 use crate::event::kind::EventKind;
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{SpanId, World};
@@ -23,11 +23,7 @@ use crate::ui::theme::Role;
 /// Draws the pane.
 pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let words = page.words();
-    // A blank on both sides, where there is room for it.
-    let area = match area.width {
-        12.. => Rect { x: area.x + 1, width: area.width - 2, ..area },
-        _ => area,
-    };
+    let area = text_area(area);
     let subject = page.subject();
     let shares = Shares::of(area.height, subject, &words);
     if shares.above > 0 {
@@ -117,15 +113,14 @@ fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer
         let place = Rect { x: last.0, y: last.1, width: 1, height: 1 }.intersection(area);
         Pen::new(buf, place, cx.glyphs).glyph(Glyph::Cursor, theme.style(Role::Cursor));
     }
-    // What is out of view is said, where the reader can get at it.
-    if top != end && at <= lines.count() && height > 0 {
-        let more = Rect { x: area.right() - 1, y: area.bottom() - 1, width: 1, height: 1 };
-        Pen::new(buf, more.intersection(area), cx.glyphs)
-            .glyph(Glyph::Down, theme.style(Role::Key));
-    }
+    // What is out of view is said in the blank column beside the words.
+    let more = Rect { x: area.right(), width: 1, height: area.height.min(1), ..area };
     if top > Scroll::default() {
-        let more = Rect { x: area.right().saturating_sub(1), width: 1, height: 1, ..area };
-        Pen::new(buf, more.intersection(area), cx.glyphs).glyph(Glyph::Up, theme.style(Role::Key));
+        Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, theme.style(Role::Key));
+    }
+    if top != end {
+        let last = Rect { y: area.bottom().saturating_sub(1), ..more };
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, theme.style(Role::Key));
     }
 }
 

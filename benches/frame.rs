@@ -1,0 +1,93 @@
+//! What a frame costs: the run view at 200x50 with a long log beside a short one, live, with a
+//! filter on, and far back in time.
+
+mod long;
+mod paired;
+
+use std::time::Duration;
+
+use paired::{pairs, report, timed};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use roundtable::app::Action;
+use roundtable::app::key::Key;
+use roundtable::app::run::RunPage;
+use roundtable::app::state::Size;
+use roundtable::event::RunId;
+use roundtable::ui::glyph::Glyphs;
+use roundtable::ui::theme::Theme;
+use roundtable::ui::{self, Cx};
+
+const SIZE: Size = Size { cols: 200, rows: 50 };
+const FRAMES: u32 = 20;
+
+fn page(facts: usize) -> RunPage {
+    let mut page = RunPage::new(RunId::new("r-long"), Duration::ZERO);
+    for batch in long::log(facts).chunks(512) {
+        page.apply(batch);
+    }
+    page
+}
+
+fn filtered(facts: usize) -> RunPage {
+    let mut page = page(facts);
+    page.on_action(Action::Filter, SIZE);
+    for c in "retried".chars() {
+        page.on_key(Key::char(c));
+    }
+    page.on_action(Action::Apply, SIZE);
+    while page.next_tick(Duration::ZERO, true) == Some(Duration::ZERO) {
+        page.on_tick();
+    }
+    page
+}
+
+/// The page with its playhead in the middle of the log.
+fn scrubbed(facts: usize) -> RunPage {
+    let mut page = page(facts);
+    page.on_mouse(
+        roundtable::app::msg::Mouse {
+            what: roundtable::app::msg::MouseKind::Down,
+            col: 100,
+            row: SIZE.rows - 4,
+        },
+        SIZE,
+    );
+    assert!(page.is_scrubbed());
+    page
+}
+
+fn frames(page: &RunPage) -> Duration {
+    let theme = Theme::default();
+    let glyphs = Glyphs::Unicode;
+    let cx = Cx { now: Duration::from_secs(3600), theme: &theme, glyphs };
+    let area = Rect::new(0, 0, SIZE.cols, SIZE.rows);
+    let rows = |y: u16, height: u16| Rect { y, height, ..area };
+    let mut buf = Buffer::empty(area);
+    timed(|| {
+        for _ in 0..FRAMES {
+            ui::run::header::first(page, &cx, rows(0, 1), &mut buf);
+            ui::run::header::second(page, &cx, rows(1, 1), &mut buf);
+            ui::run::render(page, &cx, rows(2, SIZE.rows - 4), &mut buf);
+        }
+    })
+}
+
+fn compare(name: &str, of: fn(usize) -> RunPage) {
+    let (long, short) = (of(1_000_000), of(1_000));
+    let beside = pairs(101, || frames(&long), || frames(&short));
+    let (long, short) = beside.medians();
+    let told = format!(
+        "{:.2}x ({:.0} / {:.0} us)",
+        beside.ratio(),
+        long * 1e6 / f64::from(FRAMES),
+        short * 1e6 / f64::from(FRAMES),
+    );
+    report(&format!("frame at 200x50, {name}: 1 000 000 facts / 1 000"), &told, "1.50x");
+}
+
+fn main() {
+    compare("live", page);
+    compare("with a filter", filtered);
+    compare("in the past", scrubbed);
+}

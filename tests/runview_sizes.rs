@@ -1,0 +1,250 @@
+//! A run's page at every size and with text of every kind: nothing panics, nothing is drawn
+//! outside its place, and borders meet.
+
+mod facts;
+mod screen;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use facts::{Facts, Start};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use roundtable::app::msg::LiveText;
+use roundtable::app::run::RunPage;
+use roundtable::app::state::Size;
+use roundtable::app::{Action, Key};
+use roundtable::event::contribution::Stance;
+use roundtable::event::visible::is_hostile;
+use roundtable::event::{Event, EventKind, RunId, SpanId};
+use roundtable::ui::glyph::Glyphs;
+use roundtable::ui::theme::Theme;
+use roundtable::ui::{self, Cx};
+
+fn page(log: &[Arc<Event>]) -> RunPage {
+    let mut page = RunPage::new(RunId::new("r-7f3a"), Duration::ZERO);
+    page.apply(log);
+    page
+}
+
+/// Draws a page as a screen of this size holds it, in the middle of a larger buffer.
+fn draw(page: &RunPage, cols: u16, rows: u16, glyphs: Glyphs) -> Buffer {
+    let theme = Theme::default();
+    let cx = Cx { now: Duration::from_secs(9), theme: &theme, glyphs };
+    let mut buf = Buffer::empty(Rect::new(0, 0, cols + 2, rows + 2));
+    for x in 0..cols + 2 {
+        for y in [0, rows + 1] {
+            buf[(x, y)].set_symbol("#");
+        }
+    }
+    for y in 0..rows + 2 {
+        for x in [0, cols + 1] {
+            buf[(x, y)].set_symbol("#");
+        }
+    }
+    let row = |y: u16, height: u16| {
+        Rect::new(1, 1 + y, cols, height).intersection(Rect::new(1, 1, cols, rows))
+    };
+    ui::run::header::first(page, &cx, row(0, 1), &mut buf);
+    ui::run::header::second(page, &cx, row(1, 1), &mut buf);
+    ui::run::render(page, &cx, row(2, rows.saturating_sub(4)), &mut buf);
+    buf
+}
+
+fn check(buf: &Buffer, told: &str) {
+    let area = buf.area;
+    for y in 0..area.height {
+        for x in [0, area.width - 1] {
+            assert_eq!(buf[(x, y)].symbol(), "#", "{told}: drawn outside at {x},{y}");
+        }
+    }
+    for x in 0..area.width {
+        for y in [0, area.height - 1] {
+            assert_eq!(buf[(x, y)].symbol(), "#", "{told}: drawn outside at {x},{y}");
+        }
+    }
+    for y in 0..area.height {
+        let mut x = 0;
+        while x < area.width {
+            let symbol = buf[(x, y)].symbol();
+            assert!(!symbol.chars().any(is_hostile), "{told}: {symbol:?} at {x},{y}");
+            let wide = unicode_width::UnicodeWidthStr::width(symbol).max(1) as u16;
+            assert!(x + wide < area.width || wide == 1, "{told}: cut in half at {x},{y}");
+            x += wide;
+        }
+    }
+}
+
+/// Every line of a frame goes on into the cell that it points to.
+fn borders_meet(buf: &Buffer, told: &str) {
+    let up = "│├┤┴┼└┘╰╯";
+    let down = "│├┤┬┼┌┐╭╮";
+    let joins = |symbol: &str, set: &str| symbol.chars().next().is_some_and(|c| set.contains(c));
+    // The first two rows are the header's.
+    for y in 3..buf.area.height - 2 {
+        for x in 1..buf.area.width - 1 {
+            let (here, below) = (buf[(x, y)].symbol(), buf[(x, y + 1)].symbol());
+            // A title or a label may stand on a line, and nothing else may end one.
+            if joins(here, down) && !joins(below, up) {
+                let text = below.chars().all(|c| c.is_alphanumeric() || " ·↓:_-.".contains(c));
+                assert!(text, "{told}: {here} above {below} at {x},{y}");
+            }
+        }
+    }
+}
+
+fn ways() -> Vec<(&'static str, Facts)> {
+    vec![
+        ("waiting", facts::waiting()),
+        ("streaming", facts::streaming()),
+        ("paused", facts::paused()),
+        ("decided", facts::decided()),
+        ("stopped", facts::stopped()),
+        ("broken", facts::broken()),
+        ("one seat", facts::seats(1)),
+        ("five seats", facts::seats(5)),
+        ("eight seats", facts::seats(8)),
+        ("thirty seats", facts::seats(30)),
+        ("many rounds", facts::rounds(40)),
+    ]
+}
+
+#[test]
+fn every_state_at_every_size() {
+    let empty = page(&[]);
+    check(&draw(&empty, 80, 24, Glyphs::Unicode), "no fact yet");
+    for (name, facts) in ways() {
+        let page = page(&facts.log);
+        for cols in (1..=24)
+            .chain([30, 40])
+            .chain([59, 60, 79, 80, 83, 84, 99, 100, 119, 120, 121, 160, 200, 300])
+        {
+            for rows in (1..=12).chain([16, 23, 24, 29, 30, 31, 36, 50, 90]) {
+                let told = format!("{name} at {cols}x{rows}");
+                check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_way_to_look_at_every_size() {
+    let facts = facts::decided();
+    let keys: [(&str, &[Action]); 9] = [
+        ("zoom", &[Action::Pane(3), Action::Zoom]),
+        ("speaker", &[Action::Pane(2)]),
+        ("gateway", &[Action::Pane(4)]),
+        ("events", &[Action::Pane(5), Action::Up, Action::PageUp, Action::Top]),
+        ("scrubbed", &[Action::ScrubBack, Action::ScrubBack]),
+        ("prompt", &[Action::Prompt]),
+        ("raw", &[Action::Inspect, Action::Pane(3), Action::Bottom]),
+        ("timing", &[Action::Pane(5), Action::Inspect, Action::Pane(4)]),
+        ("filter", &[Action::Filter]),
+    ];
+    for (name, actions) in keys {
+        for cols in (1..=30).chain([60, 80, 100, 120, 200]) {
+            for rows in (1..=12).chain([16, 24, 30, 36, 50]) {
+                let mut page = page(&facts.log);
+                for action in actions {
+                    page.on_action(*action, Size { cols, rows });
+                }
+                page.on_key(Key::char('x'));
+                check(&draw(&page, cols, rows, Glyphs::Ascii), &format!("{name} at {cols}x{rows}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn frames_meet_at_every_size() {
+    for (name, facts) in ways() {
+        let page = page(&facts.log);
+        for cols in [60, 80, 84, 100, 119, 120, 137, 160, 200, 260] {
+            for rows in [16, 24, 30, 31, 33, 36, 41, 50, 70] {
+                let buf = draw(&page, cols, rows, Glyphs::Unicode);
+                borders_meet(&buf, &format!("{name} at {cols}x{rows}"));
+            }
+        }
+    }
+}
+
+/// Text that would break a screen that trusts it.
+const HOSTILE: [&str; 9] = [
+    "\u{1b}[2J\u{1b}[1;1Hgone\u{7}",
+    "\u{9b}31m red \u{9d}0;title\u{9c}",
+    "\u{202e}txet desrever\u{202c} \u{2066}isolated",
+    "宽字符宽字符宽字符 and 👩‍👩‍👧‍👦 family",
+    "e\u{301}\u{302}\u{303}combining\u{300}\u{300}",
+    "line\nbreaks\r\nand\ttabs\u{2028}and separators",
+    "\u{200b}zero\u{200d}width\u{feff}marks\u{ad}",
+    "ﾞ half-width marks ﾟ and ＦＵＬＬ width",
+    "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f} flags",
+];
+
+fn hostile(text: &str) -> Facts {
+    let long = text.repeat(10_000 / text.len() + 1);
+    let start = Start {
+        title: text.to_owned(),
+        roles: (1..=4).map(|nth| format!("{text}{nth}")).collect(),
+        flagged: vec![(format!("{text}1"), true)],
+        ..Start::default()
+    };
+    let mut facts = Facts::start(start);
+    facts.round(&[]);
+    facts.ask(0).ask(1).ask(2).ask(3);
+    facts.after(500).says(0, Stance::Go, 0.5, &long);
+    facts.says(1, Stance::Block, 1.0, text);
+    facts.fails(2, 503).again(2);
+    facts.add(SpanId::RUN, EventKind::Warning { text: long.clone() });
+    facts.add(SpanId::RUN, EventKind::ConditionFailed { place: text.into(), text: long });
+    facts.flag(text, true, text);
+    facts
+}
+
+#[test]
+fn hostile_text_never_breaks_columns() {
+    for text in HOSTILE {
+        let facts = hostile(text);
+        for (cols, rows) in [(60, 16), (80, 24), (100, 34), (120, 36), (200, 50)] {
+            let size = Size { cols, rows };
+            let mut page = page(&facts.log);
+            let coming = format!("{{\"summary\":\"{}", text.repeat(200));
+            let live = LiveText { text: coming, ..LiveText::default() };
+            page.set_live(facts.attempt_of(2), Some(live));
+            for actions in [
+                &[][..],
+                &[Action::Pane(2)],
+                &[Action::Pane(3)],
+                &[Action::Pane(4)],
+                &[Action::Pane(5)],
+                &[Action::Pane(1), Action::Top, Action::Inspect],
+                &[Action::Pane(1)],
+                &[Action::Pane(3)],
+                &[Action::Pane(4)],
+            ] {
+                for action in actions {
+                    page.on_action(*action, size);
+                }
+                let told = format!("{text:?} at {cols}x{rows} after {actions:?}");
+                let buf = draw(&page, cols, rows, Glyphs::Unicode);
+                check(&buf, &told);
+                // The right border of the page stands, whatever stands beside it.
+                for y in 4..rows - 3 {
+                    let edge = buf[(cols, y + 1)].symbol();
+                    assert!(["│", "┐", "┘", "┤", " "].contains(&edge), "{told}: {edge:?} at {y}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_text_leaves_as_it_is_and_is_exported_whole() {
+    let facts = hostile(HOSTILE[0]);
+    let mut page = page(&facts.log);
+    let size = Size { cols: 120, rows: 36 };
+    page.on_action(Action::Pane(1), size);
+    page.on_action(Action::Top, size);
+    let words = page.words();
+    assert!(words.text.contains('\u{1b}'), "what is copied is what was said");
+}
