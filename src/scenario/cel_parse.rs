@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cel::common::ast::IdedExpr;
+use cel::common::ast::{Expr, IdedExpr};
 
 use super::condition::{ConditionError, children};
 
@@ -15,6 +15,10 @@ pub(super) const MAX_BRACKETS: usize = 32;
 
 /// The deepest that a condition may nest as a whole: its evaluation recurses.
 const MAX_DEPTH: usize = 64;
+
+/// The most loops (`all`, `exists`, `map`, `filter`) that may stand inside one another: each
+/// multiplies the work of an evaluation, which nothing interrupts.
+const MAX_LOOPS: usize = 2;
 
 /// CEL's own functions and macros.
 pub(super) static ENV: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(cel::Env::stdlib()));
@@ -33,8 +37,13 @@ pub(super) fn parse(text: &str) -> Result<cel::Program, ConditionError> {
         return Err(nested(Some(offset)));
     }
     let program = compile(text, &shape).map_err(|errors| syntax(text, &errors))?;
-    if depth(program.expression()) > MAX_DEPTH {
+    let (depth, loops) = nesting(program.expression());
+    if depth > MAX_DEPTH {
         return Err(nested(None));
+    }
+    if loops > MAX_LOOPS {
+        let text = format!("{loops} loops inside one another are too many, at most {MAX_LOOPS}");
+        return Err(ConditionError::Syntax { text, offset: None });
     }
     Ok(program)
 }
@@ -88,15 +97,18 @@ fn compile(text: &str, shape: &Brackets) -> Result<cel::Program, cel::ParseError
     })
 }
 
-/// How deep an expression nests, found without recursion.
-fn depth(expr: &IdedExpr) -> usize {
-    let mut deepest = 0;
-    let mut open = vec![(expr, 1)];
-    while let Some((expr, level)) = open.pop() {
+/// How deep an expression nests, and how many loops stand inside one another; found without
+/// recursion.
+fn nesting(expr: &IdedExpr) -> (usize, usize) {
+    let (mut deepest, mut most_loops) = (0, 0);
+    let mut open = vec![(expr, 1, 0)];
+    while let Some((expr, level, around)) = open.pop() {
+        let loops = around + usize::from(matches!(expr.expr, Expr::Comprehension(_)));
         deepest = deepest.max(level);
-        children(&expr.expr, |child| open.push((child, level + 1)));
+        most_loops = most_loops.max(loops);
+        children(&expr.expr, |child| open.push((child, level + 1, loops)));
     }
-    deepest
+    (deepest, most_loops)
 }
 
 /// The first thing that the parser said, in few words.

@@ -88,10 +88,8 @@ pub fn explain(error: &EndpointError) -> String {
 pub fn via(proxy: Option<&str>) -> Result<Via, String> {
     match proxy {
         None => Ok(Via::Direct),
-        Some("env") => Ok(Via::Environment),
-        Some(text) => match url::Url::parse(text) {
-            Ok(url) if url.has_host() => Ok(Via::Proxy(url)),
-            _ => Err("no proxy's address: write http://proxy.example:3128, or env".to_owned()),
-        },
+        Some(text) => text
+            .parse()
+            .map_err(|_| "no proxy's address: write http://proxy.example:3128, or env".to_owned()),
     }
 }
