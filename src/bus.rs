@@ -139,7 +139,7 @@ impl Bus {
         tail.readers += 1;
         let id = tail.readers;
         drop(tail);
-        Reader { bus: self.clone(), id, next: from.0, segment: None }
+        Reader { segment: None, bus: self.clone(), id, next: from.0 }
     }
 
     /// The id of a span that is about to be opened.
@@ -165,7 +165,8 @@ impl Bus {
     /// About how many bytes the log holds.
     pub fn weight(&self) -> u64 {
         let tail = lock(&self.0.tail);
-        tail.weight + tail.len * 2 * std::mem::size_of::<OnceLock<Arc<Event>>>() as u64
+        let segment = SEGMENT * std::mem::size_of::<OnceLock<Arc<Event>>>();
+        tail.weight + (tail.segments.len() * segment) as u64
     }
 
     /// The fact at this place, if it is there.
@@ -277,10 +278,12 @@ impl Drop for LiveSlot {
 
 /// A cursor of its own over a log.
 pub struct Reader {
+    /// Before the log: a reader that is the last to hold both must let the log drop its segments
+    /// one by one, not this one drop all that follow it from within each other.
+    segment: Option<Arc<Segment>>,
     bus: Bus,
     id: u64,
     next: u64,
-    segment: Option<Arc<Segment>>,
 }
 
 impl Reader {

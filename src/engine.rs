@@ -13,8 +13,8 @@ use crate::event::kind::{
     BehindFlag, CollaborationPlan, FlagAt, PatternPlan, PricesHead, RunClosed, RunStarted,
 };
 use crate::event::{BoundaryId, Command, EventKind, RunId, SpanId, StopReason};
-use crate::llm::ChatModel;
 use crate::llm::scripted::Scripted;
+use crate::llm::{ChatModel, endpoint};
 use crate::pattern::collaboration;
 use crate::run::{Gate, RunContext, RunSettings};
 use crate::scenario::Scenario;
@@ -201,7 +201,7 @@ impl Engine {
         let seed = seed.unwrap_or(scenario.seed);
         let (model, default_timeout): (Arc<dyn ChatModel>, _) = match model {
             ModelChoice::Scripted { instant } => {
-                (Arc::new(Scripted::new(Arc::clone(&scenario), instant)), Duration::from_secs(60))
+                (Arc::new(Scripted::new(Arc::clone(&scenario), instant)), endpoint::DEFAULT_TIMEOUT)
             }
             ModelChoice::Live(model, timeout) => (model, timeout),
         };

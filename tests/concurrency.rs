@@ -5,9 +5,10 @@ mod table;
 
 use proptest::prelude::*;
 use roundtable::engine::{Launch, Schedule};
-use roundtable::event::BoundaryId;
+use roundtable::event::kind::By;
+use roundtable::event::{BoundaryId, Command, EventKind, Seq};
 use serde_json::Value;
-use table::{BRIEF, outcome, says, scenario};
+use table::{BRIEF, engine, outcome, says, scenario, world};
 
 #[derive(Debug, Clone)]
 enum Row {
@@ -89,5 +90,42 @@ proptest! {
             what_counts(runtime.block_on(outcome(launch)))
         });
         prop_assert_eq!(&played[0], &played[1]);
+    }
+
+    /// Whatever a person does to the pace of a run, it comes to what it would have come to alone.
+    #[test]
+    fn pausing_and_stepping_change_nothing_but_times(
+        rows in prop::collection::vec((row(), 0u32..3000), 9),
+        presses in prop::collection::vec((0u8..4, 0u32..2500), 0..12),
+    ) {
+        let script = script(&rows);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time().start_paused(true).build().expect("a runtime");
+        let launch = || Launch::scripted(scenario(&script, &["budget.max_seconds=600"]), false);
+        let alone = what_counts(runtime.block_on(outcome(launch())));
+        let pressed = runtime.block_on(async {
+            let run = engine().start(launch());
+            for (press, wait) in presses {
+                tokio::time::sleep(std::time::Duration::from_millis(wait.into())).await;
+                run.send(match press {
+                    0 => Command::Pause { by: By::You },
+                    1 => Command::Resume { by: By::You },
+                    2 => Command::Step,
+                    _ => Command::StepRound,
+                });
+            }
+            // Whatever the presses left it in, a person lets it go on in the end.
+            let mut reader = run.bus().reader(Seq(0));
+            let mut facts = Vec::new();
+            while !facts.iter().any(|fact: &std::sync::Arc<roundtable::event::Event>| {
+                matches!(fact.kind, EventKind::RunClosed(_))
+            }) {
+                run.send(Command::Resume { by: By::You });
+                facts.clear();
+                reader.next_batch(&mut facts, 64).await;
+            }
+            serde_json::to_value(world(&run).await.outcome().expect("an outcome")).expect("json")
+        });
+        prop_assert_eq!(&alone, &what_counts(pressed));
     }
 }

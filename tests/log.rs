@@ -95,6 +95,47 @@ async fn a_reader_that_is_dropped_while_it_waits_has_taken_nothing() {
     assert_eq!(reader.next_batch(&mut facts, 1).await, 1);
 }
 
+#[test]
+fn a_reader_at_the_front_of_a_long_log_lets_go_of_it_on_a_small_stack() {
+    let bus = Bus::new();
+    let mut reader = bus.reader(Seq(0));
+    for _ in 0..300_000 {
+        bus.publish(SpanId::RUN, EventKind::CallAnswered { attempts: 1 });
+    }
+    let mut first = Vec::new();
+    assert_eq!(reader.take(&mut first, 1), 1, "it holds on to the first segment");
+    drop(bus);
+    let small = std::thread::Builder::new().stack_size(64 * 1024);
+    small.spawn(move || drop(reader)).expect("a thread").join().expect("no overflow");
+}
+
+#[test]
+fn the_weight_of_a_log_grows_with_what_its_facts_hold() {
+    let weight = |kind: EventKind| {
+        let bus = Bus::new();
+        bus.publish(SpanId::RUN, kind);
+        bus.weight()
+    };
+    let small = weight(warning("x"));
+    assert!(weight(warning("x".repeat(1 << 20))) > small + (1 << 20) - 16);
+    let refused = |raw: &str| EventKind::ContributionRefused {
+        round: 1,
+        seat: 0,
+        role: "a".into(),
+        reason: "max_messages".into(),
+        raw: Some(serde_json::json!({ "invalid": true, "raw": raw })),
+    };
+    assert!(weight(refused(&"x".repeat(1 << 20))) > weight(refused("x")) + (1 << 20) - 16);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_starts_again_after_its_end_stays_closed() {
+    let log = a_log().await;
+    let (head, end) = (&log[0], &log[log.len() - 1]);
+    let world = World::of([&**end, &**head]);
+    assert!(!world.is_live());
+}
+
 #[tokio::test(start_paused = true)]
 async fn live_text_stands_beside_the_log_and_goes_with_its_slot() {
     let bus = Bus::new();

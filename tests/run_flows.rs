@@ -631,3 +631,86 @@ async fn a_run_that_a_person_paused_stays_paused_over_a_suspension() {
     run.send(Command::Resume { by: By::You });
     assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
 }
+
+/// Between `paused` and what lets the run go on nothing is asked of anybody: a call that is out
+/// would cost money while the run's time stands.
+fn nothing_moves_while_paused(facts: &[std::sync::Arc<roundtable::event::Event>]) {
+    let mut paused = false;
+    for fact in facts {
+        match &fact.kind {
+            EventKind::Paused { .. } => paused = true,
+            EventKind::Resumed { .. } | EventKind::Stepped { .. } | EventKind::RunClosed(_) => {
+                paused = false;
+            }
+            kind => {
+                let moves = kind.name().starts_with("call.") || kind.name().starts_with("attempt.");
+                assert!(!(paused && moves), "{} while paused", kind.name());
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_between_two_seats_waits_for_the_call_of_the_first() {
+    let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"1s\"", "go")]);
+    let launch = Launch {
+        schedule: Schedule { breaks: vec![BoundaryId::new("message:1:b")], ..Schedule::default() },
+        ..Launch::scripted(scenario(&rows, &[]), false)
+    };
+    let run = table::engine().start(launch);
+    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    assert_eq!(paused.at.duration(), Duration::from_secs(2), "the call of a comes back first");
+    run.send(Command::Resume { by: By::You });
+    nothing_moves_while_paused(&facts(&run).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rest_at_the_next_round_can_be_taken_back_and_the_run_paused_again() {
+    let rows = script(&[
+        says("a", "latency = \"1s\"", "caution"),
+        says("b", "latency = \"1s\"", "caution"),
+    ]);
+    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::StepRound);
+    run.send(Command::Resume { by: By::You });
+    let now = World::of(facts_now(&run).iter().map(|fact| &**fact));
+    assert_eq!(now.stage, Stage::Running, "the screen does not go on saying pausing");
+    run.send(Command::StepRound);
+    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
+    run.send(Command::Cancel);
+    facts(&run).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rest_at_the_next_round_outlasts_a_suspension() {
+    let rows = script(&[
+        says("a", "latency = \"1s\"", "caution"),
+        says("b", "latency = \"1s\"", "caution"),
+    ]);
+    let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::StepRound);
+    run.send(Command::Pause { by: By::Suspend });
+    run.send(Command::Resume { by: By::Suspend });
+    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    assert_eq!(paused.kind, EventKind::Paused { at: vec![BoundaryId::new("round:2")] });
+    run.send(Command::Cancel);
+    facts(&run).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_was_pausing_spends_no_time_in_the_background() {
+    let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"2s\"", "go")]);
+    let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=5"]), false);
+    let run = table::engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    run.send(Command::Pause { by: By::You });
+    run.send(Command::Pause { by: By::Suspend });
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    run.send(Command::Resume { by: By::Suspend });
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    run.send(Command::Resume { by: By::You });
+    assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
+}

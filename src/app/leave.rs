@@ -67,7 +67,9 @@ pub(super) fn suspend(state: &mut State) -> Update {
     let going: Vec<RunId> = state
         .runs
         .iter()
-        .filter(|page| matches!(page.world().stage, Stage::Running | Stage::Empty))
+        .filter(|page| {
+            matches!(page.world().stage, Stage::Running | Stage::Pausing { .. } | Stage::Empty)
+        })
         .map(|page| page.id().clone())
         .collect();
     let pause = |run: &RunId| Effect::Command {

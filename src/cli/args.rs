@@ -209,6 +209,9 @@ fn boundary(text: &str) -> Result<BoundaryId, String> {
     }
 }
 
+/// The longest that a pause of the command line may be.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// `250ms`, `2s`, `1.5s`, `2m`.
 fn duration(text: &str) -> Result<Duration, String> {
     let say = || format!("`{text}` is no duration: use 250ms, 2s, 1.5s or 2m");
@@ -220,7 +223,11 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err(say()),
     };
     let number: f64 = digits.parse().map_err(|_| say())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| say())
+    let duration = Duration::try_from_secs_f64(number * seconds).map_err(|_| say())?;
+    match duration <= LONGEST {
+        true => Ok(duration),
+        false => Err(format!("`{text}` is longer than a day")),
+    }
 }
 
 fn decision(text: &str) -> Result<Decision, String> {

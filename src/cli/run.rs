@@ -81,9 +81,17 @@ fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
     }
     match parts.next() {
         Some(seat) => {
-            let role = seat.split('#').next().unwrap_or(seat);
-            if spec.sequence.iter().any(|name| name.as_str() == role) {
+            let (role, nth) = match seat.split_once('#') {
+                None => (seat, Some(1)),
+                // The first seat of a role is called by the role alone.
+                Some((role, nth)) => (role, nth.parse().ok().filter(|nth| *nth > 1)),
+            };
+            let seats = spec.sequence.iter().filter(|name| name.as_str() == role).count();
+            if nth.is_some_and(|nth: usize| nth <= seats) {
                 return Ok(());
+            }
+            if seats > 0 {
+                return Err(format!("never comes: {role} has {seats} in the sequence"));
             }
             let names: Vec<&str> = spec.sequence.iter().map(|name| name.as_str()).collect();
             Err(format!("no such role at the table; there are: {}", names.join(", ")))

@@ -570,6 +570,19 @@ pub struct RunClosed {
     pub in_flight: u32,
 }
 
+/// About how many bytes a JSON value takes. It came through a parser that bounds its depth.
+fn json_weight(value: &Value) -> usize {
+    let held = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(json_weight).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| 64 + name.len() + json_weight(value)).sum()
+        }
+    };
+    std::mem::size_of::<Value>() + held
+}
+
 impl EventKind {
     /// The dotted name, as in JSON.
     pub fn name(&self) -> &str {
@@ -618,10 +631,20 @@ impl EventKind {
                 contribution.summary.len()
                     + contribution.actions.iter().map(|action| 24 + action.len()).sum::<usize>()
             }
-            Self::ContributionRefused { .. } | Self::RunStarted(_) => 1024,
+            Self::ContributionRefused { raw, .. } => raw.as_ref().map_or(0, json_weight),
+            Self::RunStarted(head) => {
+                let inputs = head.inputs.iter().map(|(name, it)| name.len() + json_weight(it));
+                1024 + head.title.len() + head.goal.len() + inputs.sum::<usize>()
+            }
+            Self::Warning { text } => text.len(),
+            Self::ConditionFailed { place, text } => place.len() + text.len(),
+            Self::RunClosed(closed) => std::mem::size_of_val(&**closed),
             Self::RoundStarted { seats, .. } => seats.len() * 32,
             Self::AnswerComposed { text } => text.len(),
-            Self::Unknown { .. } => 512,
+            Self::Unknown { kind, fields } => {
+                let fields = fields.iter().map(|(name, it)| name.len() + json_weight(it));
+                kind.len() + fields.sum::<usize>()
+            }
             _ => 0,
         };
         std::mem::size_of::<super::Event>() + 32 + held

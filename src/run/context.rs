@@ -141,13 +141,23 @@ impl RunContext {
         self.model.reads_conditions()
     }
 
-    /// Asks the model through the gateway. While the call is out its branch is on its way, so a
-    /// pause waits for it.
+    /// Asks the model through the gateway. From this moment, not only from its first poll, the call
+    /// is a branch on its way, so a pause waits for it.
     ///
     /// # Errors
     /// [`CallFailed`] with the run's stop reason after the last attempt.
-    pub async fn ask(&self, ask: Ask) -> Result<(SpanId, Reply), Box<CallFailed>> {
-        let _branch = self.gate.branch();
+    pub fn ask(
+        &self,
+        ask: Ask,
+    ) -> impl Future<Output = Result<(SpanId, Reply), Box<CallFailed>>> + Send + '_ {
+        let branch = self.gate.branch();
+        async move {
+            let _branch = branch;
+            self.call(ask).await
+        }
+    }
+
+    async fn call(&self, ask: Ask) -> Result<(SpanId, Reply), Box<CallFailed>> {
         let scope = AskScope { cx: self, path: &ask.path };
         let call = Call {
             started: CallStarted {

@@ -115,7 +115,9 @@ impl Gate {
         match command {
             Command::Pause { by: By::Suspend } => {
                 state.held_by_suspend = state.hold == Hold::Going;
+                let rest_at_round = state.rest_at_round;
                 self.hold(&mut state, By::Suspend);
+                state.rest_at_round = rest_at_round;
                 if state.hold == Hold::Pausing {
                     state.frozen = Some(Instant::now());
                 }
@@ -125,12 +127,17 @@ impl Gate {
             }
             Command::Pause { by } => self.hold(&mut state, by),
             Command::Resume { by } => {
-                state.rest_at_round = false;
                 state.held_by_suspend = false;
-                if state.hold != Hold::Going {
+                if state.hold != Hold::Going || state.rest_at_round {
                     let paused_ms = millis(state.start_clock());
                     state.hold = Hold::Going;
                     self.publish(EventKind::Resumed { by, paused_ms });
+                }
+                if state.rest_at_round && by == By::Suspend {
+                    // The rest at the next round was asked for before the suspension, and still is.
+                    self.publish(EventKind::Pausing { by: By::You });
+                } else {
+                    state.rest_at_round = false;
                 }
             }
             Command::Step => match state.first_standing() {
@@ -211,6 +218,7 @@ impl Gate {
             }
             if state.rest_at_round && boundary.ends_round() {
                 state.rest_at_round = false;
+                state.held_by_suspend = false;
                 state.hold = Hold::Pausing;
             }
             state.arrivals += 1;

@@ -39,7 +39,7 @@ pub async fn let_go(run: RunHandle, rests: Vec<(BoundaryId, Duration)>) {
             match &event.kind {
                 EventKind::Paused { at } => {
                     let rest = rests.iter().find(|(boundary, _)| at.contains(boundary));
-                    due = rest.map(|(_, rest)| Instant::now() + *rest);
+                    due = rest.and_then(|(_, rest)| Instant::now().checked_add(*rest));
                 }
                 EventKind::Resumed { .. } | EventKind::Stepped { .. } => due = None,
                 _ => {}

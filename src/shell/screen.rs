@@ -150,7 +150,10 @@ pub fn install_hooks() {
     if INSTALLED.swap(true, Ordering::SeqCst) {
         return;
     }
-    let (panic_hook, eyre_hook) = color_eyre::config::HookBuilder::blank()
+    let plain = !io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
+    let blank = color_eyre::config::HookBuilder::blank();
+    let themed = if plain { blank.theme(color_eyre::config::Theme::new()) } else { blank };
+    let (panic_hook, eyre_hook) = themed
         .display_env_section(false)
         .panic_section(
             "This is a bug of roundtable: its log file may say more (`roundtable doctor`).",

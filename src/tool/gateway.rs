@@ -20,9 +20,6 @@ use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply};
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::scenario::model::CallPolicy;
 
-/// The time-out of an attempt where nobody set one.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// What the gateway needs of the run that calls.
 pub trait CallScope: Send + Sync {
     /// Where facts go.

@@ -143,16 +143,6 @@ impl Collaboration {
         matches!((before, now), (Some(before), Some(now)) if before != now)
     }
 
-    /// The round from which a role that is behind a flag has sat without a break until the last.
-    pub fn seated_since(&self, seat: usize) -> Option<u32> {
-        self.rounds
-            .iter()
-            .rev()
-            .take_while(|round| round.seats.get(seat).is_some_and(|seat| seat.asked == Asked::Yes))
-            .last()
-            .map(|round| round.number)
-    }
-
     /// What was decided, if it was.
     pub fn decision(&self) -> Option<Decision> {
         self.rounds.last().and_then(|round| round.decision)

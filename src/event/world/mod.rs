@@ -200,7 +200,9 @@ impl World {
                 if self.head.is_some() {
                     return;
                 }
-                self.stage = Stage::Running;
+                if self.closed.is_none() {
+                    self.stage = Stage::Running;
+                }
                 self.flags = head
                     .flags
                     .iter()
