@@ -33,6 +33,9 @@ pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 /// How long a frame that is on its way may take before the terminal is given away all the same.
 const LAND: Duration = Duration::from_millis(500);
 
+/// How late a signal that was meant for the pager may come.
+const LATE: Duration = Duration::from_secs(1);
+
 /// How long the last frame, and the runs that are cancelled, may take when the program ends.
 const LEAVE: Duration = Duration::from_secs(2);
 
@@ -92,6 +95,8 @@ struct Loop<C: Console> {
     errand: Option<Errand>,
     /// The pager, while it has the terminal.
     pager: Option<JoinHandle<io::Result<()>>>,
+    /// When the pager gave it back.
+    paged: Option<Instant>,
     /// We stopped ourselves, so the signal that says we are back is no news.
     back_is_known: bool,
     quit: Option<u8>,
@@ -149,6 +154,7 @@ impl<C: Console> Loop<C> {
             tick: None,
             errand: None,
             pager: None,
+            paged: None,
             back_is_known: false,
             quit: None,
         })
@@ -261,8 +267,10 @@ impl<C: Console> Loop<C> {
 
     fn on_told(&mut self, told: Told) -> io::Result<()> {
         match told {
-            // A key in the pager reaches both of us; it is the pager's.
-            Told::End(signals::INTERRUPTED) if self.pager.is_some() => {}
+            // Ctrl-C in the pager reaches both of us; it is the pager's. It may have ended of it
+            // before the signal gets here.
+            Told::End(signals::INTERRUPTED)
+                if self.pager.is_some() || self.paged.is_some_and(|at| at.elapsed() < LATE) => {}
             Told::End(code) => self.update(Msg::Terminate { code }),
             Told::Stop if self.pager.is_some() => self.back_is_known = self.console.stop(),
             Told::Stop => self.update(Msg::Key(Key::ctrl('z'))),
@@ -329,6 +337,7 @@ impl<C: Console> Loop<C> {
 
     fn on_paged(&mut self, ended: io::Result<()>) -> io::Result<()> {
         self.pager = None;
+        self.paged = Some(Instant::now());
         self.take()?;
         if let Err(error) = ended {
             let text = format!("{error}; set PAGER to a program that is there");
