@@ -66,8 +66,8 @@ pub enum Task {
         /// Also ask the endpoint for its models (one network request)
         #[arg(long)]
         live: bool,
-        /// Go through this proxy
-        #[arg(long, value_name = "URL")]
+        /// Go through this proxy; env: through what HTTPS_PROXY and its like name
+        #[arg(long, value_name = "URL|env")]
         proxy: Option<String>,
     },
     /// End with a panic while the dashboard is open, to show that the terminal survives it
@@ -96,7 +96,8 @@ pub struct RunArgs {
     /// A scenario: a file, or the name of a shipped one (`roundtable scenarios`)
     #[arg(value_name = "FILE|NAME")]
     pub scenario: String,
-    /// Without the dashboard (by itself when standard output is no terminal)
+    /// Without the dashboard (by itself when standard output is no terminal, and with --format or
+    /// --fail-on)
     #[arg(long)]
     pub headless: bool,
     /// What a headless run writes: text on a terminal, json elsewhere, unless said
@@ -117,7 +118,7 @@ pub struct RunArgs {
     /// Rest at a boundary: round:2 (until a line comes on standard input) or round:2=2s
     #[arg(long, value_name = "BOUNDARY[=DURATION]", value_parser = PauseArg::parse)]
     pub pause_at: Vec<PauseArg>,
-    /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go
+    /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go (headless)
     #[arg(long, value_name = "DECISION", value_delimiter = ',', value_parser = decision)]
     pub fail_on: Vec<Decision>,
     /// Start of every random number of the run
@@ -126,8 +127,8 @@ pub struct RunArgs {
     /// Do not ask before a scenario that was not shipped reaches an endpoint
     #[arg(long)]
     pub trust: bool,
-    /// Go to the endpoint through this proxy
-    #[arg(long, value_name = "URL")]
+    /// Go to the endpoint through this proxy; env: through what HTTPS_PROXY and its like name
+    #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
 }
 

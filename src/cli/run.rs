@@ -19,9 +19,11 @@ use crate::shell::models::{self, Models};
 use crate::shell::trust::Trust;
 use crate::ui::theme::Theme;
 
-/// Whether this run is one without the dashboard.
+/// Whether this run is one without the dashboard: it was asked for, something was asked for that only
+/// a headless run gives, or there is no terminal.
 pub fn is_headless(args: &RunArgs) -> bool {
-    args.headless || !io::stdout().is_terminal() || args.format.is_some()
+    let only_headless = args.format.is_some() || !args.fail_on.is_empty();
+    args.headless || only_headless || !io::stdout().is_terminal()
 }
 
 /// Reads the scenario of a run with its overrides laid over it. What is wrong with it has been
