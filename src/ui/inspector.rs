@@ -7,7 +7,7 @@ use super::Cx;
 use super::format;
 use super::glyph::Glyph;
 use super::run::Tiles;
-use super::text::{Pen, columns, wrap};
+use super::text::{Pen, columns, on_line, wrap};
 use super::theme::Role;
 use crate::app::run::document::{Line, Look};
 use crate::app::run::inspect::FIELD;
@@ -43,7 +43,7 @@ fn aside(page: &RunPage, cx: &Cx, inspector: &Inspector, frame: Rect, buf: &mut 
         ..frame
     };
     let text = format!(" {} ", heading(page, inspector.target));
-    Pen::new(buf, title, cx.glyphs).put(&text, cx.theme.style(Role::Title));
+    Pen::new(buf, title, cx.glyphs).put(&text, on_line(cx.theme.style(Role::Title)));
     let area = padded(frame);
     let mut row = 0;
     for line in &inspector.summary.lines {
@@ -92,7 +92,7 @@ fn strip(cx: &Cx, row: Rect, open: Tab, buf: &mut Buffer) {
     {
         let role = if tab == open { Role::Button } else { Role::Dim };
         let text = format!(" {} {} ", nth + 1, tab.word());
-        Pen::new(buf, place, cx.glyphs).put(&text, cx.theme.style(role));
+        Pen::new(buf, place, cx.glyphs).put(&text, on_line(cx.theme.style(role)));
     }
 }
 
@@ -127,7 +127,7 @@ fn foot(cx: &Cx, inspector: &Inspector, frame: Rect, area: Rect, buf: &mut Buffe
         return;
     }
     let at = Rect { x: frame.right() - width - 2, y: frame.bottom() - 1, width, height: 1 };
-    Pen::new(buf, at, cx.glyphs).put(&text, cx.theme.style(Role::Dim));
+    Pen::new(buf, at, cx.glyphs).put(&text, on_line(cx.theme.style(Role::Dim)));
 }
 
 /// Draws a line from row `row` of the area on, without its first `skip` rows; the next free row.

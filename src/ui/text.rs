@@ -46,6 +46,11 @@ pub fn paint(buf: &mut Buffer, area: Rect, style: Style) {
     buf.set_style(area.intersection(buf.area), style);
 }
 
+/// The style of a text that stands on a line: nothing of the line's own look is left under it.
+pub fn on_line(style: Style) -> Style {
+    Style::reset().patch(style)
+}
+
 /// Empties a rectangle.
 pub fn clear(buf: &mut Buffer, area: Rect) {
     let area = area.intersection(buf.area);

@@ -59,6 +59,16 @@ pub fn text_area(pane: Rect) -> Rect {
     }
 }
 
+/// The columns before an action's text: the word, then its number.
+pub const ACTION: u16 = 11;
+
+/// The rows that each action takes, three at most.
+pub fn action_rows(width: u16, words: &Words<'_>) -> Vec<u16> {
+    let width = usize::from(width.saturating_sub(ACTION).max(1));
+    let rows = |text: &Cow<'_, str>| row_count(text, width).min(3) as u16;
+    words.actions.iter().take(3).map(rows).collect()
+}
+
 /// How the rows of the speaker's pane are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
@@ -71,15 +81,16 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Shares `rows` rows: the words keep at least a third.
-    pub fn of(rows: u16, subject: Subject, words: &Words<'_>) -> Shares {
+    /// Shares the rows of the pane's text area: the words keep at least a third.
+    pub fn of(area: Rect, subject: Subject, words: &Words<'_>) -> Shares {
+        let rows = area.height;
         // Why it ended, for a stop what there was till then, and a gap.
         let above = match (subject, words.how) {
             (Subject::Outcome, How::Trouble) => 3.min(rows / 3),
             (Subject::Outcome, _) => 2.min(rows / 3),
             _ => 0,
         };
-        let actions = u16::try_from(words.actions.len().min(3)).unwrap_or(3);
+        let actions = action_rows(area.width, words).iter().sum::<u16>();
         // A gap, the attempts (of one call), the tokens, the key; a gap before the actions.
         let asked = if subject == Subject::Outcome { 3 } else { 4 };
         let wanted = asked + if actions > 0 { actions + 1 } else { 0 };
@@ -200,7 +211,7 @@ impl RunPage {
     pub(super) fn scroll_words(&mut self, by: isize, areas: &super::Areas) {
         let Some(area) = areas.pane(Pane::Speaker).map(text_area) else { return };
         let words = self.words();
-        let rows = Shares::of(area.height, self.subject(), &words).words;
+        let rows = Shares::of(area, self.subject(), &words).words;
         let coming = words.how == How::Coming;
         let lines = TextLines::new(&words.text, area.width);
         let height = usize::from(rows);

@@ -13,7 +13,7 @@ use crate::app::run::told::{Tone, tell};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::{Glyph, Glyphs};
-use crate::ui::text::{Pen, columns, elide};
+use crate::ui::text::{Pen, columns, elide, on_line};
 use crate::ui::theme::Role;
 
 /// What stands at the end of the pane's title: how many facts, and how many of them are shown.
@@ -36,7 +36,7 @@ pub(super) fn aside(page: &RunPage, glyphs: Glyphs) -> String {
 
 /// The pane's title: whether it follows, and the filter.
 pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Style) {
-    let dim = cx.theme.style(Role::Dim);
+    let dim = on_line(cx.theme.style(Role::Dim));
     pen.put_within("Events", end.saturating_sub(pen.x()), plain);
     let list = page.list();
     let dot = cx.glyphs.of(Glyph::Dot);
@@ -48,7 +48,7 @@ pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Sty
         (format!(" {dot} G follows"), Role::Notice)
     };
     if columns(&follow.0) <= usize::from(end.saturating_sub(pen.x())) {
-        pen.put(&follow.0, cx.theme.style(follow.1));
+        pen.put(&follow.0, on_line(cx.theme.style(follow.1)));
     }
     let Some(filter) = list.filter(page.log().len()) else { return };
     let room = end.saturating_sub(pen.x());
@@ -62,7 +62,8 @@ pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Sty
 
 /// The filter as typed, with its cursor while it is typed, then what is wrong with it.
 fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
-    let style = cx.theme.style(if filter.typing.is_some() { Role::Field } else { Role::Found });
+    let of = |role| on_line(cx.theme.style(role));
+    let style = of(if filter.typing.is_some() { Role::Field } else { Role::Found });
     let end = pen.x() + room;
     match filter.typing {
         None => {
@@ -76,14 +77,14 @@ fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
                 let Some(first) = start.chars().next() else { break };
                 start = &start[first.len_utf8()..];
             }
-            pen.put(start, style).glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+            pen.put(start, style).glyph(Glyph::Cursor, of(Role::Cursor));
             pen.put_within(after, end.saturating_sub(pen.x()), style);
             if filter.text.is_empty() {
                 let left = end.saturating_sub(pen.x());
                 pen.put_within(
                     " words, or kind == \"call.retried\" && round == 2",
                     left,
-                    cx.theme.style(Role::Dim),
+                    of(Role::Dim),
                 );
             }
         }
@@ -91,7 +92,7 @@ fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
     if let Some(trouble) = filter.trouble {
         let left = end.saturating_sub(pen.x());
         if left > 8 {
-            pen.put_within(&format!("  {trouble}"), left, cx.theme.style(Role::Failed));
+            pen.put_within(&format!("  {trouble}"), left, of(Role::Failed));
         }
     }
 }

@@ -17,7 +17,7 @@ use ratatui::style::Style;
 
 use super::Cx;
 use super::glyph::Glyph;
-use super::text::{Pen, clear, columns};
+use super::text::{Pen, clear, columns, on_line};
 use super::theme::{Role, Sign};
 use crate::app::run::layout::{tab_name, tabs};
 use crate::app::run::subject::Subject;
@@ -82,9 +82,10 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
         ..frame
     };
     let focused = page.focus() == pane;
-    let plain = cx.theme.style(if focused { Role::Title } else { Role::Text });
-    let dim = cx.theme.style(Role::Dim);
-    let number = cx.theme.style(if focused { Role::Key } else { Role::Dim });
+    let style = |role| on_line(cx.theme.style(role));
+    let plain = style(if focused { Role::Title } else { Role::Text });
+    let dim = style(Role::Dim);
+    let number = style(if focused { Role::Key } else { Role::Dim });
     let aside = if pane == Pane::Events { events::aside(page, cx.glyphs) } else { String::new() };
     let width = columns(&aside) as u16;
     let aside_fits = width > 0 && row.width >= width + 24;
@@ -101,7 +102,7 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
             pen.put_within(&who, room, plain);
             if let Some(sign) = sign {
                 pen.space(0).put(" ", plain);
-                put_sign(cx, &mut pen, sign);
+                put_sign(cx, &mut pen, Sign { style: on_line(sign.style), ..sign });
             }
         }
         Pane::Events => events::title(page, cx, &mut pen, end, plain),

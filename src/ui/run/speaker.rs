@@ -10,7 +10,7 @@ use crate::app::run::document::token_rate;
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject::Subject;
 use crate::app::run::told::{failure, model, took_ms};
-use crate::app::run::words::{How, Shares, TextLines, Words, text_area};
+use crate::app::run::words::{ACTION, How, Shares, TextLines, Words, action_rows, text_area};
 use crate::event::kind::EventKind;
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{SpanId, World};
@@ -25,7 +25,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let words = page.words();
     let area = text_area(area);
     let subject = page.subject();
-    let shares = Shares::of(area.height, subject, &words);
+    let shares = Shares::of(area, subject, &words);
     if shares.above > 0 {
         ended(page, cx, Rect { height: shares.above, ..area }, buf);
     }
@@ -137,17 +137,17 @@ fn rest(
     let theme = cx.theme;
     let dim = theme.style(Role::Dim);
     let mut left = area;
-    let mut bottom = |buf: &mut Buffer, draw: &mut dyn FnMut(&mut Pen)| {
+    let bottom = |left: &mut Rect, buf: &mut Buffer, draw: &mut dyn FnMut(&mut Pen)| {
         if left.height == 0 {
             return;
         }
         left.height -= 1;
-        let row = Rect { y: left.bottom(), height: 1, ..left };
+        let row = Rect { y: left.bottom(), height: 1, ..*left };
         draw(&mut Pen::new(buf, row, cx.glyphs));
     };
     let call = page.subject_call();
     if call.is_some() {
-        bottom(buf, &mut |pen| {
+        bottom(&mut left, buf, &mut |pen| {
             let brief = page.shown().collaboration().and_then(|(table, _)| table.finalize);
             let what = match subject {
                 Subject::Outcome | Subject::Finalize if brief.is_some() => {
@@ -159,20 +159,30 @@ fn rest(
             pen.put("p", theme.style(Role::Key)).put(what, dim);
         });
     }
-    bottom(buf, &mut |pen| tokens(page, cx, pen, subject, call));
+    bottom(&mut left, buf, &mut |pen| tokens(page, cx, pen, subject, call));
     if let Some(call) = call.filter(|_| subject != Subject::Outcome) {
-        bottom(buf, &mut |pen| attempts(page, cx, pen, call));
+        bottom(&mut left, buf, &mut |pen| attempts(page, cx, pen, call));
     }
-    let actions = words.actions.len().min(3);
-    if actions == 0 {
-        return;
-    }
-    bottom(buf, &mut |_| {});
-    for (nth, action) in words.actions.iter().take(3).enumerate().rev() {
-        bottom(buf, &mut |pen| {
-            pen.put(if nth == 0 { "actions  " } else { "         " }, dim);
-            pen.put(&format!("{} ", nth + 1), dim).put(action, theme.style(Role::Text));
-        });
+    // Actions stand from the top of what is left, a gap before and after them.
+    let mut at = Rect { y: left.y + 1, height: left.height.saturating_sub(2), ..left };
+    for ((nth, action), rows) in
+        words.actions.iter().enumerate().zip(action_rows(area.width, words))
+    {
+        let text = wrap(action, usize::from(at.width.saturating_sub(ACTION)));
+        let cut = text.len() > usize::from(rows);
+        for (row, part) in text.iter().take(usize::from(rows)).enumerate() {
+            let mut pen = Pen::new(buf, line(at, row as u16), cx.glyphs);
+            if row == 0 {
+                let name = if nth == 0 { "actions" } else { "" };
+                pen.cell(name, ACTION - 2, dim).cell(&(nth + 1).to_string(), 2, dim);
+            }
+            pen.to(at.x + ACTION).put(part, theme.style(Role::Text));
+            if cut && row + 1 == usize::from(rows) {
+                pen.glyph(Glyph::Ellipsis, dim);
+            }
+        }
+        let used = rows.min(at.height);
+        at = Rect { y: at.y + used, height: at.height - used, ..at };
     }
 }
 

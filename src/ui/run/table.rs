@@ -15,7 +15,7 @@ use crate::event::world::{Stage, World};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::text::{Pen, columns};
+use crate::ui::text::{Pen, columns, on_line};
 use crate::ui::theme::{Role, Sign};
 
 /// Draws the pane.
@@ -112,14 +112,14 @@ fn card(
     let theme = cx.theme;
     let head = Rect { x: card.x + 1, width: card.width - 2, height: 1, ..card };
     let mut pen = Pen::new(buf, head, cx.glyphs);
-    let name_style = theme.style(if place.selected { Role::Strong } else { Role::Text });
+    let name_style = on_line(theme.style(if place.selected { Role::Strong } else { Role::Text }));
     let mark = if place.selected { cx.glyphs.of(Glyph::Selected) } else { " " };
-    pen.put(mark, theme.style(Role::Key));
+    pen.put(mark, on_line(theme.style(Role::Key)));
     let flag = if place.flagged { 2 } else { 0 };
     let width = (columns(place.name) as u16).min(pen.left().saturating_sub(flag + 1));
     pen.name(place.name, width, name_style);
     if place.flagged {
-        pen.put(" ", name_style).glyph(Glyph::Flag, theme.style(Role::Flag));
+        pen.put(" ", name_style).glyph(Glyph::Flag, on_line(theme.style(Role::Flag)));
     }
     pen.put(" ", name_style);
 
@@ -134,7 +134,7 @@ fn card(
         let text = format!(" joined in R{since} ");
         let foot = Rect { y: card.bottom() - 1, ..head };
         if columns(&text) < usize::from(foot.width) {
-            Pen::new(buf, foot, cx.glyphs).put(&text, theme.style(Role::Dim));
+            Pen::new(buf, foot, cx.glyphs).put(&text, on_line(theme.style(Role::Dim)));
         }
     }
 }
@@ -258,6 +258,10 @@ fn middle(
             rows.remove(drop);
         }
         rows.truncate(keep);
+    }
+    // Air between the round and what it comes to, where there is room.
+    if rows.len() > 1 && rows.len() < keep {
+        rows.insert(1, Vec::new());
     }
     centre(cx, area, &rows, buf);
 }
