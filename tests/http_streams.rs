@@ -6,7 +6,7 @@ mod wire;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
 use roundtable::llm::ChatModel;
-use roundtable::llm::openai::EVENT_CAP;
+use roundtable::llm::openai::{EVENT_CAP, TEXT_CAP};
 use serde_json::json;
 use wire::*;
 
@@ -228,4 +228,52 @@ async fn a_stream_that_never_ends_is_stopped_at_its_cap() {
     let failed = failed.expect_err("a failure");
     assert_eq!(failed.class, FailureClass::TooLarge);
     assert!(failed.text.contains("its cap of 64 MiB"), "{}", failed.text);
+}
+
+#[tokio::test]
+async fn a_text_that_never_ends_is_stopped_at_its_cap() {
+    let server = Server::start().await;
+    let model = server.streaming();
+    let part = piece(&"x".repeat(1 << 12));
+    let (failed, _) = both(call(&model), async {
+        let mut connection = server.accept().await;
+        connection.request().await;
+        connection.send(STREAM_HEAD).await;
+        connection.send_without_end(part.as_bytes()).await
+    })
+    .await;
+    let failed = failed.expect_err("a failure");
+    assert_eq!(failed.class, FailureClass::TooLarge);
+    assert!(failed.text.contains("its cap of 256 KiB"), "{}", failed.text);
+    let kept = failed.partial.map_or(0, |partial| partial.len());
+    assert!(kept > TEXT_CAP && kept <= TEXT_CAP + (1 << 12), "{kept}");
+}
+
+#[tokio::test]
+async fn a_key_that_the_endpoint_says_in_its_reply_is_neither_heard_nor_kept() {
+    let (start, end) = KEY.split_at(7);
+    let stream = format!(
+        "{STREAM_HEAD}{}{}{}data: [DONE]\n\n",
+        piece(&format!("it is {start}")),
+        piece(&format!("{end}, and s")),
+        piece("k it is"),
+    );
+    let server = Server::start().await;
+    let model = server.streaming();
+    let (heard, mut pieces) = Heard::new();
+    let request = ask(true);
+    let (reply, ()) = both(model.chat(&request, &heard), async {
+        let mut connection = server.accept().await;
+        connection.request().await;
+        connection.send(stream).await;
+    })
+    .await;
+    assert_eq!(&*reply.expect("a reply").text, "it is ***, and sk it is");
+    drop(heard);
+    let mut all = String::new();
+    while let Some(piece) = pieces.recv().await {
+        all.push_str(&piece);
+    }
+    // The last letter may be the beginning of another: the fact that closes the attempt has it.
+    assert_eq!(all, "it is ***, and sk it i");
 }

@@ -158,7 +158,7 @@ impl StopReason {
                 "No connection: check OPENAI_BASE_URL with `roundtable doctor`."
             }
             Self::LlmError(LlmError::BadResponse) => {
-                "The body was no chat completion: is OPENAI_BASE_URL the API's root (…/v1)?"
+                "The answer was no chat completion, or too large for one: the attempt says which."
             }
             Self::CircuitOpen(_) => "The breaker is open: wait until it probes again.",
             Self::BulkheadFull(_) => "Too many calls at once: raise max_in_flight or max_wait_ms.",

@@ -105,6 +105,8 @@ pub struct Tally {
     pub answered: u64,
     /// Calls failed for good.
     pub failed: u64,
+    /// Calls that the run cancelled when it stopped.
+    pub cancelled: u64,
     /// Attempts made.
     pub attempts: u64,
     /// Attempts that failed.
@@ -124,7 +126,7 @@ pub struct Tally {
 impl Tally {
     /// Calls open now.
     pub fn open(&self) -> u64 {
-        self.calls.saturating_sub(self.answered + self.failed)
+        self.calls.saturating_sub(self.answered + self.failed + self.cancelled)
     }
 }
 
@@ -264,11 +266,12 @@ impl World {
                 self.mark_call(event, call);
             }
             EventKind::CallAnswered { .. } => self.tally.answered += 1,
-            EventKind::CallFailed { reason, .. } => {
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                self.tally.cancelled += 1;
+            }
+            EventKind::CallFailed { .. } => {
                 self.tally.failed += 1;
-                if *reason != StopReason::Cancelled {
-                    self.mark(event, MarkKind::Failed);
-                }
+                self.mark(event, MarkKind::Failed);
             }
             EventKind::CallRetried { .. } => {
                 self.tally.retries += 1;

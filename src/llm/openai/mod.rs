@@ -3,6 +3,8 @@
 //! A call is one attempt: one request, no retry, no bound on its time. Whoever drops its future
 //! ends it, and the endpoint sees the connection close.
 
+use std::sync::Arc;
+
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
@@ -11,7 +13,7 @@ use super::endpoint::Endpoint;
 use super::{ChatModel, ChatRequest, Failure, Listener};
 use crate::event::kind::{ModelLabel, Reply};
 use crate::event::visible::visible_within;
-use crate::net::{Answer, Http, Redactor, Target};
+use crate::net::{Answer, Http, NetError, Redactor, Target};
 
 mod probe;
 mod stream;
@@ -26,6 +28,8 @@ pub const ANSWER_CAP: usize = 8 << 20;
 pub const EVENT_CAP: usize = 1 << 20;
 /// The most bytes of a whole stream: a token's event is some hundred times as long as the token.
 pub const STREAM_CAP: usize = 64 << 20;
+/// The most bytes of a reply's text, streamed or not: it is kept in the log and shown.
+pub const TEXT_CAP: usize = 256 << 10;
 
 /// The most characters that are kept of a model's name and of why it ended.
 const WORD_CHARS: usize = 200;
@@ -101,6 +105,16 @@ impl OpenAi {
         }
     }
 
+    /// A reply's text as it is kept: whatever an endpoint says, the key in use does not stand in it.
+    fn without_the_key(&self, text: &str) -> Arc<str> {
+        match self.endpoint.key() {
+            Some(key) if text.contains(key.value.expose()) => {
+                text.replace(key.value.expose(), "***").into()
+            }
+            _ => text.into(),
+        }
+    }
+
     async fn read_whole(&self, answer: Answer) -> Result<Reply, Box<Failure>> {
         let status = answer.status();
         let body = answer.collect(ANSWER_CAP).await.map_err(|e| self.broke_off(&e, None))?;
@@ -118,8 +132,11 @@ impl OpenAi {
             return Err(self.unreadable(status, &body, "its first choice has no `message`"));
         };
         let text = message.content.map(|text| text.0).unwrap_or_default();
+        if text.len() > TEXT_CAP {
+            return Err(self.broke_off(&NetError::TooLarge { cap: TEXT_CAP }, None));
+        }
         Ok(Reply {
-            text: text.into(),
+            text: self.without_the_key(&text),
             usage: completion.usage.and_then(wire::Counted::usage),
             first_token_ms: None,
             model: completion.model.map(|model| self.word(&model.0)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::wire::{Completion, Counted};
-use super::{EVENT_CAP, OpenAi, STREAM_CAP};
+use super::{EVENT_CAP, OpenAi, STREAM_CAP, TEXT_CAP};
 use crate::event::kind::{Reply, Usage};
 use crate::llm::{Failure, Listener};
 use crate::net::sse::{SseEvent, SseParser};
@@ -40,6 +40,10 @@ pub(super) async fn read(
         loop {
             match parser.next(&mut rest) {
                 Ok(Some(event)) => match reply.take(event, listener) {
+                    Ok(Next::More) if reply.text.len() > TEXT_CAP => {
+                        let error = NetError::TooLarge { cap: TEXT_CAP };
+                        return Err(model.broke_off(&error, reply.partial()));
+                    }
                     Ok(Next::More) => {}
                     Ok(Next::Done) => {
                         let reply = reply.done();
@@ -83,6 +87,8 @@ struct Gathered<'a> {
     asked: Instant,
     events: usize,
     text: String,
+    /// How many bytes of the text the listener has been told.
+    said: usize,
     first_token_ms: Option<u64>,
     usage: Option<Usage>,
     model: Option<String>,
@@ -97,6 +103,7 @@ impl<'a> Gathered<'a> {
             asked,
             events: 0,
             text: String::new(),
+            said: 0,
             first_token_ms: None,
             usage: None,
             model: None,
@@ -142,7 +149,7 @@ impl<'a> Gathered<'a> {
                     self.first_token_ms = Some(u64::try_from(waited).unwrap_or(u64::MAX));
                 }
                 self.text.push_str(&text.0);
-                listener.piece(&text.0);
+                self.say(listener);
             }
             if let Some(refusal) = delta.refusal {
                 self.refusal.push_str(&refusal.0);
@@ -154,9 +161,24 @@ impl<'a> Gathered<'a> {
         Ok(Next::More)
     }
 
+    /// Says what is new, as far as it cannot be the beginning of the key in use: that waits for the
+    /// next piece, and the key itself is never said.
+    fn say(&mut self, listener: &dyn Listener) {
+        let may_be_key = self.by.endpoint.key().map_or(0, |key| {
+            let key = key.value.expose();
+            let ends = |n: &usize| key.get(..*n).is_some_and(|start| self.text.ends_with(start));
+            (1..key.len()).rev().find(ends).unwrap_or(0)
+        });
+        let until = self.text.len() - may_be_key;
+        if let Some(new) = self.text.get(self.said..until).filter(|new| !new.is_empty()) {
+            listener.piece(&self.by.without_the_key(new));
+            self.said = until;
+        }
+    }
+
     fn done(self) -> Reply {
         Reply {
-            text: self.text.into(),
+            text: self.by.without_the_key(&self.text),
             usage: self.usage,
             first_token_ms: self.first_token_ms,
             model: self.model,
@@ -175,7 +197,7 @@ impl<'a> Gathered<'a> {
     }
 
     fn partial(&self) -> Option<Arc<str>> {
-        (!self.text.is_empty()).then(|| self.text.as_str().into())
+        (!self.text.is_empty()).then(|| self.by.without_the_key(&self.text))
     }
 }
 
