@@ -39,9 +39,12 @@ pub(super) fn on_key(state: &mut State, key: Key) -> Update {
     let size = state.size;
     match state.overlays.last_mut() {
         Some(Overlay::Form(form)) => {
-            let taken = form.on_key(key) == Typed::Taken;
+            let typed = form.on_key(key);
             form.arrange(size);
-            Update::when(taken)
+            if typed == Typed::Outside {
+                state.say(NoticeKind::Info, "Enter first: then keys are typed into this field.");
+            }
+            Update::when(typed != Typed::Ignored)
         }
         Some(Overlay::Help(help)) => Update::when(help.on_key(key)),
         Some(Overlay::Flags(_) | Overlay::Confirm(_)) => Update::idle(),

@@ -146,7 +146,7 @@ pub static BINDINGS: &[Binding] = &[
 
     row(&[Home], &[ENTER], Action::Open, "start", "start the scenario with its defaults, or open the run", Group::Watch, 2),
     row(&[Home, Run], &[c('n')], Action::NewRun, "new run", "the launch form: goal, inputs, flags, limits, model", Group::Watch, 3),
-    row(&[Form], &[ENTER, SPACE], Action::Press, "press", "press the button, switch, choose", Group::Watch, 3),
+    row(&[Form], &[ENTER, SPACE], Action::Press, "press", "press, switch, choose, or type into the text", Group::Watch, 3),
     row(&[Form, FormText], &[Key::ctrl('s')], Action::Start, "start", "start the run that the form describes", Group::Watch, 1),
     row(&[Run], &[ENTER], Action::Inspect, "inspect", "look at what is selected, whole", Group::Look, 5),
     row(RUNS, &[SPACE], Action::PauseResume, "pause", "pause at the next boundary, or go on", Group::Watch, 3),

@@ -27,6 +27,8 @@ pub enum NoticeKind {
     Info,
     /// Something failed; stays until it is dismissed.
     Error,
+    /// The launch form was not started; goes when the form is edited, started or closed.
+    Form,
 }
 
 /// The news that has not gone yet, the newest last.
@@ -70,8 +72,18 @@ impl Notices {
     pub fn expire(&mut self, now: Duration) -> bool {
         let before = self.list.len();
         self.list.retain(|notice| {
-            notice.kind == NoticeKind::Error || now.saturating_sub(notice.at) < STAYS
+            notice.kind != NoticeKind::Info || now.saturating_sub(notice.at) < STAYS
         });
+        self.list.len() != before
+    }
+
+    /// Takes away all news of a kind; says whether there was any.
+    pub fn forget(&mut self, kind: NoticeKind) -> bool {
+        let before = self.list.len();
+        self.list.retain(|notice| notice.kind != kind);
+        if self.list.is_empty() {
+            self.left_out = 0;
+        }
         self.list.len() != before
     }
 
@@ -104,6 +116,18 @@ mod tests {
         assert!(!notices.expire(SECOND * 700), "errors stay");
         assert!(notices.dismiss());
         assert!(!notices.dismiss());
+    }
+
+    #[test]
+    fn one_kind_is_forgotten_and_the_others_stay() {
+        let mut notices = Notices::default();
+        notices.say(SECOND, NoticeKind::Form, "not started".into());
+        notices.say(SECOND, NoticeKind::Error, "broken".into());
+        assert!(!notices.expire(SECOND * 700), "neither goes by itself");
+        assert!(notices.forget(NoticeKind::Form));
+        assert!(!notices.forget(NoticeKind::Form));
+        assert_eq!(notices.current().map(|n| n.text.as_str()), Some("broken"));
+        assert_eq!(notices.behind(), 0);
     }
 
     #[test]

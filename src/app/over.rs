@@ -18,6 +18,10 @@ pub(super) fn on_form(state: &mut State, action: Action) -> Update {
         Action::Start => return start_form(state),
         Action::Press if form.focus == FieldId::Start => return start_form(state),
         Action::Press if form.focus == FieldId::Cancel => return close_form(state),
+        Action::Cancel if form.in_text() => {
+            form.leave_text();
+            return Update::redraw();
+        }
         Action::Cancel | Action::Back => return close_form(state),
         Action::Copy => {
             let line = form.command_line();
@@ -47,11 +51,12 @@ fn start_form(state: &mut State) -> Update {
     let (id, size) = (state.next_request(), state.size);
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
     let Some(request) = form.request(id) else {
+        form.refused = true;
         form.focus_fault();
         form.arrange(size);
         let count = form.faults.iter().filter(|fault| fault.error).count();
         let plural = if count == 1 { "" } else { "s" };
-        state.say(NoticeKind::Error, format!("Not started: {count} problem{plural} in the form."));
+        state.say(NoticeKind::Form, format!("Not started: {count} problem{plural} in the form."));
         return Update::redraw();
     };
     state.overlays.pop();

@@ -116,8 +116,14 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
         Msg::Continued => continued(state),
         Msg::Terminate { code } => Update::effect(Effect::Quit { code }),
     };
-    update.redraw |= gone;
+    update.redraw |= gone | forget_refusal(state);
     update
+}
+
+/// That a form was not started is news about that form as it was: it goes with it.
+fn forget_refusal(state: &mut State) -> bool {
+    let refused = |overlay: &Overlay| matches!(overlay, Overlay::Form(form) if form.refused);
+    !state.overlays.iter().any(refused) && state.notices.forget(NoticeKind::Form)
 }
 
 fn forget_interrupt(state: &mut State) -> bool {

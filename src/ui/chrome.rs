@@ -59,7 +59,7 @@ fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if let Some(notice) = state.notices.current() {
         let (mark, role) = match notice.kind {
             NoticeKind::Info => ("", Role::Notice),
-            NoticeKind::Error => ("! ", Role::Failed),
+            NoticeKind::Error | NoticeKind::Form => ("! ", Role::Failed),
         };
         let more = match state.notices.behind() {
             0 => String::new(),

@@ -82,7 +82,7 @@ fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf
             let mut beside = Buffer::empty(whole);
             paint(&mut beside, whole, box_style);
             Widget::render(&text.area, whole, &mut beside);
-            let cursor = focused.then(|| text.area.cursor_style());
+            let cursor = (focused && form.in_text()).then(|| text.area.cursor_style());
             let cut = form.top.saturating_sub(slot.y);
             for y in 0..place.height {
                 for x in 0..place.width {
@@ -226,7 +226,10 @@ fn buttons(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
     button(FieldId::Cancel, "[ Cancel ]", CANCEL_AT, true);
     let rest = CANCEL_AT + 13;
     let row = Rect { x: area.x + rest.min(area.width), ..area }.intersection(area);
-    let text =
-        if form.in_text() { "Ctrl-S starts, Esc cancels" } else { "y copies the command line" };
+    let text = if form.in_text() {
+        "Ctrl-S starts, Esc leaves the text"
+    } else {
+        "y copies the command line"
+    };
     Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(Role::Dim));
 }

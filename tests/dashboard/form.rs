@@ -229,9 +229,11 @@ fn escape_closes_and_asks_when_something_was_changed() {
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
     dash.text("x").press(KeyCode::Esc);
+    assert_eq!(dash.state.context(), Context::Form, "out of the text first");
+    dash.press(KeyCode::Esc);
     assert_eq!(dash.state.context(), Context::Confirm);
     dash.press(KeyCode::Esc);
-    assert_eq!(dash.state.context(), Context::FormText, "no: the form is as it was");
+    assert_eq!(dash.state.context(), Context::Form, "no: the form is as it was");
     dash.press(KeyCode::Esc).text("y");
     assert_eq!(dash.state.context(), Context::Home);
 }
@@ -290,4 +292,84 @@ fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
     assert!(!form(&dash).changed(), "what is shown changes nothing");
     let screen = dash.screen();
     assert!(screen.contains("Goal: 3 characters in it that no screen shows"), "{screen}");
+}
+
+#[test]
+fn that_it_was_not_started_goes_with_the_form() {
+    let refused = |dash: &mut Dash| {
+        dash.text("n");
+        goto(dash, &FieldId::Limit(Limit::Rounds));
+        retype(dash, "0");
+        dash.key(Key::ctrl('s'));
+        let said = &dash.state.notices.current().expect("said").text;
+        assert!(said.starts_with("Not started: 1 problem"), "{said}");
+    };
+    // Closed.
+    let mut dash = Dash::new(80, 24);
+    refused(&mut dash);
+    dash.press(KeyCode::Esc).press(KeyCode::Esc);
+    assert!(dash.state.notices.current().is_some(), "the form is still there behind the question");
+    dash.text("y");
+    assert!(dash.state.notices.current().is_none());
+    // Edited.
+    refused(&mut dash);
+    dash.text("1");
+    assert!(dash.state.notices.current().is_none());
+    // Started.
+    refused(&mut dash);
+    retype(&mut dash, "2");
+    dash.key(Key::ctrl('s'));
+    dash.launch();
+    assert!(dash.state.notices.current().is_none() && dash.state.overlays.is_empty());
+}
+
+#[test]
+fn moving_past_a_text_types_nothing_into_it() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n").text("jjjjkkkkkkjG");
+    assert!(!form(&dash).changed(), "{}", form(&dash).command_line());
+    dash.text("g");
+    assert_eq!(form(&dash).focus, FieldId::Goal);
+    assert_eq!(dash.state.context(), Context::Form);
+    let row = dash.screen().lines().last().expect("a key row").to_owned();
+    assert!(row.contains("move") && row.contains("edit"), "{row}");
+    dash.text("Z");
+    assert!(!form(&dash).changed());
+    assert!(dash.state.notices.current().expect("said").text.starts_with("Enter first"));
+    dash.press(KeyCode::Enter).text("jk");
+    assert_eq!(dash.state.context(), Context::FormText);
+    assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("jk"));
+    let row = dash.screen().lines().last().expect("a key row").to_owned();
+    assert!(!row.contains("move") && row.contains("Esc leave text"), "{row}");
+    dash.press(KeyCode::Esc).text("jk");
+    assert_eq!(form(&dash).focus, FieldId::Goal, "down and up again");
+    assert!(
+        form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("stands behind.jk")
+    );
+    // A paste needs no Enter.
+    dash.send(Msg::Paste("pasted".to_owned()));
+    assert!(form(&dash).field(&FieldId::Goal).expect("a goal").text().ends_with("jkpasted"));
+}
+
+#[test]
+fn a_field_of_one_line_takes_the_first_line_and_says_so() {
+    let lines: Vec<String> = (1..=40).map(|line| format!("{line}")).collect();
+    for id in [FieldId::Input("campaign".into()), FieldId::Limit(Limit::Rounds), FieldId::Seed] {
+        let mut dash = Dash::new(80, 24);
+        dash.text("n");
+        goto(&mut dash, &id);
+        retype(&mut dash, "");
+        dash.send(Msg::Paste(lines.join("\n")));
+        assert_eq!(form(&dash).field(&id).expect("it").text(), "1", "{id:?}");
+        let said = &dash.state.notices.current().expect("said").text;
+        assert_eq!(said, "This field has one line: 39 more pasted lines left out.");
+    }
+    // A line end behind the one line is nothing to speak of.
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Seed);
+    retype(&mut dash, "");
+    dash.send(Msg::Paste("12\n".to_owned()));
+    assert_eq!(form(&dash).field(&FieldId::Seed).expect("a seed").text(), "12");
+    assert!(dash.state.notices.current().is_none());
 }

@@ -149,15 +149,24 @@ impl TextField {
         true
     }
 
-    /// Takes pasted text whole. Control characters other than line ends become visible signs;
+    /// What it takes of pasted text, and how many lines with something in them it leaves out: all
+    /// of it where it has lines, else the first line.
+    pub fn of_paste<'a>(&self, text: &'a str) -> (&'a str, usize) {
+        if self.lines {
+            return (text, 0);
+        }
+        let mut lines = text.split(['\n', '\r']).filter(|line| !line.trim().is_empty());
+        (lines.next().unwrap_or_default(), lines.count())
+    }
+
+    /// Takes pasted text. Control characters other than line ends become visible signs;
     /// says how many.
     pub fn on_paste(&mut self, text: &str) -> usize {
         let mut signs = 0;
         let mut plain = String::with_capacity(text.len());
         for c in text.chars() {
             match c {
-                '\n' if self.lines => plain.push('\n'),
-                '\n' => plain.push(' '),
+                '\n' => plain.push('\n'),
                 '\t' => plain.push_str("    "),
                 c if is_hostile(c) => {
                     signs += 1;

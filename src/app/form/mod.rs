@@ -5,18 +5,19 @@ mod command_line;
 mod field;
 mod layout;
 mod scenario_fields;
+mod typed;
 
 use std::sync::Arc;
 
 pub use command_line::quoted;
 pub use field::{Field, FieldId, FieldValue, Limit, MOST_BYTES, TextField};
 pub use layout::{CANCEL_AT, FormParts, LABEL, Slot, height, is_long};
+pub use typed::Typed;
 
 use self::scenario_fields::{fields_of, override_of, path_of};
 use super::action::Action;
 use super::effect::{LaunchRequest, ModelWanted, RequestId};
 use super::entry::{Entry, LiveOffer};
-use super::key::{Key, KeyCode};
 use crate::scenario::name::FlagName;
 use crate::scenario::{self, Override, Place, Scenario, Severity};
 
@@ -86,17 +87,12 @@ pub struct Form {
     pub faults: Vec<Fault>,
     /// The first row in view.
     pub top: u16,
+    /// Starting it was refused as it is now.
+    pub refused: bool,
+    /// Whether the focused text has been entered: Tab, Enter and a click do, moving past does not.
+    typing: bool,
     scenario: Arc<Scenario>,
     good: bool,
-}
-
-/// What a key did to the form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typed {
-    /// It was for the form.
-    Taken,
-    /// It means nothing here.
-    Ignored,
 }
 
 impl Form {
@@ -110,6 +106,8 @@ impl Form {
             focus: FieldId::Start,
             faults: Vec::new(),
             top: 0,
+            refused: false,
+            typing: false,
             scenario,
             good: true,
         };
@@ -119,6 +117,11 @@ impl Form {
 
     /// Whether characters are typed into the focused field.
     pub fn in_text(&self) -> bool {
+        self.typing && self.on_text()
+    }
+
+    /// Whether the focused field is a text, entered or not.
+    pub fn on_text(&self) -> bool {
         matches!(self.field(&self.focus).map(|field| &field.value), Some(FieldValue::Text(_)))
     }
 
@@ -208,6 +211,7 @@ impl Form {
 
     /// Loads the scenario with the changes laid over it and takes down what is wrong.
     fn judge(&mut self) {
+        self.refused = false;
         let overrides = self.overrides();
         let laid: Vec<_> = overrides.iter().map(|(_, laid, _)| laid.clone()).collect();
         let checked = scenario::check(&self.entry.text, self.entry.origin.clone(), &laid);
@@ -268,58 +272,14 @@ impl Form {
         }
     }
 
-    /// Takes a key that is bound to nothing: what is typed into a text.
-    pub fn on_key(&mut self, key: Key) -> Typed {
-        let edge = match key.code {
-            KeyCode::Up => Some(false),
-            KeyCode::Down => Some(true),
-            _ => None,
-        };
-        let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
-            return Typed::Ignored;
-        };
-        if key.code == KeyCode::Enter && !text.lines {
-            self.move_focus(true);
-            return Typed::Taken;
-        }
-        let before = text.area.cursor();
-        let full = text.room() == 0 && (key.typed().is_some() || key.code == KeyCode::Enter);
-        if full || !text.on_key(key) {
-            return Typed::Ignored;
-        }
-        match edge {
-            Some(forward) if text.area.cursor() == before => self.move_focus(forward),
-            Some(_) => {}
-            None => self.judge(),
-        }
-        Typed::Taken
-    }
-
-    /// Takes pasted text whole into the focused text.
-    ///
-    /// # Errors
-    /// Why it was not taken, or what was done to it, for the status row.
-    pub fn on_paste(&mut self, pasted: &str) -> Result<(), String> {
-        let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
-            return Err("Pasted text goes into a text: Tab to one first.".to_owned());
-        };
-        if pasted.len() > text.room() {
-            return Err(format!(
-                "The paste has {} bytes, more than the field takes ({MOST_BYTES} in all): nothing was \
-                 inserted.",
-                pasted.len()
-            ));
-        }
-        let signs = text.on_paste(pasted);
-        self.judge();
-        match signs {
-            0 => Ok(()),
-            signs => Err(format!("{signs} control characters of the paste are shown as signs.")),
-        }
-    }
-
     /// Answers an action; says whether it meant something here.
     pub fn on_action(&mut self, action: Action) -> bool {
+        if action == Action::Press && self.on_text() {
+            self.typing = true;
+            return true;
+        }
+        // Tab goes into a text; every other way of moving stops at it.
+        self.typing = matches!(action, Action::NextPane | Action::PrevPane);
         match action {
             Action::NextPane | Action::Down => self.move_focus(true),
             Action::PrevPane | Action::Up => self.move_focus(false),
@@ -340,10 +300,16 @@ impl Form {
         true
     }
 
-    /// Focuses a field.
+    /// Ends the typing; the text keeps the focus.
+    pub fn leave_text(&mut self) {
+        self.typing = false;
+    }
+
+    /// Focuses a field, and goes into it where it is a text.
     pub fn focus(&mut self, id: FieldId) {
         if self.field(&id).is_some() {
             self.focus = id;
+            self.typing = true;
         }
     }
 

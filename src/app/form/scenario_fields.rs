@@ -66,7 +66,8 @@ fn input_field(input: &Input) -> Field {
     let given = shown_value(&input.value);
     let text = |lines| FieldValue::Text(Box::new(TextField::new(&given, lines)));
     let (hint, literal, value) = match &input.kind {
-        InputKind::Text => ("", true, text(true)),
+        // One line unless the scenario itself writes more: Enter goes on to the next field.
+        InputKind::Text => ("", true, text(given.contains('\n'))),
         InputKind::Date => ("a day, YYYY-MM-DD", false, text(false)),
         InputKind::Integer => ("a whole number", false, text(false)),
         InputKind::Number => ("a number", false, text(false)),

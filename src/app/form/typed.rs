@@ -1,0 +1,84 @@
+//! What is typed and pasted into the texts of the form.
+
+use super::Form;
+use super::field::{Field, FieldValue, MOST_BYTES};
+use crate::app::key::{Key, KeyCode};
+
+/// What a key did to the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// It was for the form.
+    Taken,
+    /// It means nothing here.
+    Ignored,
+    /// It would be typed, but the focused text has not been entered.
+    Outside,
+}
+
+impl Form {
+    /// Takes a key that is bound to nothing: what is typed into a text.
+    pub fn on_key(&mut self, key: Key) -> Typed {
+        let edge = match key.code {
+            KeyCode::Up => Some(false),
+            KeyCode::Down => Some(true),
+            _ => None,
+        };
+        if !self.in_text() {
+            let would = self.on_text() && key.typed().is_some();
+            return if would { Typed::Outside } else { Typed::Ignored };
+        }
+        let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
+            return Typed::Ignored;
+        };
+        if key.code == KeyCode::Enter && !text.lines {
+            self.move_focus(true);
+            return Typed::Taken;
+        }
+        let before = text.area.cursor();
+        let full = text.room() == 0 && (key.typed().is_some() || key.code == KeyCode::Enter);
+        if full || !text.on_key(key) {
+            return Typed::Ignored;
+        }
+        match edge {
+            Some(forward) if text.area.cursor() == before => {
+                self.move_focus(forward);
+                self.typing = false;
+            }
+            Some(_) => {}
+            None => self.judge(),
+        }
+        Typed::Taken
+    }
+
+    /// Takes pasted text whole into the focused text.
+    ///
+    /// # Errors
+    /// Why it was not taken, or what was done to it, for the status row.
+    pub fn on_paste(&mut self, pasted: &str) -> Result<(), String> {
+        let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
+            return Err("Pasted text goes into a text: Tab to one first.".to_owned());
+        };
+        if pasted.len() > text.room() {
+            return Err(format!(
+                "The paste has {} bytes, more than the field takes ({MOST_BYTES} in all): nothing was \
+                 inserted.",
+                pasted.len()
+            ));
+        }
+        let (taken, left_out) = text.of_paste(pasted);
+        let signs = text.on_paste(taken);
+        self.typing = true;
+        self.judge();
+        let mut said = Vec::new();
+        if left_out > 0 {
+            let plural = if left_out == 1 { "" } else { "s" };
+            said.push(format!(
+                "This field has one line: {left_out} more pasted line{plural} left out."
+            ));
+        }
+        if signs > 0 {
+            said.push(format!("{signs} control characters of the paste are shown as signs."));
+        }
+        if said.is_empty() { Ok(()) } else { Err(said.join(" ")) }
+    }
+}
