@@ -122,6 +122,11 @@ impl Asked {
         Some(self.ask(run, flag, on, world))
     }
 
+    /// Whether there is a switch of this run to take back.
+    pub fn can_undo(&self, run: &RunId, world: &World) -> bool {
+        world.is_live() && self.done.iter().any(|asked| asked.run == *run)
+    }
+
     /// Takes the last switch of this run back.
     pub fn undo(&mut self, run: &RunId, world: &World) -> Option<(FlagName, Command)> {
         if !world.is_live() {

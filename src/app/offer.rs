@@ -4,6 +4,8 @@
 use super::action::Action;
 use super::home::HomePane;
 use super::keymap::{Binding, Context, bindings};
+use super::overlay::Overlay;
+use super::run::RunPage;
 use super::state::State;
 use crate::event::world::Stage;
 
@@ -38,7 +40,8 @@ pub fn offers(state: &State, ascii: bool) -> Vec<Offer> {
         }
     }
     if state.overlays.last().is_some() && context != Context::Confirm {
-        offers.push(Offer { keys: "Esc".to_owned(), word: "close", rank: 1 });
+        let word = if context == Context::FormText { "leave text" } else { "close" };
+        offers.push(Offer { keys: "Esc".to_owned(), word, rank: 1 });
     }
     offers
 }
@@ -58,7 +61,19 @@ fn would_do(state: &State, action: Action) -> bool {
         Action::Open if state.home.about == HomePane::Runs => subject.is_some(),
         Action::Open => can_start(state),
         Action::NewRun if on_home => can_start(state),
+        Action::Toggle => drawn(state).is_some_and(|page| page.world().is_live()),
+        Action::Undo => {
+            drawn(state).is_some_and(|page| state.asked.can_undo(page.id(), page.world()))
+        }
         _ => true,
+    }
+}
+
+/// The run whose flags are open.
+fn drawn(state: &State) -> Option<&RunPage> {
+    match state.overlays.last() {
+        Some(Overlay::Flags(drawer)) => state.run(&drawer.run),
+        _ => None,
     }
 }
 
@@ -76,6 +91,10 @@ fn word(state: &State, row: &Binding) -> &'static str {
             _ => row.word,
         },
         Action::Open if state.home.about == HomePane::Runs => "open",
+        Action::Press => match state.overlays.last() {
+            Some(Overlay::Form(form)) if form.on_text() => "edit",
+            _ => row.word,
+        },
         Action::NextPane if matches!(state.context(), Context::Form | Context::FormText) => "field",
         _ => row.word,
     }

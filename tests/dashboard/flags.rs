@@ -46,6 +46,10 @@ fn said(world: &World, on: bool) -> String {
     what_if(world, &FLAG.into(), on).join("\n")
 }
 
+fn key_row(dash: &Dash) -> String {
+    dash.screen().lines().last().expect("a key row").to_owned()
+}
+
 #[test]
 fn before_the_first_round() {
     let events = upto(&[], &[], |kind| matches!(kind, EventKind::RunStarted(_)));
@@ -228,7 +232,12 @@ fn a_switch_is_shown_as_asked_until_its_fact_comes() {
 fn a_switch_can_be_taken_back() {
     let events = upto(&[], &[], started(2));
     let mut dash = Dash::new(120, 36);
-    dash.run("r-0001", &events).text("f u");
+    dash.run("r-0001", &events).text("f");
+    let keys = key_row(&dash);
+    assert!(keys.contains("Space switch") && !keys.contains("undo"), "{keys}");
+    dash.text(" ");
+    assert!(key_row(&dash).contains("u undo"));
+    dash.text("u");
     let asked = dash.asked();
     assert_eq!(asked.len(), 2);
     match asked.last() {
@@ -247,6 +256,8 @@ fn after_the_end_a_switch_asks_nothing() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &events).text("f ");
     assert!(dash.asked().is_empty());
+    let keys = key_row(&dash);
+    assert!(!keys.contains("switch") && !keys.contains("undo"), "{keys}");
     assert!(dash.state.notices.current().expect("said").text.contains("has ended"));
     dash.press(KeyCode::Esc);
     assert_eq!(dash.state.context(), Context::Run);
