@@ -1,6 +1,6 @@
 //! The dashboard, from taking the terminal to the lines that it leaves behind.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 
 use ratatui::layout::Size;
@@ -154,10 +154,10 @@ fn break_something(place: Option<super::args::PanicPlace>, services: &Services) 
 
 /// A line for each run of the session, on the normal screen.
 fn summarise(state: &State, paint: &Paint) {
-    let mut out = io::stdout().lock();
-    for page in &state.runs {
-        // A terminal that is gone reads no summary.
-        let _ = writeln!(out, "{}", line(page.world(), paint));
+    let lines: String = state.runs.iter().map(|page| line(page.world(), paint) + "\n").collect();
+    if !lines.is_empty() {
+        // A terminal that is gone, or stalls, reads no summary.
+        let _ = screen::write_last(lines.as_bytes());
     }
 }
 

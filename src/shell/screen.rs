@@ -3,8 +3,10 @@
 //! panic hook that [`install_hooks`] sets.
 
 use std::io::{self, IsTerminal, Write};
-use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{process, thread};
 
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
@@ -17,6 +19,9 @@ use crate::tool::contained;
 
 /// Whether the terminal is ours now.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// How long the last bytes may take before the program ends without them.
+const STALLED: Duration = Duration::from_secs(1);
 
 /// The exit code of a program that panicked, as Rust has it.
 const PANICKED: i32 = 101;
@@ -99,6 +104,26 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// [`write`](self::write), but waits no longer than [`STALLED`]: a program that is told to end does so
+/// also before a terminal that takes no more bytes.
+///
+/// # Errors
+/// As [`write`](self::write); `TimedOut` when the terminal stalls.
+pub fn write_last(bytes: &[u8]) -> io::Result<()> {
+    let owned = bytes.to_vec();
+    within(STALLED, move || write(&owned))
+}
+
+/// Does something on a thread of its own that is left behind when it takes longer than this.
+fn within(
+    limit: Duration,
+    work: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> io::Result<()> {
+    let (done, result) = mpsc::channel();
+    thread::Builder::new().spawn(move || drop(done.send(work())))?;
+    result.recv_timeout(limit).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
 /// Gives the terminal back. Does nothing when it is not ours, and never fails: there is no one
 /// left to tell.
 fn restore() {
@@ -116,7 +141,7 @@ fn restore() {
         LeaveAlternateScreen,
         cursor::Show,
     );
-    let _ = write(&bytes);
+    let _ = write_last(&bytes);
     let _ = terminal::disable_raw_mode();
 }
 
@@ -175,4 +200,19 @@ pub fn install_hooks() {
             process::exit(PANICKED);
         }
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_that_stalls_holds_nothing_up() {
+        let (let_go, gate) = mpsc::channel::<()>();
+        let stalled = move || gate.recv().map_err(io::Error::other);
+        let error = within(Duration::from_millis(1), stalled).expect_err("it stalls");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(let_go);
+        within(Duration::from_secs(60), || Ok(())).expect("it flows");
+    }
 }
