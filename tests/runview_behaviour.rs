@@ -177,6 +177,57 @@ mod subject {
     }
 }
 
+mod floods {
+    use super::*;
+
+    fn flooded(piece: &str, times: usize) -> (Facts, Dash) {
+        let facts = facts::streaming();
+        let mut dash = dash(&facts);
+        dash.text("2");
+        let text = piece.repeat(times) + "the end";
+        let live = LiveText { text, pieces: 9, first_at: None, last_at: None };
+        let span = facts.attempt_of(2);
+        dash.send(Msg::Live { run: RunId::new(RUN), span, text: Some(live) });
+        (facts, dash)
+    }
+
+    #[test]
+    fn of_an_endless_text_only_its_end_is_looked_at() {
+        for piece in ["x", "word ", "line\n", "\u{1f600}"] {
+            let (_, mut dash) = flooded(piece, 2_000_000);
+            let words = shown(&dash).words();
+            assert!(words.text.len() <= 24 * 1024, "{}", words.text.len());
+            assert!(words.text.ends_with("the end"));
+            assert!(words.text.len() > 16 * 1024, "{}", words.text.len());
+            let screen = dash.screen();
+            assert!(screen.contains("MB above") && screen.contains("the end"), "{screen}");
+            dash.press(KeyCode::Enter);
+            let open = shown(&dash).inspector().expect("open");
+            let size: usize = open.document.lines.iter().map(|line| line.text.len()).sum();
+            assert!(size < 80 * 1024, "{size}");
+            assert!(dash.screen().contains("before this, whole once it stands"));
+        }
+    }
+
+    #[test]
+    fn of_a_long_reply_that_stands_the_pane_shows_the_start() {
+        let (mut facts, mut dash) = flooded("x", 10);
+        let from = facts.log.len();
+        facts.replies(2, &format!("the start {}", "y".repeat(3_000_000)));
+        more(&mut dash, &facts, from);
+        dash.text("1j2");
+        let screen = dash.screen();
+        assert!(
+            screen.contains("the start") && screen.contains("Enter shows all of it"),
+            "{screen}"
+        );
+        dash.press(KeyCode::Enter);
+        let open = shown(&dash).inspector().expect("open");
+        let size: usize = open.document.lines.iter().map(|line| line.text.len()).sum();
+        assert!(size > 3_000_000, "all of it: {size}");
+    }
+}
+
 mod list {
     use super::*;
 

@@ -65,7 +65,7 @@ pub fn clear(buf: &mut Buffer, area: Rect) {
 
 /// The text in at most `width` columns, its end left out where it is longer.
 pub fn elide(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
-    if columns(text) <= width {
+    if head(text, width).len() == text.len() {
         return Cow::Borrowed(text);
     }
     let dots = ellipsis(width, glyphs);
@@ -85,7 +85,7 @@ pub fn elide(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
 /// assert_eq!(elide_middle("short", 13, Glyphs::Unicode), "short");
 /// ```
 pub fn elide_middle(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
-    if columns(text) <= width {
+    if head(text, width).len() == text.len() {
         return Cow::Borrowed(text);
     }
     let dots = ellipsis(width, glyphs);

@@ -15,6 +15,8 @@ use crate::event::{Event, EventKind, Seq, SpanId, World};
 
 /// The longest line that is kept as one; a longer one goes on in the next.
 const LONGEST: usize = 4096;
+/// The most of a reply on its way that is laid out each time that more of it comes, in bytes.
+const COMING: usize = 64 * 1024;
 /// Calls that a prompt may lead back to.
 const CHAIN: usize = 1000;
 /// Facts that a call's raw view holds at most.
@@ -61,7 +63,12 @@ impl Document {
     }
 
     fn field(&mut self, name: &str, text: impl AsRef<str>) {
-        self.add(Look::Field, format!("{name}\t{}", text.as_ref()));
+        let text = text.as_ref();
+        if text.len() <= LONGEST {
+            return self.add(Look::Field, format!("{name}\t{text}"));
+        }
+        self.add(Look::Field, format!("{name}\t{}", format::bytes(text.len() as u64)));
+        self.text(Look::Text, text);
     }
 
     fn gap(&mut self) {
@@ -213,7 +220,15 @@ impl RunPage {
                 }
             }
             _ => match self.live(attempt.id) {
-                Some(live) => document.text(Look::Running, &live.text),
+                Some(live) => {
+                    let from = super::words::tail_from(&live.text, COMING);
+                    if from > 0 {
+                        let before = format::bytes(from as u64);
+                        document
+                            .add(Look::Dim, format!("{before} before this, whole once it stands"));
+                    }
+                    document.text(Look::Running, &live.text[from..]);
+                }
                 None => document.add(Look::Running, "Nothing has come yet."),
             },
         }

@@ -297,7 +297,12 @@ impl RunPage {
     pub fn set_live(&mut self, span: SpanId, text: Option<LiveText>) -> Outcome {
         let closed = self.world.spans.get(span).is_some_and(|span| span.closed.is_some());
         let changed = match text.filter(|_| !closed) {
-            Some(text) => self.live.insert(span, text.clone()) != Some(text),
+            // What has come only grows: its length tells whether there is more of it.
+            Some(text) if self.live.get(&span).is_some_and(|had| is_same(had, &text)) => false,
+            Some(text) => {
+                self.live.insert(span, text);
+                true
+            }
             None => self.live.remove(&span).is_some(),
         };
         let parent = self.world.spans.get(span).map(|span| span.parent);
@@ -366,4 +371,10 @@ impl RunPage {
         self.list.typed(&self.log);
         self.list.look(&self.log, &self.world);
     }
+}
+
+/// Whether nothing has come since.
+fn is_same(had: &LiveText, text: &LiveText) -> bool {
+    let of = |live: &LiveText| (live.text.len(), live.pieces, live.first_at, live.last_at);
+    of(had) == of(text)
 }

@@ -9,7 +9,7 @@ use super::scroll::{Lines, Scroll};
 use super::speech;
 use super::subject::Subject;
 use super::{Pane, RunPage};
-use crate::app::measure::row_count;
+use crate::app::measure::{row_count, wrap_within};
 use crate::event::world::collaboration::SeatState;
 use crate::event::{EventKind, SpanId};
 
@@ -22,6 +22,46 @@ pub struct Words<'a> {
     pub how: How,
     /// What is asked for; the last may not be whole while it comes.
     pub actions: Vec<Cow<'a, str>>,
+    /// Bytes that are left out: before the text while it comes, else after it.
+    pub left_out: usize,
+}
+
+/// The most of a text that the pane looks at, in bytes: more than any screen holds, and few enough
+/// to be wrapped anew for each frame.
+const WINDOW: usize = 24 * 1024;
+/// Where the window of a text that still comes moves on, in bytes: rows stand still in between.
+const STRIDE: usize = 4096;
+
+/// Where the last `most` bytes of a text begin, in strides, at the start of a character.
+pub(super) fn tail_from(text: &str, most: usize) -> usize {
+    let over = text.len().saturating_sub(most);
+    let mut from = over.div_ceil(STRIDE) * STRIDE;
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    from
+}
+
+/// The part of a text that the pane looks at, and the bytes that are left out of it.
+fn windowed(text: Cow<'_, str>, coming: bool) -> (Cow<'_, str>, usize) {
+    if text.len() <= WINDOW {
+        return (text, 0);
+    }
+    let (from, to) = if coming {
+        (tail_from(&text, WINDOW), text.len())
+    } else {
+        let mut to = WINDOW;
+        while !text.is_char_boundary(to) {
+            to -= 1;
+        }
+        (0, to)
+    };
+    let left_out = text.len() - (to - from);
+    let text = match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[from..to]),
+        Cow::Owned(text) => Cow::Owned(text[from..to].to_owned()),
+    };
+    (text, left_out)
 }
 
 /// How words are to be taken.
@@ -38,16 +78,26 @@ pub enum How {
 }
 
 impl<'a> Words<'a> {
+    fn of(text: impl Into<Cow<'a, str>>, how: How, actions: Vec<Cow<'a, str>>) -> Self {
+        let (text, left_out) = windowed(text.into(), how == How::Coming);
+        Self { text, how, actions, left_out }
+    }
+
     fn note(text: impl Into<Cow<'a, str>>) -> Self {
-        Self { text: text.into(), how: How::Note, actions: Vec::new() }
+        Self::of(text, How::Note, Vec::new())
     }
 
     fn trouble(text: String) -> Self {
-        Self { text: text.into(), how: How::Trouble, actions: Vec::new() }
+        Self::of(text, How::Trouble, Vec::new())
     }
 
     fn said(text: impl Into<Cow<'a, str>>) -> Self {
-        Self { text: text.into(), how: How::Said, actions: Vec::new() }
+        Self::of(text, How::Said, Vec::new())
+    }
+
+    /// Of the rows that the words have, those in which what is left out of them is said.
+    pub fn told_in(&self, rows: u16) -> u16 {
+        u16::from(self.left_out > 0 && rows > 3)
     }
 }
 
@@ -65,7 +115,7 @@ pub const ACTION: u16 = 11;
 /// The rows that each action takes, three at most.
 pub fn action_rows(width: u16, words: &Words<'_>) -> Vec<u16> {
     let width = usize::from(width.saturating_sub(ACTION).max(1));
-    let rows = |text: &Cow<'_, str>| row_count(text, width).min(3) as u16;
+    let rows = |text: &Cow<'_, str>| wrap_within(text, width, 3).0.len() as u16;
     words.actions.iter().take(3).map(rows).collect()
 }
 
@@ -120,11 +170,8 @@ impl RunPage {
                     return Words::note("There is no such seat.");
                 };
                 if let Some(taken) = &seat.contribution {
-                    return Words {
-                        text: taken.summary.as_ref().into(),
-                        how: How::Said,
-                        actions: taken.actions.iter().map(|said| said.as_ref().into()).collect(),
-                    };
+                    let actions = taken.actions.iter().map(|said| said.as_ref().into());
+                    return Words::of(taken.summary.as_ref(), How::Said, actions.collect());
                 }
                 if let Some(reason) = &seat.refused {
                     let mut text = format!("Refused by the gateway: {reason}.");
@@ -212,6 +259,7 @@ impl RunPage {
         let Some(area) = areas.pane(Pane::Speaker).map(text_area) else { return };
         let words = self.words();
         let rows = Shares::of(area, self.subject(), &words).words;
+        let rows = rows - words.told_in(rows);
         let coming = words.how == How::Coming;
         let lines = TextLines::new(&words.text, area.width);
         let height = usize::from(rows);
@@ -225,12 +273,11 @@ impl RunPage {
 /// A reply as it is read best: the words of a contribution where it is one.
 fn spoken(text: &str, how: How) -> Words<'_> {
     match speech::so_far(text) {
-        Some(speech) if speech.summary.is_some() => Words {
-            text: speech.summary.unwrap_or_default().into(),
-            how,
-            actions: speech.actions.into_iter().map(Cow::Owned).collect(),
-        },
-        _ => Words { text: text.into(), how, actions: Vec::new() },
+        Some(speech) if speech.summary.is_some() => {
+            let actions = speech.actions.into_iter().map(Cow::Owned).collect();
+            Words::of(speech.summary.unwrap_or_default(), how, actions)
+        }
+        _ => Words::of(text, how, Vec::new()),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::event::{SpanId, World};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::text::{Pen, columns, wrap};
+use crate::ui::text::{Pen, columns, wrap, wrap_within};
 use crate::ui::theme::Role;
 
 /// Draws the pane.
@@ -84,9 +84,25 @@ fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer
         How::Note => Role::Dim,
         How::Trouble => Role::Strong,
     });
+    let coming = words.how == How::Coming;
+    let told = words.told_in(area.height);
+    let mut area = area;
+    if told > 0 {
+        // Above what comes, below what stands.
+        let size = format::bytes(words.left_out as u64);
+        let (text, at) = if coming {
+            (format!("{size} above"), area.y)
+        } else {
+            (format!("{size} more: Enter shows all of it"), area.bottom() - 1)
+        };
+        let at = Rect { y: at, height: 1, ..area };
+        let dim = theme.style(Role::Dim);
+        Pen::new(buf, at, cx.glyphs).glyph(Glyph::Ellipsis, dim).space(1).put(&text, dim);
+        area.height -= told;
+        area.y += if coming { told } else { 0 };
+    }
     let height = usize::from(area.height);
     let lines = TextLines::new(&words.text, area.width);
-    let coming = words.how == How::Coming;
     let end = Scroll::end(&lines, height);
     let start = if coming { end } else { Scroll::default() };
     let top = page.words_at().map_or(start, |at| at.within(&lines, height));
@@ -168,8 +184,8 @@ fn rest(
     for ((nth, action), rows) in
         words.actions.iter().enumerate().zip(action_rows(area.width, words))
     {
-        let text = wrap(action, usize::from(at.width.saturating_sub(ACTION)));
-        let cut = text.len() > usize::from(rows);
+        let width = usize::from(at.width.saturating_sub(ACTION));
+        let (text, cut) = wrap_within(action, width, usize::from(rows));
         for (row, part) in text.iter().take(usize::from(rows)).enumerate() {
             let mut pen = Pen::new(buf, line(at, row as u16), cx.glyphs);
             if row == 0 {
