@@ -5,7 +5,7 @@ mod paired;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use paired::{pairs, report, timed};
+use paired::{held, pairs, report, timed};
 use roundtable::bus::Bus;
 use roundtable::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
@@ -70,7 +70,7 @@ fn publish_read_by(readers: usize) -> Duration {
     took
 }
 
-fn main() {
+fn main() -> std::process::ExitCode {
     let beside = pairs(31, publish, send);
     let (ours, theirs) = beside.medians();
     report(
@@ -96,6 +96,7 @@ fn main() {
         "1.25x",
     );
     divan::main();
+    held(&[("publish", beside.ratio(), 3.0), ("4 readers", readers.ratio(), 1.25)])
 }
 
 #[divan::bench(name = "publish one fact")]

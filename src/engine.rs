@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
 use crate::bus::Bus;
+use crate::event::id::millis;
 use crate::event::kind::{
     BehindFlag, CollaborationPlan, FlagAt, PatternPlan, PricesHead, RunClosed, RunStarted,
 };
@@ -342,10 +343,6 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
         })),
     );
     reason
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn max_time(pattern: &PatternSpec) -> Duration {

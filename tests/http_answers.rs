@@ -1,7 +1,5 @@
 //! The chat model over real sockets: answers that are not streamed, good and bad.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by them")]
-
 mod wire;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass, ModelLabel, Usage};

@@ -1,7 +1,5 @@
 //! The chat model over real sockets: connections that are refused, break, are dropped and kept.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by them")]
-
 mod wire;
 
 use futures::FutureExt;

@@ -1,7 +1,5 @@
 //! The chat model over real sockets: replies that come as server-sent events.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by them")]
-
 mod wire;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass, Reply, Usage};

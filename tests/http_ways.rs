@@ -3,8 +3,6 @@
 //! What the environment says is read once in a process, so a test that needs it says so to a
 //! process of its own: itself, started again.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by them")]
-
 mod wire;
 
 use std::collections::BTreeMap;

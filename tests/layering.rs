@@ -102,6 +102,33 @@ fn rooms_import_only_what_they_may() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// Rooms that have no terminal, no runtime and no clock of their own, with what they must not name.
+#[test]
+fn what_is_pure_names_no_terminal_no_runtime_and_no_clock() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let clock = ["Instant::now", "SystemTime"];
+    let outside = ["tokio::", "crossterm::", "std::fs", "std::env", "std::thread"];
+    let mut broken = Vec::new();
+    for room in ["app", "ui", "event", "pattern"] {
+        let mut found = Vec::new();
+        files(&src.join(room), &mut found);
+        for path in found {
+            let is_policy = path.file_name().is_some_and(|name| name == "policy.rs");
+            if room == "pattern" && !is_policy {
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).expect("a source");
+            let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+            for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                for name in clock.iter().chain(&outside).filter(|name| line.contains(**name)) {
+                    broken.push(format!("{}: `{name}`: {}", path.display(), line.trim()));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
 #[test]
 fn imports_are_found_in_every_form() {
     let source = "use crate::bus::Bus;\nuse crate::{event::{Seq, kind::By}, llm, run::Gate};\nfn f() { crate::ui::render() }\n// crate::cli\n";

@@ -1,6 +1,4 @@
 //! Every name that a condition may use is shown to it when a run comes to it.
-#![allow(clippy::expect_used, clippy::panic)]
-
 use std::sync::Arc;
 
 use roundtable::engine::{Engine, EngineSettings, Launch};

@@ -1,13 +1,11 @@
 //! What a good file comes to: every field, its defaults, templates and overrides.
-#![allow(clippy::expect_used, clippy::panic)]
-
 use std::time::Duration;
 
 use roundtable::scenario::model::{
     Behind, CollaborationSpec, Concurrency, InputKind, Latency, PatternSpec, Repair, ScriptFault,
     ScriptFaultKind, ScriptStep, WhenOff,
 };
-use roundtable::scenario::{Origin, Override, Scenario, Source, SourceError, load};
+use roundtable::scenario::{self, Origin, Override, Scenario, Source, SourceError, load};
 use serde_json::{Value, json};
 
 const LEAST: &str = r#"
@@ -287,8 +285,11 @@ fn a_scenario_is_found_by_file_or_by_name() {
     std::fs::write(&path, LEAST).expect("written");
     let own = Source::find(&path.display().to_string()).expect("found");
     assert_eq!((own.text.as_str(), own.origin), (LEAST, Origin::File(path)));
-    let shipped = Source::find("checkout-launch").expect("found");
-    assert_eq!(shipped.origin, Origin::Shipped("scenarios/checkout-launch.toml"));
+    // The folder of this repository has files of the shipped names: a file wins.
+    let listed = Source::find("checkout-launch").expect("found");
+    assert_eq!(listed.origin, Origin::File("scenarios/checkout-launch.toml".into()));
+    let shipped = scenario::shipped().iter().find(|one| one.name == "checkout-launch");
+    assert_eq!(Some(listed.text.as_str()), shipped.map(|one| one.text));
     assert!(matches!(Source::find("nothing"), Err(SourceError::NotFound { help: None, .. })));
     let folder = folder.path().display().to_string();
     assert!(matches!(Source::find(&folder), Err(SourceError::Unreadable { .. })));

@@ -1,6 +1,4 @@
 //! What is wrong with a scenario is told with its line, its column and what would be right.
-#![allow(clippy::expect_used)]
-
 use roundtable::scenario::{Origin, Override, Problems, check};
 
 const GOOD: &str = r#"title = "A launch"

@@ -1,6 +1,4 @@
 //! Whatever stands in a file or an override: it is judged, and nothing panics.
-#![allow(clippy::expect_used)]
-
 use proptest::prelude::*;
 use roundtable::scenario::condition::Shown;
 use roundtable::scenario::{Listing, Origin, Override, check, shipped};

@@ -1,6 +1,4 @@
 //! The JSON schema says of the shipped files what the reader says of them.
-#![allow(clippy::expect_used)]
-
 use boon::{Compiler, SchemaIndex, Schemas};
 use roundtable::scenario::{Origin, check, schema, shipped};
 use serde_json::Value;

@@ -1,7 +1,5 @@
 //! The scenarios that come inside the program: good, and with the endings that they are there for,
 //! whatever flags and facts are changed.
-#![allow(clippy::expect_used, clippy::panic)]
-
 use std::sync::Arc;
 
 use roundtable::engine::{Engine, EngineSettings, Launch};

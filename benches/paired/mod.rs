@@ -1,5 +1,5 @@
 //! Paired measurements: two things timed in turn, A B A B …, so that a ratio holds while the
-//! machine's speed drifts. Prints; judges nothing.
+//! machine's speed drifts. A ratio is judged ([`held`]), an absolute figure only printed.
 #![allow(dead_code, reason = "each bench uses a part")]
 
 use std::time::{Duration, Instant};
@@ -52,4 +52,13 @@ impl Pairs {
 /// One line of a report: what was measured, what came out, what it is held to.
 pub fn report(what: &str, measured: &str, bound: &str) {
     println!("{what:<58} {measured:>26}   bound {bound}");
+}
+
+/// Whether every ratio keeps to its bound; says which does not.
+pub fn held(ratios: &[(&str, f64, f64)]) -> std::process::ExitCode {
+    let past: Vec<_> = ratios.iter().filter(|(_, ratio, bound)| ratio > bound).collect();
+    for (what, ratio, bound) in &past {
+        eprintln!("past its bound: {what}: {ratio:.2}x, at most {bound}x");
+    }
+    if past.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
 }

@@ -64,9 +64,15 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         Err(exit) => return exit,
     };
     let abilities = Abilities::look();
+    if abilities.is_dumb {
+        say("this terminal (TERM=dumb) cannot show a dashboard; run a scenario headless:");
+        say("  roundtable run checkout-launch --headless");
+        return Exit::Usage;
+    }
     let paint = Paint::on(&io::stdout(), theme.clone(), global.ascii);
     let settings = Settings {
-        ascii: global.ascii,
+        // A locale without Unicode has no glyphs for us.
+        ascii: global.ascii || abilities.narrow_locale.is_some(),
         animation: !global.no_animation,
         theme: theme.name().to_owned(),
     };

@@ -9,7 +9,7 @@ use super::exit::Exit;
 use super::paint::Paint;
 use super::safe_json;
 use crate::event::visible::visible;
-use crate::scenario::{Listing, Source, shipped};
+use crate::scenario::{Listing, Source, check, shipped};
 use crate::shell::catalogue;
 use crate::ui::theme::{Role, Theme};
 
@@ -34,14 +34,17 @@ struct Row {
     title: String,
     about: String,
     pattern: String,
-    /// What `roundtable run` takes; for a shipped one its name will do.
+    /// What `roundtable run` takes; the name will do as well.
     path: String,
+    /// What is wrong with it, if anything; `roundtable validate` says more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 impl Row {
     fn of(listing: Listing, path: String) -> Self {
         let Listing { name, title, about, pattern } = listing;
-        Self { name: name.to_string(), title, about, pattern, path }
+        Self { name: name.to_string(), title, about, pattern, path, problem: None }
     }
 }
 
@@ -52,8 +55,16 @@ fn rows(folder: &Path) -> Vec<Row> {
     for path in catalogue::files(folder) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         // What cannot be read is listed too: `roundtable validate` says why.
-        let text = Source::read(&path).map(|source| source.text).unwrap_or_default();
-        let row = Row::of(Listing::read(&stem, &text), path.display().to_string());
+        let (text, problem) = match Source::read(&path) {
+            Ok(source) => {
+                let problems = check(&source.text, source.origin, &[]).problems;
+                let problem = (problems.errors() > 0).then(|| problems.count());
+                (source.text, problem)
+            }
+            Err(error) => (String::new(), Some(error.to_string())),
+        };
+        let listed = Row::of(Listing::read(&stem, &text), path.display().to_string());
+        let row = Row { problem, ..listed };
         rows.retain(|other| other.name != row.name);
         rows.push(row);
     }
@@ -65,17 +76,23 @@ fn table(rows: &[Row], paint: &Paint) -> String {
     use unicode_width::UnicodeWidthStr as _;
     let names: Vec<_> = rows.iter().map(|row| visible(&row.name)).collect();
     let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
-    let mut text = String::new();
+    let mut lines = String::new();
     for (row, name) in rows.iter().zip(&names) {
         let gap = " ".repeat(width - name.width());
         let name = paint.role(Role::Strong, name);
         let pattern = paint.role(Role::Dim, &format!("({})", visible(&row.pattern)));
-        text.push_str(&format!("{name}{gap}  {} {pattern}\n", visible(&row.title)));
+        lines.push_str(&format!("{name}{gap}  {} {pattern}\n", visible(&row.title)));
+        if let Some(problem) = &row.problem {
+            let sign = paint.role(Role::Failed, "✗");
+            let path = visible(&row.path);
+            let text = format!("{sign} {}: roundtable validate {path}", visible(problem));
+            lines.push_str(&format!("{}  {text}\n", " ".repeat(width)));
+        }
         if !row.about.trim().is_empty() {
-            text.push_str(&format!("{}  {}\n", " ".repeat(width), visible(row.about.trim())));
+            lines.push_str(&format!("{}  {}\n", " ".repeat(width), visible(row.about.trim())));
         }
     }
-    text
+    lines
 }
 
 #[cfg(test)]
@@ -93,7 +110,10 @@ mod tests {
         assert!(rows.is_sorted_by(|a, b| a.name < b.name));
         let mine = rows.iter().find(|row| row.name == "checkout-launch").expect("listed");
         assert_eq!((mine.title.as_str(), &mine.path), ("Mine", &own.display().to_string()));
-        assert!(rows.iter().any(|row| row.name == "odd" && row.title == "odd"));
+        let odd = rows.iter().find(|row| row.name == "odd").expect("listed");
+        assert!(odd.problem.as_ref().is_some_and(|why| why.contains("UTF-8")), "{odd:?}");
+        assert!(mine.problem.is_some(), "it has no goal");
+        assert!(rows.iter().filter(|row| row.problem.is_none()).count() >= shipped().len() - 1);
 
         let no_terminal = tempfile::tempfile().expect("a file");
         let text = table(&rows, &Paint::on(&no_terminal, Theme::default(), true));

@@ -50,6 +50,11 @@ impl Elapsed {
     }
 }
 
+/// A duration in whole milliseconds, as facts carry it; the rest is cut off.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// A run, such as `r-7f3a`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

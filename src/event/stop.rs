@@ -133,7 +133,7 @@ impl StopReason {
         Some(match self {
             Self::Success => return None,
             Self::InvalidContribution(_) => {
-                "The reply broke the contract: inspect it (Enter), then mend the role's prompt."
+                "The reply broke the contract: read what it said, then mend the role's prompt."
             }
             Self::AgentDenied(_) => {
                 "The role's flag is off and `when_off = \"deny\"`: turn the flag on, or use \"skip\"."

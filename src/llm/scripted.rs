@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{ChatModel, ChatRequest, Failure, Listener, failure};
+use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
@@ -190,10 +191,6 @@ fn nothing_scripted(request: &ChatRequest) -> String {
 /// What stands for tokens offline: words, counted.
 fn words(text: &str) -> u64 {
     text.split_ascii_whitespace().count() as u64
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl ChatModel for Scripted {

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::bus::Bus;
+use crate::event::id::millis;
 use crate::event::kind::{By, Step};
 use crate::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
 use crate::scenario::name::FlagName;
@@ -381,10 +382,6 @@ impl State {
     fn first_standing(&self) -> Option<(u64, BoundaryId)> {
         self.standing.iter().next().map(|(arrival, boundary)| (*arrival, boundary.clone()))
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A branch that stands at a boundary; on its way again when this is dropped, however the wait

@@ -59,8 +59,8 @@ fn hint(help: &Option<String>) -> String {
 }
 
 impl Source {
-    /// Finds a scenario by the path of a file or by the name (or the repository path) of one that
-    /// comes inside the program. A file wins.
+    /// Finds a scenario by the path of a file, by the name of a file in `./scenarios`, or by the name
+    /// (or the repository path) of one that comes inside the program. A file wins.
     ///
     /// # Errors
     /// There is none, or it cannot be read.
@@ -68,6 +68,11 @@ impl Source {
         let path = Path::new(what);
         if path.is_file() {
             return Self::read(path);
+        }
+        // A file of the folder that the dashboard lists, by its name.
+        let listed = Path::new("scenarios").join(format!("{what}.toml"));
+        if !what.contains(['/', '\\', '.']) && listed.is_file() {
+            return Self::read(&listed);
         }
         let all = shipped();
         if let Some(shipped) = all.iter().find(|one| one.name == what || one.path == what) {

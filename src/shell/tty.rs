@@ -17,6 +17,8 @@ pub struct Abilities {
     pub depth_from: String,
     /// The locale, where it is one without Unicode.
     pub narrow_locale: Option<String>,
+    /// It cannot move its cursor.
+    pub is_dumb: bool,
     /// `tmux` or `screen` stand between us and the terminal.
     pub multiplexer: Option<&'static str>,
     /// Over SSH.
@@ -53,6 +55,7 @@ impl Abilities {
             depth,
             depth_from,
             narrow_locale,
+            is_dumb: env("TERM").is_some_and(|term| term == "dumb"),
             multiplexer,
             remote: env("SSH_TTY").is_some() || env("SSH_CONNECTION").is_some(),
         }

@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::contained::Contained;
 use super::retry::{self, Next};
 use crate::bus::{Bus, LiveSlot};
+use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply};
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::scenario::model::CallPolicy;
@@ -180,10 +181,6 @@ async fn bounded(
             format!("no answer within {:.1} s, the limit of one attempt", limit.as_secs_f64()),
         ),
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A call that closes its span when it is dropped in the middle.
