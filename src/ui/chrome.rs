@@ -20,42 +20,57 @@ pub fn render(state: &State, cx: &Cx, parts: Parts, buf: &mut Buffer) {
     keys(state, cx, parts.keys, buf);
 }
 
-/// Counts on the left, the last news on the right.
-fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.space(1);
-    match state.watched() {
-        Some(page) => {
-            let tally = page.shown().tally;
-            let going = tally.open().saturating_sub(tally.retrying);
-            for (glyph, role, count) in [
-                (Glyph::Done, Role::Done, tally.answered),
-                (Glyph::Running, Role::Running, going),
-                (Glyph::Retry, Role::Retry, tally.retrying),
-                (Glyph::Failed, Role::Failed, tally.failed),
-            ] {
-                count_of(cx, &mut pen, glyph, role, count, "");
-            }
+/// One count of the status row.
+struct Count {
+    glyph: Glyph,
+    role: Role,
+    count: u64,
+    word: &'static str,
+}
+
+impl Count {
+    fn width(&self) -> usize {
+        let word = if self.word.is_empty() { 0 } else { 1 + columns(self.word) };
+        2 + columns(&self.count.to_string()) + word + 2
+    }
+
+    fn draw(&self, cx: &Cx, pen: &mut Pen) {
+        let style = cx.theme.style(if self.count == 0 { Role::Dim } else { self.role });
+        pen.glyph(self.glyph, style).put(&format!(" {}", self.count), style);
+        if !self.word.is_empty() {
+            pen.space(1).put(self.word, style);
         }
-        None => {
-            let ended = |class: fn(StopClass) -> bool| {
-                let of = |page: &&crate::app::run::RunPage| {
-                    let closed = page.world().closed.as_ref();
-                    closed.is_some_and(|closed| class(closed.reason.class()))
-                };
-                state.runs.iter().filter(of).count() as u64
-            };
-            let live = state.live_runs().count() as u64;
-            count_of(cx, &mut pen, Glyph::Running, Role::Running, live, "live");
-            let done = ended(|class| class == StopClass::Ok);
-            count_of(cx, &mut pen, Glyph::Done, Role::Done, done, "done");
-            let cancelled = ended(|class| class == StopClass::Cancelled);
-            count_of(cx, &mut pen, Glyph::Off, Role::Off, cancelled, "cancelled");
-            let failed = ended(|class| !matches!(class, StopClass::Ok | StopClass::Cancelled));
-            count_of(cx, &mut pen, Glyph::Failed, Role::Failed, failed, "stopped");
+        pen.space(2);
+    }
+}
+
+/// Counts on the left, the last news on the right. News that needs the room takes it: the last
+/// counts give way first, and only news longer than the row is cut.
+fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let (text, more, role) = news(state);
+    let mut counts = counts(state);
+    let room = usize::from(area.width).saturating_sub(2);
+    let taken = columns(&text) + columns(&more);
+    while counts.iter().map(Count::width).sum::<usize>() + taken > room {
+        if counts.pop().is_none() {
+            break;
         }
     }
-    let room = pen.left().saturating_sub(1);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.space(1);
+    for count in counts {
+        count.draw(cx, &mut pen);
+    }
+    let taken = u16::try_from(taken).unwrap_or(u16::MAX);
+    let free = pen.left().saturating_sub(1);
+    pen.space(free.saturating_sub(taken));
+    let behind = u16::try_from(columns(&more)).unwrap_or(u16::MAX);
+    let width = pen.left().saturating_sub(behind.saturating_add(1));
+    pen.put_within(&text, width, cx.theme.style(role)).put(&more, cx.theme.style(Role::Dim));
+}
+
+/// What the status row says, how many more there are behind it, and how it looks.
+fn news(state: &State) -> (String, String, Role) {
     if let Some(notice) = state.notices.current() {
         let (mark, role) = match notice.kind {
             NoticeKind::Info => ("", Role::Notice),
@@ -65,27 +80,39 @@ fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
             0 => String::new(),
             more => format!("  +{more}, Esc"),
         };
-        let text = format!("{mark}{}", notice.text);
-        let taken = u16::try_from(columns(&text) + columns(&more)).unwrap_or(u16::MAX);
-        pen.space(room.saturating_sub(taken));
-        let width = pen.left().saturating_sub(1 + columns(&more) as u16);
-        pen.put_within(&text, width, cx.theme.style(role));
-        pen.put(&more, cx.theme.style(Role::Dim));
-    } else if let Some(starting) = state.starting.last() {
-        let text = format!("starting {}", starting.title);
-        let taken = u16::try_from(columns(&text)).unwrap_or(u16::MAX);
-        pen.space(room.saturating_sub(taken));
-        pen.put(&text, cx.theme.style(Role::Dim));
+        return (format!("{mark}{}", notice.text), more, role);
     }
+    let starting = state.starting.last().map(|starting| format!("starting {}", starting.title));
+    (starting.unwrap_or_default(), String::new(), Role::Dim)
 }
 
-fn count_of(cx: &Cx, pen: &mut Pen, glyph: Glyph, role: Role, count: u64, word: &str) {
-    let style = cx.theme.style(if count == 0 { Role::Dim } else { role });
-    pen.glyph(glyph, style).put(&format!(" {count}"), style);
-    if !word.is_empty() {
-        pen.space(1).put(word, style);
+/// Calls of the run on the screen, or runs of the session; what matters most first.
+fn counts(state: &State) -> Vec<Count> {
+    let count = |glyph, role, count, word| Count { glyph, role, count, word };
+    if let Some(page) = state.watched() {
+        let tally = page.shown().tally;
+        let going = tally.open().saturating_sub(tally.retrying);
+        return vec![
+            count(Glyph::Done, Role::Done, tally.answered, ""),
+            count(Glyph::Running, Role::Running, going, ""),
+            count(Glyph::Retry, Role::Retry, tally.retrying, ""),
+            count(Glyph::Failed, Role::Failed, tally.failed, ""),
+        ];
     }
-    pen.space(2);
+    let ended = |class: fn(StopClass) -> bool| {
+        let of = |page: &&crate::app::run::RunPage| {
+            let closed = page.world().closed.as_ref();
+            closed.is_some_and(|closed| class(closed.reason.class()))
+        };
+        state.runs.iter().filter(of).count() as u64
+    };
+    let stopped = ended(|class| !matches!(class, StopClass::Ok | StopClass::Cancelled));
+    vec![
+        count(Glyph::Running, Role::Running, state.live_runs().count() as u64, "live"),
+        count(Glyph::Done, Role::Done, ended(|class| class == StopClass::Ok), "done"),
+        count(Glyph::Off, Role::Off, ended(|class| class == StopClass::Cancelled), "cancelled"),
+        count(Glyph::Failed, Role::Failed, stopped, "stopped"),
+    ]
 }
 
 /// The keys of what is focused: what matters least goes first where not all fit.

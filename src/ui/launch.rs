@@ -8,12 +8,10 @@ use ratatui::widgets::Widget;
 use super::Cx;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
-use super::text::{Pen, paint, wrap_within};
+use super::text::{Pen, elide, paint, wrap_within};
 use super::theme::Role;
 use crate::app::effect::ModelWanted;
-use crate::app::form::{
-    CANCEL_AT, Field, FieldId, FieldValue, Form, FormParts, LABEL, Slot, height,
-};
+use crate::app::form::{CANCEL_AT, Field, FieldId, FieldValue, Form, FormParts, LABEL, Slot};
 use crate::app::state::{LiveOffer, Size};
 use crate::event::visible::{is_hostile, stand_in};
 
@@ -22,12 +20,10 @@ pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
     let parts = form.parts(size);
     let slots = form.slots(&parts);
     let title = format!("New run of {}", form.entry.name);
-    let (rows, all) = (parts.fields.height, height(&slots));
-    let foot = if all > rows {
-        format!("rows {}-{} of {all}", form.top + 1, (form.top + rows).min(all))
-    } else {
-        String::new()
-    };
+    let rows = parts.fields.height;
+    let room = usize::from(parts.window.width).saturating_sub(8);
+    let foot = hidden(form.hidden(&parts, &slots), cx);
+    let foot = elide(&foot, room, cx.glyphs);
     let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
     frame::render(frame, cx, parts.window, buf);
     let end = form.top + rows;
@@ -40,6 +36,17 @@ pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
     fault(form, &parts, cx, buf);
     command(form, &parts, cx, buf);
     buttons(form, &parts, cx, buf);
+}
+
+/// What is out of view, by name: nobody looks for a field that is not known to be there.
+fn hidden([above, below]: [Vec<&str>; 2], cx: &Cx) -> String {
+    let part = |glyph, labels: Vec<&str>| {
+        let arrow = cx.glyphs.of(glyph);
+        (!labels.is_empty())
+            .then(|| format!("{arrow} {} more: {}", labels.len(), labels.join(", ")))
+    };
+    let parts = [part(Glyph::Down, below), part(Glyph::Up, above)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
 /// The row on the screen of a row of the form.

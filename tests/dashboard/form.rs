@@ -373,3 +373,28 @@ fn a_field_of_one_line_takes_the_first_line_and_says_so() {
     assert_eq!(form(&dash).field(&FieldId::Seed).expect("a seed").text(), "12");
     assert!(dash.state.notices.current().is_none());
 }
+
+#[test]
+fn who_answers_is_in_view_on_a_small_screen_and_what_is_not_is_named() {
+    let entries = scenario::shipped().len();
+    for at in 0..entries {
+        let mut dash = Dash::new(80, 24);
+        dash.text("g").text(&"j".repeat(at)).text("n");
+        let screen = dash.screen();
+        assert!(screen.contains("Answers") && screen.contains("scripted"), "{screen}");
+        let (form, size) = (form(&dash), dash.state.size);
+        let parts = form.parts(size);
+        let [above, below] = form.hidden(&parts, &form.slots(&parts));
+        assert!(above.is_empty());
+        if let Some(first) = below.first() {
+            let said = format!("↓ {} more: {first}", below.len());
+            assert!(screen.contains(&said), "{said}\n{screen}");
+        }
+    }
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    let said = "↓ 3 more: Messages at most, Seconds at most, Go votes needed";
+    assert!(dash.screen().contains(said), "{}", dash.screen());
+    goto(&mut dash, &FieldId::Limit(Limit::GoVotes));
+    assert!(dash.screen().contains("↑ 1 more: Goal"), "{}", dash.screen());
+}

@@ -109,6 +109,16 @@ impl Form {
         slots
     }
 
+    /// The labels of the fields above and below what is in view, cut ones included.
+    pub fn hidden(&self, parts: &FormParts, slots: &[Slot]) -> [Vec<&str>; 2] {
+        let end = self.top + parts.fields.height;
+        let labels = |out: &dyn Fn(&Slot) -> bool| {
+            let of = slots.iter().filter(|slot| out(slot)).filter_map(|slot| slot.id.as_ref());
+            of.filter_map(|id| self.field(id)).map(|field| field.label.as_str()).collect()
+        };
+        [labels(&|slot| slot.y < self.top), labels(&|slot| slot.y + slot.rows > end)]
+    }
+
     /// Keeps the focused field in view.
     pub fn arrange(&mut self, size: Size) {
         let parts = self.parts(size);

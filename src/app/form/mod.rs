@@ -26,12 +26,12 @@ use crate::scenario::{self, Override, Place, Scenario, Severity};
 pub enum Section {
     /// What is asked.
     Task,
+    /// Who answers.
+    Model,
     /// Flags at the start.
     Flags,
     /// Limits.
     Limits,
-    /// Who answers.
-    Model,
     /// What can be pressed.
     Buttons,
 }

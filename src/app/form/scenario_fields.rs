@@ -18,6 +18,16 @@ pub(super) fn fields_of(scenario: &Scenario) -> Vec<Field> {
         value: FieldValue::Text(Box::new(TextField::new(&scenario.goal, true))),
     }];
     fields.extend(scenario.inputs.iter().map(input_field));
+    // Who answers can cost money: it stands where even a small screen shows it.
+    let choices = MODELS.iter().map(|&model| model.to_owned()).collect();
+    fields.push(Field {
+        id: FieldId::Model,
+        label: "Answers".to_owned(),
+        hint: String::new(),
+        literal: true,
+        value: FieldValue::Choice { choices, at: 0, first: 0 },
+    });
+    fields.push(number_field(FieldId::Seed, "Seed", scenario.seed));
     fields.extend(scenario.flags.iter().map(|flag| Field {
         id: FieldId::Flag(flag.name.clone()),
         label: flag.name.to_string(),
@@ -36,15 +46,6 @@ pub(super) fn fields_of(scenario: &Scenario) -> Vec<Field> {
         };
         number_field(FieldId::Limit(*limit), limit.label(), value)
     }));
-    let choices = MODELS.iter().map(|&model| model.to_owned()).collect();
-    fields.push(Field {
-        id: FieldId::Model,
-        label: "Answers".to_owned(),
-        hint: String::new(),
-        literal: true,
-        value: FieldValue::Choice { choices, at: 0, first: 0 },
-    });
-    fields.push(number_field(FieldId::Seed, "Seed", scenario.seed));
     for (id, label) in [(FieldId::Start, "Start"), (FieldId::Cancel, "Cancel")] {
         let (label, hint) = (label.to_owned(), String::new());
         fields.push(Field { id, label, hint, literal: false, value: FieldValue::Button });
