@@ -68,29 +68,45 @@ pub fn render(help: &Help, cx: &Cx, size: Size, ascii: bool, buf: &mut Buffer) {
             }
         }
     }
-    legend(cx, row(inner.bottom().saturating_sub(1)), buf);
+    let bottom = inner.bottom();
+    legend(cx, [row(bottom.saturating_sub(2)), row(bottom.saturating_sub(1))], buf);
 }
 
 /// What the glyphs mean.
-fn legend(cx: &Cx, area: Rect, buf: &mut Buffer) {
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    for (glyph, role, word) in [
-        (Glyph::Done, Role::Done, "done"),
-        (Glyph::Running, Role::Running, "running"),
-        (Glyph::Waiting, Role::Waiting, "waiting"),
-        (Glyph::Paused, Role::Paused, "paused"),
-        (Glyph::Retry, Role::Retry, "retry"),
-        (Glyph::Failed, Role::Failed, "failed"),
-        (Glyph::Off, Role::Off, "off"),
-        (Glyph::Go, Role::Go, "go"),
-        (Glyph::Caution, Role::Caution, "caution"),
-        (Glyph::Block, Role::Block, "block"),
-        (Glyph::Changed, Role::Changed, "changed"),
-    ] {
-        if !pen.fits(word.len() + 4) {
-            break;
+const LEGEND: [(Glyph, Role, &str); 12] = [
+    (Glyph::Done, Role::Done, "done"),
+    (Glyph::Running, Role::Running, "running"),
+    (Glyph::Waiting, Role::Waiting, "waiting"),
+    (Glyph::Paused, Role::Paused, "paused"),
+    (Glyph::Retry, Role::Retry, "retry"),
+    (Glyph::Failed, Role::Failed, "failed"),
+    (Glyph::Off, Role::Off, "off"),
+    (Glyph::Go, Role::Go, "go"),
+    (Glyph::Caution, Role::Caution, "caution"),
+    (Glyph::Block, Role::Block, "block"),
+    (Glyph::Changed, Role::Changed, "changed"),
+    (Glyph::Flag, Role::Flag, "flag"),
+];
+
+/// The legend in the lower of these rows; in the upper one too where one is too short.
+fn legend(cx: &Cx, rows: [Rect; 2], buf: &mut Buffer) {
+    let [upper, lower] = rows;
+    let width = |gap: usize| LEGEND.iter().map(|(.., word)| 2 + word.len() + gap).sum::<usize>();
+    let room = usize::from(lower.width);
+    // The last of a row needs no gap behind it.
+    let whole = width(2) <= room + 2;
+    let gap: u16 = if whole || width(2) + 12 <= room * 2 { 2 } else { 1 };
+    let mut pen = Pen::new(buf, if whole { lower } else { upper }, cx.glyphs);
+    let mut wrapped = whole;
+    for (glyph, role, word) in LEGEND {
+        if !pen.fits(word.len() + 2) {
+            if wrapped {
+                break;
+            }
+            wrapped = true;
+            pen = Pen::new(buf, lower, cx.glyphs);
         }
-        let style = cx.theme.style(role);
-        pen.glyph(glyph, style).space(1).put(word, cx.theme.style(Role::Dim)).space(2);
+        pen.glyph(glyph, cx.theme.style(role)).space(1).put(word, cx.theme.style(Role::Dim));
+        pen.space(gap);
     }
 }

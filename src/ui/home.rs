@@ -201,16 +201,24 @@ const WORD: u16 = 10;
 const ID: u16 = 7;
 const ROUND: u16 = 7;
 const CLOCK: u16 = 8;
+/// Behind the activity.
+const GAP: u16 = 2;
 
 impl Columns {
-    fn of(width: u16) -> Self {
+    /// Columns for titles of at most `longest`: where there is little room a whole title goes
+    /// before the activity.
+    fn of(width: u16, longest: u16) -> Self {
         let (pattern, spark, result) = match width {
             150.. => (14, 32, 30),
             116.. => (14, 16, 24),
-            _ => (0, 8, 18),
+            _ => (0, 8, 17),
         };
-        let fixed = 3 + WORD + ID + ROUND + CLOCK + pattern + spark + 2 + result;
-        Self { pattern, title: width.saturating_sub(fixed).max(8), spark }
+        let room = width.saturating_sub(3 + WORD + ID + ROUND + CLOCK + pattern + result);
+        let beside = room.saturating_sub(spark + GAP);
+        if beside < longest.saturating_add(2).min(room) && width < 116 {
+            return Self { pattern, title: room.max(8), spark: 0 };
+        }
+        Self { pattern, title: beside.max(8), spark }
     }
 }
 
@@ -219,7 +227,9 @@ fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let text = "No run yet. Enter on a scenario starts one; n opens the launch form.";
         return empty(cx, head_of(area).union(area), buf, text);
     }
-    let columns = Columns::of(area.width);
+    let longest = state.runs.iter().filter_map(|page| page.world().head.as_ref());
+    let longest = longest.map(|head| columns(&head.title)).max().unwrap_or(0);
+    let columns = Columns::of(area.width, u16::try_from(longest).unwrap_or(u16::MAX));
     let dim = cx.theme.style(Role::Dim);
     let mut pen = Pen::new(buf, head_of(area), cx.glyphs);
     pen.space(3).cell("state", WORD, dim).cell("run", ID, dim);
@@ -227,7 +237,10 @@ fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
         pen.cell("pattern", columns.pattern, dim);
     }
     pen.cell("title", columns.title, dim).cell("round", ROUND, dim);
-    pen.cell("facts", columns.spark + 2, dim).cell("clock", CLOCK, dim).put("result", dim);
+    if columns.spark > 0 {
+        pen.cell("activity", columns.spark + GAP, dim);
+    }
+    pen.cell("clock", CLOCK, dim).put("result", dim);
 
     let focused = state.home.focus == HomePane::Runs;
     let shown = state.runs.iter().skip(state.home.runs_top);
@@ -269,7 +282,10 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
     for count in counts {
         pen.put(cx.glyphs.spark(count, most), spark);
     }
-    pen.space(2).cell(&format::clock(world.active(now)), CLOCK, plain);
+    if columns.spark > 0 {
+        pen.space(GAP);
+    }
+    pen.cell(&format::clock(world.active(now)), CLOCK, plain);
     result(page, cx, &mut pen);
 }
 

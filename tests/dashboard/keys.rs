@@ -124,3 +124,15 @@ fn help_over_the_form_keeps_what_was_typed() {
     dash.press(KeyCode::BackTab).press(KeyCode::BackTab).text("?").press(KeyCode::Esc);
     assert!(dash.screen().contains("goal="), "the change is still in the command line");
 }
+
+#[test]
+fn the_legend_is_whole_on_small_screens() {
+    for (cols, rows) in [(60, 16), (80, 24), (120, 36)] {
+        let mut dash = Dash::new(cols, rows);
+        dash.text("?");
+        let screen = dash.screen();
+        for entry in ["✓ done", "▲ go", "◇ caution", "▼ block", "Δ changed", "⚑ flag"] {
+            assert!(screen.contains(entry), "{entry} at {cols}x{rows}\n{screen}");
+        }
+    }
+}

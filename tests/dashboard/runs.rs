@@ -294,3 +294,19 @@ fn scenarios_read_anew_keep_the_selection() {
     dash.send(Msg::Scenarios(Vec::new()));
     assert!(dash.screen().contains("No scenario."), "an empty pane says why");
 }
+
+#[test]
+fn a_small_screen_shows_a_title_whole_before_its_activity() {
+    let events = facts("checkout-launch", &[], &[], Schedule::default());
+    for (cols, activity) in [(80, false), (120, true)] {
+        let mut dash = Dash::new(cols, 24);
+        dash.run("r-0001", &events).text("q");
+        let screen = dash.screen();
+        assert!(
+            screen.contains("r-0001") && screen.contains("Checkout v2: go or no-go "),
+            "{screen}"
+        );
+        assert_eq!(screen.contains("activity"), activity, "{screen}");
+        assert!(!screen.contains(" facts "), "{screen}");
+    }
+}
