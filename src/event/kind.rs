@@ -1,16 +1,20 @@
 //! What can happen in a run. Facts only: each is complete, stays true, and is enough to show the
 //! run again without the engine. The schema is versioned ([`SCHEMA_VERSION`]) and additive.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use super::call::{
+    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, Speaker, Usage,
+};
+pub use super::plan::{BehindFlag, CollaborationPlan, PatternPlan};
+
 use super::contribution::{Conflict, Contribution, Decision};
 use super::id::{BoundaryId, RunId, SpanId};
 use super::stop::StopReason;
-use crate::scenario::name::{FlagName, InputName, RoleName, ScenarioName, ToolName};
+use crate::scenario::name::{FlagName, RoleName, ScenarioName};
 
 /// Version of the schema of facts.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -274,53 +278,6 @@ pub struct PricesHead {
     pub completion_usd_per_million: f64,
 }
 
-/// The pattern and its limits, as the run was started with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "pattern", rename_all = "snake_case")]
-pub enum PatternPlan {
-    /// Source `000`.
-    Collaboration(CollaborationPlan),
-}
-
-impl PatternPlan {
-    /// The pattern's name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Collaboration(_) => "collaboration",
-        }
-    }
-}
-
-/// Source `000`: who sits, and the limits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CollaborationPlan {
-    /// Who speaks, in this order.
-    pub sequence: Vec<RoleName>,
-    /// The roles behind a flag.
-    pub behind: BTreeMap<RoleName, BehindFlag>,
-    /// `parallel` or `sequential`.
-    pub parallel: bool,
-    /// Rounds at most.
-    pub max_rounds: u32,
-    /// Contributions at most.
-    pub max_messages: u32,
-    /// Milliseconds of the whole run, pauses not counted.
-    pub max_ms: u64,
-    /// Votes for `go` that decide.
-    pub min_go_votes: u32,
-    /// Inputs that `team_summary` repeats.
-    pub summary_inputs: Vec<InputName>,
-}
-
-/// The flag a role sits behind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BehindFlag {
-    /// Which.
-    pub flag: FlagName,
-    /// Whether the run stops when its turn comes and the flag is off.
-    pub deny: bool,
-}
-
 /// A flag and its position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlagAt {
@@ -394,162 +351,6 @@ pub enum Asked {
     Unaffordable,
     /// The run is sure to stop before its turn.
     NotReached,
-}
-
-/// What is asked of a model or tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallStarted {
-    /// The span it stands in.
-    pub parent: SpanId,
-    /// The tool's name at the gateway; `llm` for a model.
-    pub tool: ToolName,
-    /// On whose behalf.
-    pub purpose: Purpose,
-    /// What the model is shown.
-    pub prompt: Prompt,
-}
-
-/// On whose behalf a call is made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "purpose", rename_all = "snake_case")]
-pub enum Purpose {
-    /// A seat's contribution.
-    Contribution {
-        /// From 1.
-        round: u32,
-        /// Which seat of the sequence, from 0.
-        seat: u16,
-        /// Who sits there.
-        role: RoleName,
-    },
-    /// The text at the end.
-    Finalize,
-}
-
-/// What a model is shown: what this call adds to an earlier one, so that a long chain of calls
-/// stays linear.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prompt {
-    /// The call whose prompt and reply come first, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<SpanId>,
-    /// The messages that are new.
-    pub messages: Arc<[ChatMessage]>,
-}
-
-/// One message of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChatMessage {
-    /// Who speaks.
-    pub role: Speaker,
-    /// What is said.
-    pub content: Arc<str>,
-}
-
-/// Who speaks in a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Speaker {
-    /// The instructions.
-    System,
-    /// The one who asks.
-    User,
-    /// The model.
-    Assistant,
-}
-
-/// A model's reply, whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
-    /// Its text.
-    pub text: Arc<str>,
-    /// Tokens, where the endpoint (or the script) counted them.
-    pub usage: Option<Usage>,
-    /// Milliseconds to the first token, where it was streamed.
-    pub first_token_ms: Option<u64>,
-    /// The model that says it answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Why it ended, in the endpoint's words (`stop`, `length`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finish: Option<String>,
-}
-
-/// Tokens of one call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Of the prompt.
-    pub prompt_tokens: u64,
-    /// Of the reply.
-    pub completion_tokens: u64,
-}
-
-/// An attempt that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AttemptFailed {
-    /// Its class.
-    pub class: FailureClass,
-    /// Its HTTP status, if it had one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// What happened and what to do; keys and addresses redacted, bounded.
-    pub text: String,
-    /// What `Retry-After` asked for, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_after_ms: Option<u64>,
-    /// The part of the reply that had come; it stays with its attempt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partial: Option<Arc<str>>,
-}
-
-/// Classes of failures (source `003`; spec section 5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureClass {
-    /// The attempt's whole time was up.
-    Timeout,
-    /// The name does not resolve.
-    Resolve,
-    /// Connection refused or unreachable.
-    Connect,
-    /// The TLS handshake failed.
-    Tls,
-    /// The connection broke in the middle.
-    Reset,
-    /// HTTP 429.
-    RateLimited,
-    /// HTTP 401 or 403.
-    Auth,
-    /// Any other HTTP status that is no success.
-    Status,
-    /// A body that breaks the contract.
-    BadResponse,
-    /// A body past its cap.
-    TooLarge,
-    /// A panic, contained.
-    Panic,
-    /// The run was stopped in the middle of it.
-    Cancelled,
-}
-
-impl FailureClass {
-    /// Its word on the screen and in files.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Resolve => "resolve",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Reset => "reset",
-            Self::RateLimited => "rate_limited",
-            Self::Auth => "auth",
-            Self::Status => "status",
-            Self::BadResponse => "bad_response",
-            Self::TooLarge => "too_large",
-            Self::Panic => "panic",
-            Self::Cancelled => "cancelled",
-        }
-    }
 }
 
 /// How a run ended. What it came to is a fold of the log

@@ -4,10 +4,12 @@
 //! No engine, no clock, no input or output lives here; the wire form of a fact is
 //! [`Event::to_line`] and [`Event::from_line`].
 
+pub mod call;
 pub mod command;
 pub mod contribution;
 pub mod id;
 pub mod kind;
+pub mod plan;
 pub mod stop;
 pub mod visible;
 mod wire;

@@ -23,7 +23,8 @@ impl<T> Default for Crew<'_, T> {
 }
 
 impl<'a, T: Send + 'a> Crew<'a, T> {
-    /// Starts another; it goes on from the next await of this crew.
+    /// Starts another. It is first polled when the crew next waits for something that is not there
+    /// yet; whatever must be true from now on is done before.
     pub fn start(&mut self, place: usize, member: impl Future<Output = T> + Send + 'a) {
         self.going.push(member.map(move |result| (place, result)).boxed());
     }

@@ -1,4 +1,5 @@
-//! A panic inside a tool or model is contained: it fails its attempt and nothing else. While such
+//! A panic inside a tool or model is contained: it fails its attempt and nothing else; one inside a
+//! pattern closes its run. While such
 //! code runs, a mark on its thread tells the program's panic hook to leave the terminal alone.
 
 use std::any::Any;

@@ -1,5 +1,5 @@
-//! Whether an attempt is followed by another, and after what wait: pure, the one place of retries
-//! (source `003`, spec section 5).
+//! Whether an attempt is followed by another, and after what wait: pure, the one place where that
+//! is decided (source `003`, spec section 5). The gateway waits and makes the attempt.
 
 use std::time::Duration;
 
