@@ -74,6 +74,24 @@ fn a_person_pauses_steps_and_seats_the_lawyer() {
     assert!(left.contains("go_with_caution") && left.contains("3 rounds"), "{left}");
 }
 
+/// The same on a run that is going, as a person in a hurry does it.
+#[test]
+fn a_run_that_is_going_is_paused_goes_on_and_seats_the_lawyer() {
+    let mut terminal = home();
+    terminal.press("\r");
+    terminal.sees("speaking");
+    terminal.press(" ");
+    terminal.sees("PAUSED");
+    terminal.press(" ");
+    terminal.sees("LIVE");
+    terminal.press("f");
+    terminal.sees("If you switch");
+    terminal.press(" ");
+    terminal.sees("asked");
+    terminal.press("\x1b");
+    terminal.sees("of 4 seats");
+}
+
 #[test]
 fn help_opens_over_everything_and_closes() {
     let mut terminal = home();
