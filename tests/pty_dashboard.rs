@@ -192,6 +192,9 @@ fn pasted_lines_stay_lines_and_start_nothing() {
     let text = terminal.sees("second line");
     assert!(!text.contains("first linesecond"), "two lines:\n{text}");
     assert!(text.contains("roundtable run"), "a line end starts nothing");
+    // Out of the text first, then out of the form.
+    terminal.press("\u{1b}");
+    terminal.sees("y copies the command line");
     terminal.press("\u{1b}");
     terminal.sees("Drop what you changed?");
     terminal.press("y");

@@ -127,7 +127,10 @@ fn consequences(
         Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area)
     };
     let position = if on { "on" } else { "off" };
-    let heading = format!("If you switch {flag} {position} now");
+    let heading = match page.world().is_live() {
+        true => format!("If you switch {flag} {position} now"),
+        false => "What stands".to_owned(),
+    };
     let mut pen = Pen::new(buf, row(y), cx.glyphs);
     pen.glyphs(Glyph::Horizontal, 2, cx.theme.style(Role::Border)).space(1);
     pen.put(&heading, cx.theme.style(Role::Title)).space(1);

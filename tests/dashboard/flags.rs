@@ -258,6 +258,7 @@ fn after_the_end_a_switch_asks_nothing() {
     assert!(dash.asked().is_empty());
     let keys = key_row(&dash);
     assert!(!keys.contains("switch") && !keys.contains("undo"), "{keys}");
+    assert!(!dash.screen().contains("If you switch"), "{}", dash.screen());
     assert!(dash.state.notices.current().expect("said").text.contains("has ended"));
     dash.press(KeyCode::Esc);
     assert_eq!(dash.state.context(), Context::Run);
