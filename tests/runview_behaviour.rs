@@ -177,6 +177,117 @@ mod subject {
     }
 }
 
+mod truths {
+    use super::*;
+    use facts::Start;
+    use roundtable::app::run::told::rounds_told;
+    use roundtable::event::kind::ModelLabel;
+
+    fn head(model: ModelLabel, title: &str, cols: u16) -> String {
+        let start = Start { model, title: title.to_owned(), ..Start::default() };
+        let mut facts = Facts::start(start);
+        facts.after(100).round(&[3]);
+        facts.ask(0);
+        let mut dash = Dash::new(cols, 24);
+        dash.run(RUN, &facts.log);
+        dash.screen().lines().next().expect("a header").to_owned()
+    }
+
+    #[test]
+    fn the_header_says_at_every_width_who_answers() {
+        let live = || ModelLabel::Live {
+            name: "gpt-4.1-mini-2025-04-14".to_owned(),
+            host: "models.example".to_owned(),
+        };
+        let title = "A title that is much longer than any header has room for, whatever its width";
+        for cols in [60, 80, 100, 120, 200] {
+            let scripted = head(ModelLabel::Scripted, title, cols);
+            assert!(scripted.contains("scripted"), "{cols}: {scripted}");
+            let live = head(live(), title, cols);
+            assert!(live.contains(if cols < 80 { "live " } else { "live gpt" }), "{cols}: {live}");
+            assert!(live.contains("@ models.example"), "{cols}: {live}");
+        }
+    }
+
+    #[test]
+    fn who_was_never_asked_waits_for_nothing() {
+        let mut facts = Facts::start(Start { flagged: Vec::new(), ..Start::default() });
+        facts.after(100).round(&[]);
+        facts.ask(0).ask(1);
+        facts.gives_up(0, 503, "llm_error:http_503");
+        facts.gives_up(1, 503, "cancelled");
+        facts.ends("llm_error:http_503", Some("round_1:demand_analyst"));
+        for (cols, rows) in [(80, 24), (120, 36)] {
+            let mut dash = Dash::new(cols, rows);
+            dash.run(RUN, &facts.log);
+            dash.text("4");
+            let screen = dash.screen();
+            assert!(!screen.contains("waiting"), "{screen}");
+            assert!(screen.contains("not asked"), "{screen}");
+            assert!(screen.contains("cancelled"), "{screen}");
+            dash.text("2");
+            assert!(dash.screen().contains("the prompt of the call that failed"));
+        }
+    }
+
+    #[test]
+    fn where_nothing_failed_nothing_is_said_to_have_failed() {
+        let mut facts = Facts::start(Start::default());
+        facts.after(100).round(&[3]);
+        facts.ask(0);
+        facts.gives_up(0, 503, "cancelled");
+        facts.ends("cancelled", Some("round_1:demand_analyst"));
+        let mut dash = dash(&facts);
+        dash.text("2");
+        let screen = dash.screen();
+        assert!(!screen.contains("call that failed"), "{screen}");
+        assert!(screen.contains("the prompt of the call that was cancelled"), "{screen}");
+        assert!(screen.contains("stopped in round 1, none closed"), "{screen}");
+    }
+
+    #[test]
+    fn rounds_are_counted_the_same_everywhere() {
+        let told = |facts: &Facts| {
+            let world = World::of(facts.log.iter().map(|fact| &**fact));
+            world.collaboration().map(|(table, _)| rounds_told(table)).expect("a table")
+        };
+        let stopped = facts::stopped();
+        assert_eq!(told(&stopped), "stopped in round 2, 1 closed");
+        let mut dash = dash(&stopped);
+        dash.text("2");
+        assert!(dash.screen().contains("stopped in round 2, 1 closed"));
+        assert_eq!(told(&facts::decided()), "2 rounds");
+        assert_eq!(told(&facts::waiting()), "no round");
+    }
+
+    #[test]
+    fn the_playhead_hides_no_pause() {
+        let mut dash = dash(&facts::paused());
+        dash.text(",,,");
+        let screen = dash.screen();
+        assert!(screen.contains("the run is PAUSED") && !screen.contains("goes on"), "{screen}");
+        let mut ended = super::dash(&facts::decided());
+        ended.text(",,,");
+        assert!(!ended.screen().contains("the run "), "it has ended");
+    }
+
+    #[test]
+    fn a_condition_that_cannot_be_used_shows_why_and_no_rows() {
+        for (cols, rows) in [(80, 24), (120, 36)] {
+            let mut dash = Dash::new(cols, rows);
+            dash.run(RUN, &facts::streaming().log);
+            dash.text("/risk && kind == ").press(KeyCode::Enter);
+            assert_eq!(dash.state.context(), Context::Filter);
+            assert_eq!(shown(&dash).list().len(shown(&dash).log().len()), 0);
+            let screen = dash.screen();
+            assert!(screen.contains("✗ not a condition: "), "{screen}");
+            assert!(screen.contains("Enter keeps it once it can be used"), "{screen}");
+            dash.press(KeyCode::Esc);
+            assert!(shown(&dash).list().len(shown(&dash).log().len()) > 0);
+        }
+    }
+}
+
 mod floods {
     use super::*;
 

@@ -11,6 +11,7 @@ use super::paint::Paint;
 use super::run::{self, say};
 use crate::app::State;
 use crate::app::effect::{LaunchRequest, ModelWanted, RequestId};
+use crate::app::run::told::rounds_told;
 use crate::app::state::{self, Settings};
 use crate::engine::{Engine, EngineSettings};
 use crate::event::visible::visible;
@@ -177,7 +178,10 @@ fn line(world: &World, paint: &Paint) -> String {
         line = format!("{line}  {}", closed.reason);
     }
     if let Some((table, _)) = world.collaboration() {
-        let rounds = format::things(table.rounds.len() as u64, "round");
+        let rounds = match world.is_live() {
+            true => format::things(table.rounds.len() as u64, "round"),
+            false => rounds_told(table),
+        };
         line = format!("{line}  {rounds}");
         if let Some(decision) = table.decision() {
             line = format!("{line}  {}", paint.sign(paint.theme().decision(decision)));

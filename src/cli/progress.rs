@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::paint::Paint;
+use crate::app::run::told::rounds_told;
 use crate::event::kind::{By, FailureClass, ModelLabel, Purpose, RunClosed, RunStarted};
 use crate::event::visible::visible;
 use crate::event::world::{Outcome, SpanKind};
@@ -137,7 +138,7 @@ fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
         if let Some(decision) = table.decision() {
             let _ = write!(line, "  {}", paint.sign(paint.theme().decision(decision)));
         }
-        let rounds = format::things(table.rounds.len() as u64, "round");
+        let rounds = rounds_told(table);
         let messages = format::things(table.messages.into(), "message");
         let _ = write!(line, "  {rounds}, {messages}");
     }

@@ -66,7 +66,17 @@ impl FactList {
 
     /// How many rows there are.
     pub fn len(&self, log: usize) -> usize {
-        self.filter.as_ref().map_or(log, |active| active.found.len())
+        match &self.filter {
+            Some(active) => active.found.len(),
+            // A text that is no filter lets nothing through.
+            None if self.is_broken() => 0,
+            None => log,
+        }
+    }
+
+    /// Whether what is typed is meant as a condition and is none.
+    pub fn is_broken(&self) -> bool {
+        self.typing.is_some() && self.trouble.is_some()
     }
 
     /// Whether a filter is on.

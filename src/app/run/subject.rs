@@ -49,12 +49,22 @@ impl RunPage {
             Subject::Finalize => table.finalize,
             // What it came to: the brief, or the call that kept it from one.
             Subject::Outcome => table.finalize.or_else(|| {
-                let stopped = [SeatState::Refused, SeatState::Failed, SeatState::Cancelled];
-                let of = |seat: &&Seat| stopped.contains(&seat.state);
-                table.current()?.seats.iter().find(of)?.call
+                // What failed, before what was cancelled for it.
+                let seats = &table.current()?.seats;
+                let of =
+                    |states: &[SeatState]| seats.iter().find(|seat| states.contains(&seat.state));
+                let failed = of(&[SeatState::Refused, SeatState::Failed]);
+                failed.or_else(|| of(&[SeatState::Cancelled]))?.call
             }),
             Subject::Nobody => None,
         }
+    }
+
+    /// Whether a seat of the last round failed or was refused, in the world that is shown.
+    pub fn failed_seat(&self) -> bool {
+        let of = |seat: &Seat| matches!(seat.state, SeatState::Refused | SeatState::Failed);
+        let table = self.shown().collaboration().map(|(table, _)| table);
+        table.and_then(|table| table.current()).is_some_and(|round| round.seats.iter().any(of))
     }
 }
 

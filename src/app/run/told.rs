@@ -9,6 +9,7 @@ use crate::event::kind::{
     Asked, AttemptFailed, By, FailureClass, ModelLabel, PatternPlan, Purpose, RunClosed,
     RunStarted, Step,
 };
+use crate::event::world::collaboration::Collaboration;
 use crate::event::world::{SpanKind, World};
 use crate::event::{Event, EventKind, SpanId};
 
@@ -340,6 +341,20 @@ fn ended(closed: &RunClosed) -> String {
 fn attempt_failed(failed: &AttemptFailed) -> String {
     let short = failure(failed.class, failed.status);
     if failed.text.is_empty() { short.into_owned() } else { format!("{short}: {}", failed.text) }
+}
+
+/// How many rounds there were: of a run that is stopped within one, which, and how many came to
+/// their end before.
+pub fn rounds_told(table: &Collaboration) -> String {
+    let closed = table.rounds.iter().filter(|round| round.closed.is_some()).count() as u64;
+    match table.current() {
+        None => "no round".to_owned(),
+        Some(round) if round.closed.is_some() => format::things(closed, "round"),
+        Some(round) => {
+            let closed = if closed == 0 { "none".to_owned() } else { closed.to_string() };
+            format!("stopped in round {}, {closed} closed", round.number)
+        }
+    }
 }
 
 /// Milliseconds as they are written.

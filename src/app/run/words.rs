@@ -189,6 +189,9 @@ impl RunPage {
                     }),
                     (SeatState::Cancelled, _) => Words::note("The run was stopped while it spoke."),
                     (_, Some(call)) => self.call_words(call),
+                    (_, None) if !world.is_live() => {
+                        Words::note("The run ended before it was asked.")
+                    }
                     (_, None) => Words::note("Its turn has not come."),
                 }
             }

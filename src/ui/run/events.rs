@@ -89,7 +89,8 @@ fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
             }
         }
     }
-    if let Some(trouble) = filter.trouble {
+    // With no row to show, the pane itself says what is wrong.
+    if let Some(trouble) = filter.trouble.filter(|_| filter.typing.is_none()) {
         let left = end.saturating_sub(pen.x());
         if left > 8 {
             pen.put_within(&format!("  {trouble}"), left, of(Role::Failed));
@@ -117,7 +118,22 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 
 fn empty(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let dim = cx.theme.style(Role::Dim);
-    let text = match page.list().filter(page.log().len()) {
+    let filter = page.list().filter(page.log().len());
+    if page.list().is_broken()
+        && let Some(trouble) = filter.and_then(|filter| filter.trouble)
+    {
+        let failed = cx.theme.style(Role::Failed);
+        let glyph = cx.glyphs.of(Glyph::Failed);
+        let text = format!("{glyph} {trouble}");
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&text, failed);
+        let keys =
+            "Enter keeps it once it can be used, Esc takes it off; plain words need no quotes.";
+        Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(keys, dim);
+        let names = format!("names: {}", crate::app::run::filter::NAMES);
+        Pen::new(buf, line(area, 2), cx.glyphs).space(1).put(&names, dim);
+        return;
+    }
+    let text = match filter {
         Some(filter) if filter.done < 100 => format!("Looking: {} % of the log.", filter.done),
         Some(_) => "No event passes the filter. / changes it, Esc takes it off.".to_owned(),
         None if page.is_forgotten() => {

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{line, names, put_name, row_style};
+use super::{line, names, put_name, row_style, seat_sign};
 use crate::app::run::subject::{is_open, rests_before};
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, Selection};
@@ -91,8 +91,7 @@ fn seat(
         _ if rests => {
             Sign { glyph: Glyph::Paused, word: "rests", style: theme.style(Role::Paused) }
         }
-        Some(seat) => theme.seat(seat.state),
-        None => theme.seat(SeatState::Waiting),
+        seat => seat_sign(cx, world, seat),
     };
     state(pen, sign);
     let flagged = plan.sequence.get(index).is_some_and(|role| plan.behind.contains_key(role));
@@ -125,6 +124,12 @@ fn seat(
             Some(behind) => format!("flag {} is off", behind.flag),
             None => "not reached".to_owned(),
         },
+        _ if !world.is_live() && matches!(seat.state, SeatState::Waiting) => {
+            "the run ended before".to_owned()
+        }
+        SeatState::Speaking | SeatState::Retrying if !world.is_live() => {
+            "the run was stopped".to_owned()
+        }
         SeatState::Speaking | SeatState::Retrying => speaking(page, cx, seat),
         SeatState::Answered => "waits for the seats before it".to_owned(),
         SeatState::Waiting | SeatState::Accepted | SeatState::Refused => String::new(),

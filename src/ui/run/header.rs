@@ -9,17 +9,19 @@ use ratatui::style::Style;
 use super::{bar, table};
 use crate::app::run::RunPage;
 use crate::app::run::told::{by, model};
-use crate::event::kind::CollaborationPlan;
+use crate::event::kind::{CollaborationPlan, ModelLabel};
 use crate::event::world::collaboration::{Collaboration, Round};
 use crate::event::world::{Stage, World};
 use crate::ui::Cx;
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
-use crate::ui::text::{Pen, columns};
+use crate::ui::glyph::{Glyph, Glyphs};
+use crate::ui::text::{Pen, columns, elide, elide_middle};
 use crate::ui::theme::Role;
 
 /// The least columns in which a round says something.
 const LEAST: u16 = 16;
+/// The least columns that tell who answers.
+const LEAST_MODEL: usize = 24;
 /// Columns of the bar of messages.
 const BAR: u16 = 8;
 
@@ -70,9 +72,10 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         pieces.push(piece(4, text, plain, 1));
         pieces.push(piece(8, " ".repeat(usize::from(BAR)), plain, 2));
     }
-    if let Some(head) = head {
-        pieces.push(piece(6, model(&head.model), dim, 0));
-    }
+    // Whether it is live or scripted is never left out.
+    let who = head.map(|head| &head.model);
+    let least_who = who.map_or_else(String::new, |who| model_within(who, LEAST_MODEL, cx.glyphs));
+    pieces.push(piece(1, least_who.clone(), dim, 0));
     let width = usize::from(area.width.saturating_sub(2));
     let taken = |pieces: &[Piece]| -> usize {
         pieces.iter().map(|piece| columns(&piece.text) + usize::from(piece.gap)).sum()
@@ -83,6 +86,15 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let most = pieces.iter().map(|piece| piece.rank).max().filter(|rank| *rank > 1);
         let Some(most) = most else { break };
         pieces.retain(|piece| piece.rank != most);
+    }
+    // The title is cut before the model's name.
+    if let (Some(who), Some(last)) = (who, pieces.last_mut()) {
+        last.text.clear();
+        let room = width.saturating_sub(taken(&pieces) + least.min(12));
+        let text = model_within(who, room.max(columns(&least_who)), cx.glyphs);
+        if let Some(last) = pieces.last_mut() {
+            last.text = text;
+        }
     }
     // Narrower gaps and a shorter bar before a shorter title.
     if taken(&pieces) + columns(title) + 2 > width {
@@ -106,7 +118,7 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         match piece.rank {
             0 if title.is_empty() => {}
             0 => {
-                let title = crate::ui::text::elide(title, room.saturating_sub(2), cx.glyphs);
+                let title = elide(title, room.saturating_sub(2), cx.glyphs);
                 pen.put(&format!("\"{title}\""), piece.style).space(piece.gap);
             }
             8 => {
@@ -121,6 +133,24 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             }
         }
     }
+}
+
+/// Who answers in about `width` columns: the model's name is cut first, then its host.
+fn model_within(label: &ModelLabel, width: usize, glyphs: Glyphs) -> String {
+    let whole = model(label);
+    let ModelLabel::Live { name, host } = label else { return whole };
+    if columns(&whole) <= width {
+        return whole;
+    }
+    let room = width.saturating_sub(columns("live  @ ") + columns(host));
+    if room >= 4 {
+        return format!("live {} @ {host}", elide(name, room, glyphs));
+    }
+    let room = width.saturating_sub(columns("live @ "));
+    if room >= 4 {
+        return format!("live @ {}", elide_middle(host, room, glyphs));
+    }
+    "live".to_owned()
 }
 
 /// The run's progress, and at its end what a person should know just now.
@@ -165,8 +195,14 @@ fn note(
 ) -> (String, Role, bool) {
     if page.is_scrubbed() {
         let (facts, all) = (page.shown_facts(), page.log().len());
-        let live = if page.world().is_live() { "the run goes on, " } else { "" };
-        let text = format!("after event {facts} of {all}: {live}Space or G goes back");
+        // What the run itself does meanwhile.
+        let run = match &page.world().stage {
+            Stage::Empty | Stage::Running => "the run goes on, ",
+            Stage::Pausing { .. } => "the run is PAUSING, ",
+            Stage::Paused { .. } => "the run is PAUSED, ",
+            Stage::Closed => "",
+        };
+        let text = format!("after event {facts} of {all}: {run}Space or G goes back");
         return (text, Role::Playhead, true);
     }
     match (&world.stage, &world.closed) {

@@ -23,6 +23,8 @@ use crate::app::run::layout::{tab_name, tabs};
 use crate::app::run::subject::Subject;
 use crate::app::run::{Areas, Pane, RunPage, Shape};
 use crate::event::kind::CollaborationPlan;
+use crate::event::world::collaboration::{Seat, SeatState};
+use crate::event::world::{Stage, World};
 
 /// Draws a run into what the header and the key row leave.
 pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
@@ -143,7 +145,7 @@ fn speaker_title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
             let who = seat.map_or("", |seat| seat.role.as_str());
             (
                 format!("{who} {} round {round}", cx.glyphs.of(Glyph::Dot)),
-                seat.map(|seat| cx.theme.seat(seat.state)),
+                seat.map(|seat| seat_sign(cx, world, Some(seat))),
             )
         }
         (Subject::Finalize, _) => {
@@ -157,6 +159,20 @@ fn speaker_title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
         }
         (Subject::Outcome, _) => ("Outcome".to_owned(), Some(cx.theme.run(world))),
         _ => ("Speaker".to_owned(), None),
+    }
+}
+
+/// How a seat stands. Once the run has ended no one is waiting or speaking any more.
+fn seat_sign(cx: &Cx, world: &World, seat: Option<&Seat>) -> Sign {
+    let state = seat.map_or(SeatState::Waiting, |seat| seat.state);
+    match (&world.stage, state) {
+        (Stage::Closed, SeatState::Waiting) => {
+            Sign { word: "not asked", ..cx.theme.seat(SeatState::Off) }
+        }
+        (Stage::Closed, SeatState::Speaking | SeatState::Retrying) => {
+            cx.theme.seat(SeatState::Cancelled)
+        }
+        _ => cx.theme.seat(state),
     }
 }
 

@@ -9,9 +9,9 @@ use crate::app::run::RunPage;
 use crate::app::run::document::token_rate;
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject::Subject;
-use crate::app::run::told::{failure, model, took_ms};
+use crate::app::run::told::{failure, model, rounds_told, took_ms};
 use crate::app::run::words::{ACTION, How, Shares, TextLines, Words, action_rows, text_area};
-use crate::event::kind::EventKind;
+use crate::event::kind::{EventKind, FailureClass};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{SpanId, World};
 use crate::ui::Cx;
@@ -44,11 +44,8 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let sign = theme.ended(closed.reason.class());
     let table = world.collaboration().map(|(table, _)| table);
     let decision = table.and_then(|table| table.decision());
-    // Rounds are numbered from 1; of the last one its end is asked for.
-    let rounds = table.and_then(|table| table.current()).map_or(0, |round| {
-        u64::from(round.number) - u64::from(round.closed.is_none() && round.number > 0)
-    });
-    let after = format!("{}, {}", format::things(rounds, "round"), took_ms(closed.elapsed_ms));
+    let rounds = table.map_or_else(|| "no round".to_owned(), rounds_told);
+    let after = format!("{rounds}, {}", took_ms(closed.elapsed_ms));
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.to_string(), sign.style);
     if closed.reason.is_success() {
@@ -73,7 +70,7 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             pen.put("no decision", dim);
         }
     }
-    pen.put(&format!(" after {after}"), dim);
+    pen.put(&format!(", {after}"), dim);
 }
 
 /// The words, their end while they come, else from where the reader is.
@@ -169,7 +166,10 @@ fn rest(
                 Subject::Outcome | Subject::Finalize if brief.is_some() => {
                     " the prompt of the brief"
                 }
-                Subject::Outcome => " the prompt of the call that failed",
+                Subject::Outcome => match page.failed_seat() {
+                    true => " the prompt of the call that failed",
+                    false => " the prompt of the call that was cancelled",
+                },
                 _ => " the prompt it was given",
             };
             pen.put("p", theme.style(Role::Key)).put(what, dim);
@@ -252,6 +252,9 @@ fn attempt_state(page: &RunPage, cx: &Cx, world: &World, attempt: &Span) -> Vec<
         SpanState::Open => vec![(format!("{} {took}", glyph(Glyph::Running)), Role::Running)],
         SpanState::Done => {
             vec![(glyph(Glyph::Done).to_owned(), Role::Done), (format!(" {took}"), Role::Text)]
+        }
+        SpanState::Failed(Some(FailureClass::Cancelled)) => {
+            vec![(format!("{} cancelled", glyph(Glyph::Off)), Role::Off)]
         }
         SpanState::Failed(class) => {
             let status = attempt.closed_by.and_then(|seq| page.fact(seq)).and_then(|event| {

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{line, names, put_name, row_style};
+use super::{line, names, put_name, row_style, seat_sign};
 use crate::app::run::layout::STANCE;
 use crate::app::run::table::first_seat;
 use crate::app::run::{RunPage, Selection};
@@ -64,8 +64,8 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         row_style(cx, at, selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
         let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
-        let state = table.current().and_then(|round| round.seats.get(index)).map(|seat| seat.state);
-        let sign = theme.seat(state.unwrap_or(SeatState::Waiting));
+        let seat = table.current().and_then(|round| round.seats.get(index));
+        let sign = seat_sign(cx, world, seat);
         pen.put(mark, theme.style(Role::Key)).glyph(sign.glyph, sign.style).space(1);
         let flagged = plan.behind.contains_key(role);
         put_name(cx, &mut pen, role.as_str(), flagged, name, theme.style(Role::Text));
@@ -117,7 +117,11 @@ fn cell(
     let Some(said) = &seat.contribution else {
         let sign = theme.seat(seat.state);
         match seat.state {
-            SeatState::Waiting => pen.space(2).glyph(Glyph::NotYet, dim),
+            SeatState::Waiting if live => pen.space(2).glyph(Glyph::NotYet, dim),
+            // No one waits or speaks any more.
+            SeatState::Waiting | SeatState::Speaking | SeatState::Retrying if !live => {
+                pen.space(2).glyph(Glyph::Off, theme.style(Role::Off))
+            }
             _ => pen.space(2).glyph(sign.glyph, sign.style),
         };
         return;

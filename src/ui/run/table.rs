@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::tiles::Tiles;
-use super::{line, names, put_name, put_sign, row_style};
+use super::{line, names, put_name, put_sign, row_style, seat_sign};
 use crate::app::run::subject::{joined_in, rests_before};
 use crate::app::run::table::{LIST_HEAD, RoundTable, first_seat};
 use crate::app::run::{RunPage, Selection};
@@ -150,14 +150,14 @@ fn standing(
 ) {
     let theme = cx.theme;
     let Some(seat) = place.seat else {
-        put_sign(cx, pen, theme.seat(SeatState::Waiting));
+        put_sign(cx, pen, seat_sign(cx, page.shown(), None));
         return;
     };
     let Some(said) = &seat.contribution else {
         let sign = if place.rests {
             Sign { glyph: Glyph::Paused, word: "rests here", style: theme.style(Role::Paused) }
         } else {
-            theme.seat(seat.state)
+            seat_sign(cx, page.shown(), Some(seat))
         };
         put_sign(cx, pen, sign);
         if let Some(text) = since(page, cx, seat) {
@@ -193,7 +193,8 @@ fn confidence_bar(cx: &Cx, pen: &mut Pen, thousandths: u64, width: u16) {
 
 /// How long a seat that is asked has been speaking.
 fn since(page: &RunPage, cx: &Cx, seat: &Seat) -> Option<String> {
-    if !matches!(seat.state, SeatState::Speaking | SeatState::Retrying) {
+    let speaks = matches!(seat.state, SeatState::Speaking | SeatState::Retrying);
+    if !speaks || !page.shown().is_live() {
         return None;
     }
     let span = page.shown().spans.get(seat.call?)?;
@@ -414,10 +415,9 @@ fn listed(
         let at = line(area, LIST_HEAD + nth);
         row_style(cx, at, place.selected, buf);
         let mut pen = Pen::new(buf, at, cx.glyphs);
-        let state = place.seat.map_or(SeatState::Waiting, |seat| seat.state);
         let mark = if place.selected { cx.glyphs.of(Glyph::Selected) } else { " " };
         pen.put(mark, theme.style(Role::Key));
-        let sign = theme.seat(state);
+        let sign = seat_sign(cx, world, place.seat);
         pen.glyph(sign.glyph, sign.style).space(1);
         put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(Role::Text));
         pen.space(2);
