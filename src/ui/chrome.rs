@@ -92,12 +92,16 @@ fn counts(state: &State) -> Vec<Count> {
     if let Some(page) = state.watched() {
         let tally = page.shown().tally;
         let going = tally.open().saturating_sub(tally.retrying);
-        return vec![
+        let mut counts = vec![
             count(Glyph::Done, Role::Done, tally.answered, ""),
             count(Glyph::Running, Role::Running, going, ""),
             count(Glyph::Retry, Role::Retry, tally.retrying, ""),
             count(Glyph::Failed, Role::Failed, tally.failed, ""),
         ];
+        if tally.cancelled > 0 {
+            counts.push(count(Glyph::Off, Role::Off, tally.cancelled, "cancelled"));
+        }
+        return counts;
     }
     let ended = |class: fn(StopClass) -> bool| {
         let of = |page: &&crate::app::run::RunPage| {
