@@ -272,6 +272,60 @@ mod truths {
     }
 
     #[test]
+    fn text_takes_the_columns_that_all_terminals_agree_on() {
+        use roundtable::ui::text::columns;
+        for (text, width) in
+            [("👩\u{200d}👩\u{200d}👧", 2), ("🇬🇧", 1), ("❤\u{fe0f}", 1), ("👍🏽", 2), ("宽", 2)]
+        {
+            assert_eq!(columns(text), width, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn labels_stand_in_the_order_of_time() {
+        for cols in [40, 60, 80, 120] {
+            for facts in [facts::decided(), facts::rounds(12), facts::stopped()] {
+                let mut dash = Dash::new(cols, 24);
+                dash.run(RUN, &facts.log);
+                let screen = dash.screen();
+                let Some(row) = screen.lines().rev().find(|row| row.contains("end")) else {
+                    continue;
+                };
+                let end = row.find("end").expect("the end");
+                for (before, after) in [("R1 ", "R2"), ("R2", "R3"), ("R2", "brief")] {
+                    if let (Some(before), Some(after)) = (row.find(before), row.find(after)) {
+                        assert!(before < after && after < end, "{cols}: {row}");
+                    }
+                }
+                assert!(row[end..].trim() == "end" || row[end..].contains('+'), "{cols}: {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_scrubber_of_a_run_at_rest_stands_still() {
+        let mut dash = dash(&facts::paused());
+        let line = |dash: &Dash| dash.screen().lines().rev().nth(4).expect("a scrubber").to_owned();
+        let page_end = |dash: &Dash, secs| shown(dash).head_time(Duration::from_secs(secs));
+        let (row, end) = (line(&dash), page_end(&dash, 1));
+        dash.after(Duration::from_secs(100));
+        assert_eq!(line(&dash), row);
+        assert_eq!(page_end(&dash, 500), end);
+    }
+
+    #[test]
+    fn every_round_and_its_breakpoint_stand_in_the_second_row() {
+        let row = |dash: &Dash| dash.screen().lines().nth(1).expect("a row").to_owned();
+        let mut facts = facts::streaming();
+        let at = BoundaryId::new("round:3");
+        facts.add(roundtable::event::SpanId::RUN, EventKind::BreakpointChanged { at, set: true });
+        let mut dash = Dash::new(80, 24);
+        dash.run(RUN, &facts.log);
+        let row = row(&dash);
+        assert!(["R1 ✓", "R2 ●", "R3 ○ ‖ break"].iter().all(|said| row.contains(said)), "{row}");
+    }
+
+    #[test]
     fn a_condition_that_cannot_be_used_shows_why_and_no_rows() {
         for (cols, rows) in [(80, 24), (120, 36)] {
             let mut dash = Dash::new(cols, rows);

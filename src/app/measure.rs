@@ -37,6 +37,19 @@ pub fn cluster(grapheme: &str) -> Cluster<'_> {
     if grapheme.chars().nth(CELL_CHARS).is_some() {
         return (Cow::Borrowed(REPLACEMENT), 1);
     }
+    // Terminals do not agree on how wide joined emoji, flags and picked presentations are: what is
+    // joined is shown by its first character, and what has no sure width by a stand-in.
+    if grapheme.chars().any(is_unsure) {
+        let first = grapheme.chars().next().filter(|c| !is_unsure(*c));
+        let shown = first.map(String::from).filter(|shown| matches!(shown.width(), 1 | 2));
+        return match shown {
+            Some(shown) => {
+                let width = if shown.width() == 2 { 2 } else { 1 };
+                (Cow::Owned(shown), width)
+            }
+            None => (Cow::Borrowed(REPLACEMENT), 1),
+        };
+    }
     // Terminals give these two marks a column of their own.
     let marks = grapheme.chars().filter(|c| matches!(c, '\u{ff9e}' | '\u{ff9f}')).count();
     match grapheme.width() + marks {
@@ -44,6 +57,20 @@ pub fn cluster(grapheme: &str) -> Cluster<'_> {
         2 => (Cow::Borrowed(grapheme), 2),
         _ => (Cow::Borrowed(REPLACEMENT), 1),
     }
+}
+
+/// Whether terminals disagree on the width of a cluster that holds this: joiners, variation
+/// selectors, regional indicators, skin tones, tags and keycaps.
+fn is_unsure(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200d}'
+            | '\u{20e3}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{1f1e6}'..='\u{1f1ff}'
+            | '\u{1f3fb}'..='\u{1f3ff}'
+            | '\u{e0020}'..='\u{e01ef}'
+    )
 }
 
 /// How many columns a text takes.
@@ -202,6 +229,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_cluster_of_no_sure_width_is_shown_by_what_all_agree_on() {
+        for (text, shown, width) in [
+            ("👩\u{200d}👩\u{200d}👧", "👩", 2),
+            ("👍🏽", "👍", 2),
+            ("🇬🇧", REPLACEMENT, 1),
+            ("❤\u{fe0f}", "❤", 1),
+            ("1\u{fe0f}\u{20e3}", "1", 1),
+            ("🚀", "🚀", 2),
+        ] {
+            let all: Vec<_> = clusters(text).collect();
+            assert_eq!(all, [(Cow::Borrowed(shown), width)], "{text:?}");
+            assert_eq!(columns(text), usize::from(width));
+        }
+    }
 
     #[test]
     fn words_stay_whole_where_they_fit() {

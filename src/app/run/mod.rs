@@ -173,7 +173,9 @@ impl RunPage {
 
     /// The run's own time at the head of its log, playhead or not.
     pub fn head_time(&self, now: Duration) -> Elapsed {
-        if self.is_scrubbed() { self.world.at } else { self.time(now) }
+        // A run at rest stands still.
+        let rests = matches!(self.world.stage, Stage::Paused { .. });
+        if rests || self.is_scrubbed() { self.world.at } else { self.time(now) }
     }
 
     /// The fact of this place in the log.

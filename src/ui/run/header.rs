@@ -9,6 +9,7 @@ use ratatui::style::Style;
 use super::{bar, table};
 use crate::app::run::RunPage;
 use crate::app::run::told::{by, model};
+use crate::event::Boundary;
 use crate::event::kind::{CollaborationPlan, ModelLabel};
 use crate::event::world::collaboration::{Collaboration, Round};
 use crate::event::world::{Stage, World};
@@ -18,8 +19,10 @@ use crate::ui::glyph::{Glyph, Glyphs};
 use crate::ui::text::{Pen, columns, elide, elide_middle};
 use crate::ui::theme::Role;
 
-/// The least columns in which a round says something.
+/// The columns from which on a round has a bar.
 const LEAST: u16 = 16;
+/// The least columns of a round: its number, its glyph, a gap.
+const BARE: u16 = 7;
 /// The least columns that tell who answers.
 const LEAST_MODEL: usize = 24;
 /// Columns of the bar of messages.
@@ -176,7 +179,8 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     };
     let width = width as u16;
     let track = row.width.saturating_sub(if width > 0 { width + 3 } else { 0 });
-    let with_track = track >= LEAST;
+    let bare = u32::from(BARE) * plan.max_rounds.clamp(1, 3);
+    let with_track = u32::from(track) >= bare.min(u32::from(LEAST));
     if with_track {
         rounds(page, cx, Rect { width: track, ..row }, table, plan, buf);
     }
@@ -268,7 +272,9 @@ fn rounds(
 ) {
     let current = table.current().map_or(0, |round| round.number);
     let last = plan.max_rounds.max(current).max(1);
-    let fit = u32::from((area.width / LEAST).max(1)).min(last);
+    // Bars are cut before a round is left out.
+    let all = last.saturating_mul(u32::from(BARE)) <= u32::from(area.width);
+    let fit = if all { last } else { u32::from((area.width / LEAST).max(1)).min(last) };
     // The current round, what comes next, and as much of what was as fits.
     let from = current.max(1).saturating_sub(fit.saturating_sub(2)).clamp(1, last - fit + 1);
     let to = from + fit - 1;
@@ -314,6 +320,14 @@ fn one_round(page: &RunPage, cx: &Cx, pen: &mut Pen, number: u32, round: Option<
     let style = theme.style(role);
     pen.put(&format!("R{number} "), theme.style(Role::Text)).glyph(glyph, style).space(1);
     let left = |pen: &Pen| end.saturating_sub(pen.x() + 2);
+    // Where the run will rest is said, whatever it costs the bar.
+    let at = Boundary::Round(number).id();
+    if round.is_none() && live && page.shown().breakpoints.contains(&at) {
+        let word = format!("{} break", cx.glyphs.of(Glyph::Paused));
+        let fits = columns(&word) as u16 <= left(pen) + 1;
+        let word = if fits { &word } else { cx.glyphs.of(Glyph::Paused) };
+        pen.put(word, theme.style(Role::Paused)).space(1);
+    }
     if !text.is_empty() && columns(&text) as u16 + 3 <= left(pen) {
         pen.put(&text, style).space(1);
     }

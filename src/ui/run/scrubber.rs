@@ -1,5 +1,7 @@
 //! The scrubber: how much happened when, the moments worth a mark, and the playhead.
 
+use std::cmp::Ordering;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -77,7 +79,7 @@ fn marks(
 ) {
     let theme = cx.theme;
     let row = line(area, 1);
-    let mut labels = Labels { row, taken: vec![false; usize::from(row.width)] };
+    let mut labels = Labels { row, taken: vec![false; usize::from(row.width)], set: Vec::new() };
     let mut put = |at: Option<Rect>, text: &str, role: Role| {
         if let Some(at) = at {
             Pen::new(buf, at, cx.glyphs).put(text, theme.style(role));
@@ -85,14 +87,14 @@ fn marks(
     };
     if let Some(x) = playhead {
         let text = format!("{} playhead", format::moment(page.shown().at));
-        put(labels.set(x, columns(&text), 0), &text, Role::Playhead);
+        put(labels.set(page.shown().at, x, columns(&text), 0), &text, Role::Playhead);
     }
     let (now, role) =
         if page.world().is_live() { ("now", Role::Notice) } else { ("end", Role::Dim) };
-    put(labels.set(track.right().saturating_sub(1), now.len(), 0), now, role);
+    put(labels.set(Elapsed(u64::MAX), track.right().saturating_sub(1), now.len(), 0), now, role);
     if page.world().marks_left_out > 0 {
         let more = format!("+{}", format::count(page.world().marks_left_out));
-        put(labels.set(track.right() + 3, more.len(), 4), &more, Role::Dim);
+        put(labels.set(Elapsed(u64::MAX), track.right() + 3, more.len(), 4), &more, Role::Dim);
     }
     for rank in 0..3 {
         let shift = if rank < 2 { 9 } else { 1 };
@@ -104,7 +106,7 @@ fn marks(
                 continue;
             }
             let (text, role) = label(cx, &mark.what);
-            put(labels.set(x, columns(&text), shift), &text, role);
+            put(labels.set(mark.at, x, columns(&text), shift), &text, role);
         }
     }
 }
@@ -113,22 +115,37 @@ fn marks(
 struct Labels {
     row: Rect,
     taken: Vec<bool>,
+    /// When the moments were whose labels are set, and where they stand.
+    set: Vec<(Elapsed, u16)>,
 }
 
 impl Labels {
     /// Takes the place of a label of `width` columns, at `x` or at most `shift` columns beside it.
-    /// Two moments close together stand beside each other, the earlier one in its place.
-    fn set(&mut self, x: u16, width: usize, shift: u16) -> Option<Rect> {
+    /// Two moments close together stand beside each other; labels stand in the order of time, and
+    /// one that finds no such place is left out.
+    fn set(&mut self, when: Elapsed, x: u16, width: usize, shift: u16) -> Option<Rect> {
         let width = u16::try_from(width).ok()?;
         // A label that would run past the end ends there.
         let end = self.row.right().checked_sub(width + 1)?;
         let x = x.min(end).max(self.row.x);
         let last = end.min(x + shift);
         let first = x.saturating_sub(shift).max(self.row.x);
-        let x = (x..=last).chain((first..x).rev()).find(|x| self.is_free(*x, width))?;
+        let x = (x..=last)
+            .chain((first..x).rev())
+            .find(|x| self.is_free(*x, width) && self.is_in_order(*x, when))?;
         let at = usize::from(x - self.row.x);
         self.taken.get_mut(at..at + usize::from(width))?.fill(true);
+        self.set.push((when, x));
         Some(Rect { x, width, height: self.row.height, ..self.row })
+    }
+
+    /// Whether a label here stands after those of earlier moments and before those of later ones.
+    fn is_in_order(&self, x: u16, when: Elapsed) -> bool {
+        self.set.iter().all(|(other, at)| match other.cmp(&when) {
+            Ordering::Less => *at < x,
+            Ordering::Equal => true,
+            Ordering::Greater => *at > x,
+        })
     }
 
     /// Whether these columns are free, with one on either side.
