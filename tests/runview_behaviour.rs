@@ -406,7 +406,7 @@ mod list {
     fn a_reader_who_has_scrolled_is_not_moved() {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
-        dash.text("5kkkkkkkkkkkk");
+        dash.text("5kkkkkkkkkkkkjjj");
         assert!(!shown(&dash).list().follows());
         let before = top_row(&dash);
         let from = facts.log.len();
@@ -416,6 +416,15 @@ mod list {
         dash.text("G");
         assert!(shown(&dash).list().follows());
         assert_ne!(top_row(&dash), before);
+    }
+
+    #[test]
+    fn the_selection_moves_within_the_window_before_the_window_moves() {
+        let mut dash = dash(&facts::streaming());
+        dash.text("5kkkkkkkkkkkk");
+        let before = top_row(&dash).replace('>', " ");
+        dash.text("jjj");
+        assert_eq!(top_row(&dash), before);
     }
 
     #[test]
@@ -558,6 +567,20 @@ mod past {
     }
 
     #[test]
+    fn text_on_its_way_belongs_to_now() {
+        let facts = facts::streaming();
+        let mut dash = dash(&facts);
+        let live = LiveText { text: "{\"summary\":\"Thin".to_owned(), ..LiveText::default() };
+        let span = facts.attempt_of(2);
+        dash.send(Msg::Live { run: RunId::new(RUN), span, text: Some(live) });
+        assert!(dash.screen().contains("Thin"));
+        dash.text(",");
+        assert!(!dash.screen().contains("Thin"), "at the playhead it had not come");
+        dash.text("G");
+        assert!(dash.screen().contains("Thin"));
+    }
+
+    #[test]
     fn a_drag_on_the_scrubber_scrubs() {
         let mut dash = dash(&facts::streaming());
         let row = 32;
@@ -601,6 +624,22 @@ mod inspector {
         assert_eq!(shown(&dash).prompt(call), sent);
         dash.press(KeyCode::Esc);
         assert_eq!(dash.state.context(), Context::Run);
+    }
+
+    #[test]
+    fn a_prompt_holds_what_was_said_before_it_and_no_reply_of_its_own() {
+        let mut facts = facts::streaming();
+        let first = facts.call_of(0);
+        let follow = facts.ask_after(first, "And if the line is crossed?");
+        let mut dash = dash(&facts);
+        dash.text("1jjp");
+        let own = shown(&dash).prompt(first);
+        assert_eq!(own.len(), 2, "its reply is no part of it");
+        let said: Vec<_> = shown(&dash).prompt(follow);
+        assert_eq!(said.len(), 4);
+        assert_eq!(said[..2], own[..]);
+        assert_eq!(said[2].role, roundtable::event::kind::Speaker::Assistant);
+        assert_eq!(&*said[3].content, "And if the line is crossed?");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use facts::{COMING, Facts};
 use roundtable::app::msg::LiveText;
 use roundtable::app::{KeyCode, Msg};
-use roundtable::event::{Event, RunId};
+use roundtable::event::{Event, EventKind, RunId, SpanId};
 use roundtable::ui::theme::Theme;
 use screen::Dash;
 
@@ -78,6 +78,20 @@ fn two_panes_share_a_place_where_it_is_narrow() {
 #[test]
 fn at_rest() {
     at_every_size("paused", of(facts::paused));
+}
+
+#[test]
+fn breakpoints_are_seen() {
+    let mut facts = facts::streaming();
+    for at in ["round:3", "finalize"] {
+        let at = roundtable::event::BoundaryId::new(at);
+        let kind = EventKind::BreakpointChanged { at, set: true };
+        facts.add(SpanId::RUN, kind);
+    }
+    let dash = dash(120, 36, &facts.log);
+    let screen = dash.screen();
+    let track = screen.lines().nth(1).expect("a track");
+    assert!(track.contains("R3 ◉ ○") && track.contains("◉ brief"), "{track}");
 }
 
 #[test]

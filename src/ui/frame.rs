@@ -120,7 +120,8 @@ pub fn label(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let (left, right) = (area.left(), area.right() - 1);
     let (top, bottom) = (area.top(), area.bottom() - 1);
     let room = area.width.saturating_sub(4);
-    let title_style = cx.theme.style(if frame.focused { Role::Title } else { Role::Text });
+    let title_style =
+        text::on_line(cx.theme.style(if frame.focused { Role::Title } else { Role::Text }));
     if !frame.title.is_empty() && room > 2 {
         let row = Rect { x: left + 2, y: top, width: room, height: 1 };
         let mut pen = Pen::new(buf, row, cx.glyphs);

@@ -11,6 +11,7 @@ pub mod help;
 pub mod home;
 pub mod inspector;
 pub mod launch;
+pub mod role;
 pub mod run;
 pub mod text;
 pub mod theme;

@@ -316,6 +316,24 @@ impl Facts {
         self.add(SpanId::RUN, EventKind::RunClosed(Box::new(closed)))
     }
 
+    /// The span of a seat's call.
+    pub fn call_of(&self, seat: usize) -> SpanId {
+        self.calls[&seat].0
+    }
+
+    /// A further call that goes on where another has ended; returns its span.
+    pub fn ask_after(&mut self, before: SpanId, text: &str) -> SpanId {
+        let call = self.open();
+        let messages = [ChatMessage { role: Speaker::User, content: text.into() }];
+        let prompt = Prompt { after: Some(before), messages: Arc::new(messages) };
+        let role = self.plan.sequence[0].clone();
+        let purpose = Purpose::Contribution { round: self.round, seat: 0, role };
+        let parent = self.round_span;
+        let started = CallStarted { parent, tool: "llm".into(), purpose, prompt };
+        self.add(call, EventKind::CallStarted(Box::new(started)));
+        call
+    }
+
     /// The span of a seat's attempt.
     pub fn attempt_of(&self, seat: usize) -> SpanId {
         self.calls[&seat].1

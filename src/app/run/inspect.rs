@@ -1,7 +1,8 @@
 //! The inspector: one fact or one call, whole.
 
 use super::RunPage;
-use super::document::{Document, Look, cause};
+use super::cause::cause;
+use super::document::{Document, Look};
 use super::scroll::{Lines, Scroll};
 use crate::app::measure::row_count;
 use crate::event::kind::Purpose;

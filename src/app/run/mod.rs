@@ -2,6 +2,7 @@
 //! it stands in `ui/run`.
 
 mod act;
+mod cause;
 mod copy;
 pub mod document;
 pub mod filter;
@@ -14,6 +15,7 @@ pub mod scroll;
 pub mod speech;
 pub mod subject;
 pub mod table;
+pub mod times;
 pub mod told;
 mod typed;
 pub mod words;

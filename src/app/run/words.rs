@@ -293,7 +293,20 @@ pub struct TextLines<'a> {
 impl<'a> TextLines<'a> {
     /// The lines of a text in a window of this width.
     pub fn new(text: &'a str, width: u16) -> Self {
-        Self { lines: text.split('\n').collect(), width: usize::from(width) }
+        /// The longest line that is wrapped as one; a longer one goes on in the next.
+        const LONGEST: usize = 4096;
+        let mut lines = Vec::new();
+        for line in text.split('\n') {
+            let mut rest = line;
+            while rest.len() > LONGEST {
+                let cut = (0..=LONGEST).rev().find(|cut| rest.is_char_boundary(*cut));
+                let (line, after) = rest.split_at(cut.unwrap_or(0));
+                lines.push(line);
+                rest = after;
+            }
+            lines.push(rest);
+        }
+        Self { lines, width: usize::from(width) }
     }
 
     /// One of them.

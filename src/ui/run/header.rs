@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{bar, table};
+use super::{bar, middle};
 use crate::app::run::RunPage;
 use crate::app::run::told::{by, model};
 use crate::event::Boundary;
@@ -256,7 +256,7 @@ fn note(
                 };
                 (format!("decided {} {}", cx.glyphs.of(sign.glyph), sign.word), role, true)
             }
-            None => (table::rule(plan), Role::Dim, false),
+            None => (middle::rule(plan), Role::Dim, false),
         },
     }
 }
@@ -283,7 +283,8 @@ fn rounds(
     if from > 1 {
         pen.glyph(Glyph::Ellipsis, dim).space(1);
     }
-    let tail = if to < last { 2 } else { 0 };
+    let brief = page.shown().breakpoints.contains(&Boundary::Finalize.id());
+    let tail = if to < last { 2 } else { 0 } + if brief { 9 } else { 0 };
     let share = pen.left().saturating_sub(tail) / u16::try_from(fit).unwrap_or(u16::MAX).max(1);
     for number in from..=to {
         let end = pen.x() + share;
@@ -292,6 +293,10 @@ fn rounds(
     }
     if to < last {
         pen.glyph(Glyph::Ellipsis, dim);
+    }
+    if brief {
+        pen.space(1).glyph(Glyph::Breakpoint, cx.theme.style(Role::Paused));
+        pen.put(" brief", cx.theme.style(Role::Text));
     }
 }
 
@@ -318,7 +323,11 @@ fn one_round(page: &RunPage, cx: &Cx, pen: &mut Pen, number: u32, round: Option<
         },
     };
     let style = theme.style(role);
-    pen.put(&format!("R{number} "), theme.style(Role::Text)).glyph(glyph, style).space(1);
+    pen.put(&format!("R{number} "), theme.style(Role::Text));
+    if round.is_none() && page.shown().breakpoints.contains(&Boundary::Round(number).id()) {
+        pen.glyph(Glyph::Breakpoint, theme.style(Role::Paused)).space(1);
+    }
+    pen.glyph(glyph, style).space(1);
     let left = |pen: &Pen| end.saturating_sub(pen.x() + 2);
     // Where the run will rest is said, whatever it costs the bar.
     let at = Boundary::Round(number).id();

@@ -3,6 +3,7 @@
 mod events;
 mod gateway;
 pub mod header;
+mod middle;
 mod scrubber;
 mod speaker;
 mod stances;

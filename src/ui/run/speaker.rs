@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 
 use super::line;
 use crate::app::run::RunPage;
-use crate::app::run::document::token_rate;
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject::Subject;
+use crate::app::run::times::token_rate;
 use crate::app::run::told::{failure, model, rounds_told, took_ms};
 use crate::app::run::words::{ACTION, How, Shares, TextLines, Words, action_rows, text_area};
 use crate::event::kind::{EventKind, FailureClass};

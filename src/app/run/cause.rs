@@ -1,0 +1,51 @@
+//! What a fact was caused by.
+
+use super::RunPage;
+use crate::event::kind::Purpose;
+use crate::event::world::SpanKind;
+use crate::event::{Event, EventKind, Seq, SpanId};
+
+/// What a fact was caused by: the place of the fact that a person would look at next.
+pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
+    let world = page.world();
+    let span = world.spans.get(event.span);
+    let opened = |span: SpanId| world.spans.get(span).map(|span| span.opened_by);
+    let table = world.collaboration().map(|(table, _)| table);
+    let seat_call = |round: u32, seat: u16| {
+        table.and_then(|table| table.round(round)?.seats.get(usize::from(seat))?.call)
+    };
+    match &event.kind {
+        EventKind::ContributionAccepted { round, seat, .. }
+        | EventKind::ContributionRefused { round, seat, .. } => opened(seat_call(*round, *seat)?),
+        EventKind::AnswerComposed { .. } => opened(table?.finalize?),
+        EventKind::RoundClosed { round, .. } => {
+            let round = table?.round(*round)?;
+            let last = round.seats.iter().rev().find(|seat| seat.contribution.is_some())?;
+            Some(page.verdict_fact(last.call?)?.seq)
+        }
+        EventKind::RoundStarted { round, .. } => {
+            let before = table?.round(round.checked_sub(1)?)?;
+            world.spans.get(before.span)?.closed_by
+        }
+        EventKind::RunClosed(_) => {
+            let before = page.place(event.seq).checked_sub(1)?;
+            page.log().get(before).map(|event| event.seq)
+        }
+        EventKind::CallStarted(call) => match &call.purpose {
+            Purpose::Contribution { .. } => opened(call.parent),
+            Purpose::Finalize => world.spans.get(table?.current()?.span)?.closed_by,
+        },
+        EventKind::CallRetried { attempt, .. } => {
+            let failed = world.spans.children(event.span).find(
+                |child| matches!(child.what, SpanKind::Attempt(nth) if nth + 1 == *attempt),
+            )?;
+            failed.closed_by
+        }
+        EventKind::CallAnswered { .. } | EventKind::CallFailed { .. } => {
+            world.spans.last_child(event.span)?.closed_by
+        }
+        EventKind::AttemptStarted { parent, .. } => opened(*parent),
+        EventKind::AttemptAnswered(_) | EventKind::AttemptFailed(_) => Some(span?.opened_by),
+        _ => None,
+    }
+}

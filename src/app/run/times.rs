@@ -1,0 +1,187 @@
+//! What the inspector tells of a fact or a call in figures: what stands beside its tabs, and the
+//! tab of times.
+
+use std::time::Duration;
+
+use super::RunPage;
+use super::document::{Document, Look};
+use super::told::{conflicts, failure, took_ms};
+use crate::app::format;
+use crate::event::kind::Purpose;
+use crate::event::world::{Span, SpanKind, SpanState};
+use crate::event::{Event, EventKind, SpanId, World};
+
+impl RunPage {
+    pub(super) fn timing_document(&self, call: Option<SpanId>, fact: Option<&Event>) -> Document {
+        let mut document = Document::default();
+        let world = self.world();
+        if let Some(event) = fact {
+            document.field("at", format::moment(event.at));
+        }
+        let Some(span) = call.and_then(|call| world.spans.get(call)) else {
+            if let Some(round) = fact.and_then(|event| world.spans.get(event.span)) {
+                span_times(&mut document, round, world);
+            }
+            return document;
+        };
+        document.gap();
+        document.add(Look::Head, "the call");
+        span_times(&mut document, span, world);
+        let mut before: Option<&Span> = None;
+        for attempt in world.spans.children(span.id) {
+            let SpanKind::Attempt(nth) = attempt.what else { continue };
+            document.gap();
+            document.add(Look::Head, format!("attempt {nth}"));
+            if let Some(closed) = before.and_then(|before| before.closed) {
+                document.field("waited", format::took(attempt.opened.since(closed)));
+            }
+            span_times(&mut document, attempt, world);
+            if let Some(EventKind::AttemptStarted { timeout_ms, .. }) =
+                self.opening(attempt.id).map(|event| &event.kind)
+            {
+                document.field("time-out", took_ms(*timeout_ms));
+            }
+            self.attempt_times(&mut document, attempt);
+            before = Some(attempt);
+        }
+        document
+    }
+
+    fn attempt_times(&self, document: &mut Document, attempt: &Span) {
+        match self.closing(attempt.id).map(|event| &event.kind) {
+            Some(EventKind::AttemptAnswered(reply)) => {
+                if let Some(first) = reply.first_token_ms {
+                    document.field("first token", format!("after {}", took_ms(first)));
+                }
+                if let Some(usage) = reply.usage {
+                    document.field("tokens in", format::exact(usage.prompt_tokens));
+                    document.field("tokens out", format::exact(usage.completion_tokens));
+                    let took = attempt.took(self.world().at);
+                    if let Some(rate) =
+                        token_rate(usage.completion_tokens, reply.first_token_ms, took)
+                    {
+                        document.field("rate", rate);
+                    }
+                } else {
+                    document.field("tokens", "not counted by the endpoint");
+                }
+                for (name, value) in [("model", &reply.model), ("ended by", &reply.finish)] {
+                    if let Some(value) = value {
+                        document.field(name, value);
+                    }
+                }
+            }
+            Some(EventKind::AttemptFailed(failed)) => {
+                document.field("failed of", failure(failed.class, failed.status));
+                if let Some(after) = failed.retry_after_ms {
+                    document.field("Retry-After", took_ms(after));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The lines beside the tabs: what this is, when, what came before and after.
+    pub(super) fn summary_document(&self, call: Option<SpanId>, fact: Option<&Event>) -> Document {
+        let mut document = Document::default();
+        let world = self.world();
+        if let Some(event) = fact {
+            let told = super::told::tell(event, world);
+            document.field("kind", told.kind);
+            document.field("at", format::moment(event.at));
+            if let Some(round) = told.round.filter(|_| call.is_none()) {
+                document.field("round", round.to_string());
+            }
+            if !told.who.is_empty() && call.is_none() {
+                document.field("who", &told.who);
+            }
+            self.of_fact(&mut document, event);
+        }
+        let Some(span) = call.and_then(|call| world.spans.get(call)) else { return document };
+        document.gap();
+        let SpanKind::Call(purpose) = &span.what else { return document };
+        document.add(Look::Head, "the call");
+        match purpose {
+            Purpose::Contribution { round, seat, role } => {
+                document.field("seat", role.as_str());
+                document.field("round", round.to_string());
+                let flag = world.collaboration().and_then(|(_, plan)| plan.behind.get(role));
+                if let Some(flag) = flag {
+                    document.field("flag", flag.flag.as_str());
+                }
+                let before = world
+                    .collaboration()
+                    .and_then(|(table, _)| table.before(*round, usize::from(*seat)))
+                    .and_then(|seat| seat.contribution.as_ref());
+                if let Some(before) = before {
+                    let confidence = format::confidence(before.confidence);
+                    let before = format!("{} {confidence}", before.stance);
+                    document.field(&format!("in R{}", round.saturating_sub(1)), before);
+                }
+            }
+            Purpose::Finalize => document.field("for", "the launch brief"),
+        }
+        let state = match span.state {
+            SpanState::Open => "on its way",
+            SpanState::Done => "answered",
+            SpanState::Failed(_) => "failed",
+        };
+        document.field("state", state);
+        let attempts = world.spans.children(span.id).count();
+        document.field("attempts", attempts.to_string());
+        document.field("started", format::moment(span.opened));
+        if span.closed.is_some() {
+            document.field("took", format::took(span.took(world.at)));
+        }
+        document
+    }
+
+    fn of_fact(&self, document: &mut Document, event: &Event) {
+        match &event.kind {
+            EventKind::ContributionAccepted { contribution, messages, .. } => {
+                let confidence = format::confidence(contribution.confidence);
+                document.field("stance", format!("{} {confidence}", contribution.stance));
+                document.field("messages", format!("{messages} used"));
+            }
+            EventKind::RoundClosed { conflicts: found, decision, .. } => {
+                document.field("conflicts", conflicts(found));
+                let next = decision.map_or("next round", |decision| decision.word());
+                document.field("decision", next);
+            }
+            EventKind::FlagChanged { on, boundary, .. } => {
+                document.field("now", if *on { "on" } else { "off" });
+                document.field("from", boundary.for_people());
+            }
+            EventKind::RunClosed(closed) => {
+                document.field("reason", closed.reason.to_string());
+                if let Some(phase) = &closed.phase {
+                    document.field("where", phase);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn span_times(document: &mut Document, span: &Span, world: &World) {
+    document.field("started", format::moment(span.opened));
+    match span.closed {
+        Some(closed) => {
+            document.field("ended", format::moment(closed));
+            document.field("took", format::took(span.took(world.at)));
+        }
+        None => document.field("ended", "not yet"),
+    }
+}
+
+/// Tokens a second of a reply: over the time in which it was streamed where the first token's is
+/// known, else over the whole attempt.
+pub fn token_rate(tokens: u64, first_token_ms: Option<u64>, took: Duration) -> Option<String> {
+    let before = Duration::from_millis(first_token_ms.unwrap_or(0));
+    let streamed = took.saturating_sub(before);
+    // A reply that came all at once has no rate worth telling.
+    if streamed < Duration::from_millis(20) {
+        return None;
+    }
+    format::rate(tokens, streamed)
+}

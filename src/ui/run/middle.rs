@@ -1,0 +1,164 @@
+//! What stands in the middle of the table: the round, the votes, the conflicts, what was or would
+//! be decided.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::line;
+use crate::event::contribution::Stance;
+use crate::event::kind::CollaborationPlan;
+use crate::event::world::collaboration::{Collaboration, Round};
+use crate::event::world::{Stage, World};
+use crate::ui::Cx;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::Role;
+
+/// The table's middle: the round, the votes, the conflicts, what was or would be decided.
+pub(super) fn render(
+    cx: &Cx,
+    area: Rect,
+    world: &World,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    buf: &mut Buffer,
+) {
+    let mut rows: Vec<Vec<(String, Role)>> = Vec::new();
+    let one = |text: String, role| vec![(text, role)];
+    let Some(round) = table.current() else {
+        rows.push(one("no round yet".to_owned(), Role::Dim));
+        centre(cx, area, &rows, buf);
+        return;
+    };
+    let of = format!("round {} of {}", round.number, plan.max_rounds);
+    rows.push(one(of, Role::Strong));
+    rows.push(votes(cx, round, usize::from(area.width)));
+    rows.push(one(conflict_line(cx, table, round), conflict_role(round)));
+    let state = state_line(cx, world, table, round);
+    rows.push(state);
+    let rule = rule(plan);
+    if table.decision().is_none() && world.is_live() && columns(&rule) + 2 <= area.width.into() {
+        rows.push(one(rule, Role::Dim));
+    }
+    // What matters most stands in the fewest rows.
+    let keep = usize::from(area.height);
+    if rows.len() > keep {
+        // The conflicts go first while the round is open, the state when it is closed.
+        let drop = if round.closed.is_some() && table.decision().is_none() { 3 } else { 2 };
+        if rows.len() > keep && rows.len() > 4 {
+            rows.truncate(4);
+        }
+        if rows.len() > keep {
+            rows.remove(drop);
+        }
+        rows.truncate(keep);
+    }
+    // Air between the round and what it comes to, where there is room.
+    if rows.len() > 1 && rows.len() < keep {
+        rows.insert(1, Vec::new());
+    }
+    centre(cx, area, &rows, buf);
+}
+
+/// What decides, in the scenario's figures (source `000`, `decide_round_outcome`).
+pub(super) fn rule(plan: &CollaborationPlan) -> String {
+    format!("decides at {} go and no block", plan.min_go_votes)
+}
+
+pub(super) fn votes(cx: &Cx, round: &Round, width: usize) -> Vec<(String, Role)> {
+    let words = Stance::ALL.map(|stance| {
+        let sign = cx.theme.stance(stance);
+        (cx.glyphs.of(sign.glyph), round.votes(stance), sign.word, stance)
+    });
+    let long: usize =
+        words.iter().map(|(_, votes, word, _)| votes.to_string().len() + word.len() + 3).sum();
+    let long = long + 4 <= width;
+    let mut row = Vec::new();
+    for (nth, (glyph, votes, word, stance)) in words.into_iter().enumerate() {
+        if nth > 0 {
+            row.push(("  ".to_owned(), Role::Text));
+        }
+        let role = match (votes, stance) {
+            (0, _) => Role::Dim,
+            (_, Stance::Go) => Role::Go,
+            (_, Stance::Caution) => Role::Caution,
+            (_, Stance::Block) => Role::Block,
+        };
+        row.push((format!("{glyph} "), role));
+        let text = if long { format!("{votes} {word}") } else { votes.to_string() };
+        row.push((text, if votes == 0 { Role::Dim } else { Role::Text }));
+    }
+    row
+}
+
+/// The conflicts of this round once it is closed, else those of the round before.
+pub(super) fn conflict_line(cx: &Cx, table: &Collaboration, round: &Round) -> String {
+    let alert = cx.glyphs.of(Glyph::Alert);
+    let of = |round: &Round| match round.conflicts.as_slice() {
+        [] => "no conflict".to_owned(),
+        [one] => format!("{alert} {one}"),
+        [one, more @ ..] => format!("{alert} {one} +{}", more.len()),
+    };
+    if round.closed.is_some() {
+        return of(round);
+    }
+    match round.number.checked_sub(1).and_then(|before| table.round(before)) {
+        Some(before) => {
+            let found = of(before);
+            let found = found.strip_prefix(alert).unwrap_or(&found);
+            format!("R{} {}", before.number, found.trim_start())
+        }
+        None => String::new(),
+    }
+}
+
+pub(super) fn conflict_role(round: &Round) -> Role {
+    match (round.closed.is_some(), round.conflicts.is_empty()) {
+        (true, false) => Role::Retry,
+        _ => Role::Dim,
+    }
+}
+
+pub(super) fn state_line(
+    cx: &Cx,
+    world: &World,
+    table: &Collaboration,
+    round: &Round,
+) -> Vec<(String, Role)> {
+    if let Some(decision) = table.decision() {
+        let sign = cx.theme.decision(decision);
+        let role = match sign.glyph {
+            Glyph::Go => Role::Go,
+            Glyph::Caution => Role::Caution,
+            _ => Role::Block,
+        };
+        return vec![
+            ("decided ".to_owned(), Role::Strong),
+            (format!("{} {}", cx.glyphs.of(sign.glyph), sign.word), role),
+        ];
+    }
+    let (came, asked) = (round.contributions().count(), round.asked());
+    match (&world.stage, round.closed) {
+        (Stage::Closed, _) => {
+            let reason = world.closed.as_ref().map(|closed| closed.reason.to_string());
+            vec![(reason.unwrap_or_default(), Role::Failed)]
+        }
+        (_, Some(_)) => vec![("another round follows".to_owned(), Role::Dim)],
+        (_, None) => vec![(format!("{came} of {asked} seats in"), Role::Running)],
+    }
+}
+
+/// Rows in the middle of an area, each in the middle of its line.
+fn centre(cx: &Cx, area: Rect, rows: &[Vec<(String, Role)>], buf: &mut Buffer) {
+    let spare = area.height.saturating_sub(rows.len() as u16);
+    for (nth, row) in rows.iter().enumerate() {
+        let width: usize = row.iter().map(|(text, _)| columns(text)).sum();
+        let at = line(area, spare / 2 + nth as u16);
+        let pad = usize::from(area.width).saturating_sub(width) / 2;
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        pen.space(pad as u16);
+        for (text, role) in row {
+            pen.put(text, cx.theme.style(*role));
+        }
+    }
+}
