@@ -322,7 +322,7 @@ mod truths {
         let mut dash = Dash::new(80, 24);
         dash.run(RUN, &facts.log);
         let row = row(&dash);
-        assert!(["R1 ✓", "R2 ●", "R3 ○ ‖ break"].iter().all(|said| row.contains(said)), "{row}");
+        assert!(["R1 ✓", "R2 ●", "R3 ○ ◉ break"].iter().all(|said| row.contains(said)), "{row}");
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn breakpoints_are_seen() {
     let dash = dash(120, 36, &facts.log);
     let screen = dash.screen();
     let track = screen.lines().nth(1).expect("a track");
-    assert!(track.contains("R3 ◉ ○") && track.contains("◉ brief"), "{track}");
+    assert!(track.contains("R3 ○ ◉") && track.contains("◉ brief"), "{track}");
 }
 
 #[test]

@@ -324,17 +324,14 @@ fn one_round(page: &RunPage, cx: &Cx, pen: &mut Pen, number: u32, round: Option<
     };
     let style = theme.style(role);
     pen.put(&format!("R{number} "), theme.style(Role::Text));
-    if round.is_none() && page.shown().breakpoints.contains(&Boundary::Round(number).id()) {
-        pen.glyph(Glyph::Breakpoint, theme.style(Role::Paused)).space(1);
-    }
     pen.glyph(glyph, style).space(1);
     let left = |pen: &Pen| end.saturating_sub(pen.x() + 2);
     // Where the run will rest is said, whatever it costs the bar.
     let at = Boundary::Round(number).id();
     if round.is_none() && live && page.shown().breakpoints.contains(&at) {
-        let word = format!("{} break", cx.glyphs.of(Glyph::Paused));
+        let word = format!("{} break", cx.glyphs.of(Glyph::Breakpoint));
         let fits = columns(&word) as u16 <= left(pen) + 1;
-        let word = if fits { &word } else { cx.glyphs.of(Glyph::Paused) };
+        let word = if fits { &word } else { cx.glyphs.of(Glyph::Breakpoint) };
         pen.put(word, theme.style(Role::Paused)).space(1);
     }
     if !text.is_empty() && columns(&text) as u16 + 3 <= left(pen) {
