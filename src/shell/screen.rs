@@ -104,11 +104,11 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// [`write`](self::write), but waits no longer than [`STALLED`]: a program that is told to end does so
+/// As [`write()`], but waits no longer than a second: a program that is told to end does so
 /// also before a terminal that takes no more bytes.
 ///
 /// # Errors
-/// As [`write`](self::write); `TimedOut` when the terminal stalls.
+/// As [`write()`]; `TimedOut` when the terminal stalls.
 pub fn write_last(bytes: &[u8]) -> io::Result<()> {
     let owned = bytes.to_vec();
     within(STALLED, move || write(&owned))
