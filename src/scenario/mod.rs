@@ -17,6 +17,7 @@ mod overrides;
 mod problem;
 mod reader;
 mod record;
+pub mod resilience;
 mod script;
 mod shape;
 mod shipped;
