@@ -4,6 +4,7 @@
 //! What lives here knows nothing of patterns or runs: what it needs of a run is the trait
 //! [`CallScope`].
 
+pub mod breaker;
 pub mod contained;
 pub mod gateway;
 pub mod retry;
