@@ -5,6 +5,7 @@
 //! [`CallScope`].
 
 pub mod breaker;
+pub mod bulkhead;
 pub mod contained;
 pub mod gateway;
 pub mod retry;

@@ -1,9 +1,11 @@
-//! The machines before a tool, each against a plain reference
+//! The machines before a tool: breaker, bulkhead and retry budget, each against a plain reference
 //! that is written another way, over random orders of everything that can happen to it. Time is
 //! passed in or paused. Tests named `fault_N` show a fault of the list that the gateway survives.
 
 mod breaker;
 mod breaker_model;
+mod bulkhead;
+mod bulkhead_model;
 
 use proptest::prelude::ProptestConfig;
 
@@ -21,7 +23,10 @@ pub fn config() -> ProptestConfig {
 /// them reads a clock at all.
 #[test]
 fn fault_15_no_machine_reads_a_clock() {
-    let machines = [("breaker", include_str!("../../src/tool/breaker.rs"))];
+    let machines = [
+        ("breaker", include_str!("../../src/tool/breaker.rs")),
+        ("bulkhead", include_str!("../../src/tool/bulkhead.rs")),
+    ];
     for (machine, source) in machines {
         for clock in ["::now()", "SystemTime", "std::time::Instant", ".elapsed()"] {
             assert!(!source.contains(clock), "{machine} reads a clock: {clock}");
