@@ -5,6 +5,7 @@
 //! [`CallScope`].
 
 pub mod breaker;
+pub mod budget;
 pub mod bulkhead;
 pub mod contained;
 pub mod gateway;

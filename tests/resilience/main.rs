@@ -4,6 +4,7 @@
 
 mod breaker;
 mod breaker_model;
+mod budget;
 mod bulkhead;
 mod bulkhead_model;
 
@@ -26,6 +27,7 @@ fn fault_15_no_machine_reads_a_clock() {
     let machines = [
         ("breaker", include_str!("../../src/tool/breaker.rs")),
         ("bulkhead", include_str!("../../src/tool/bulkhead.rs")),
+        ("budget", include_str!("../../src/tool/budget.rs")),
     ];
     for (machine, source) in machines {
         for clock in ["::now()", "SystemTime", "std::time::Instant", ".elapsed()"] {
