@@ -1,6 +1,9 @@
 //! Starts runs, holds their handles, takes commands. One task per run; everything of a run lives
 //! in that task, so when it ends nothing of the run is left.
 
+mod head;
+mod toolbox;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,19 +13,20 @@ use tokio::sync::watch;
 
 use crate::bus::Bus;
 use crate::event::id::millis;
-use crate::event::kind::{
-    BehindFlag, CollaborationPlan, FlagAt, PatternPlan, PricesHead, RunClosed, RunStarted,
-};
+use crate::event::kind::{FlagAt, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, SpanId, StopReason};
 use crate::llm::scripted::Scripted;
 use crate::llm::{ChatModel, endpoint};
-use crate::pattern::collaboration;
-use crate::run::{Gate, RunContext, RunSettings};
+use crate::pattern::{collaboration, orchestrator, resilience};
+use crate::run::{Gate, Lanes, RunContext, RunSettings, model_tool};
 use crate::scenario::Scenario;
 use crate::scenario::draw::draw;
-use crate::scenario::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
-use crate::scenario::name::FlagName;
+use crate::scenario::model::PatternSpec;
+use crate::scenario::name::{FlagName, ScenarioName, ToolName};
 use crate::tool::contained::Contained;
+use crate::tool::{Belt, GuardSnapshot, GuardedTool};
+
+pub use toolbox::Toolbox;
 
 /// What a run is started with.
 pub struct Launch {
@@ -30,6 +34,8 @@ pub struct Launch {
     pub scenario: Arc<Scenario>,
     /// Who answers.
     pub model: ModelChoice,
+    /// What answers for its tools; `None`: what can be had without looking at the environment.
+    pub tools: Option<Toolbox>,
     /// Positions of flags at the start that differ from the scenario's.
     pub flags: Vec<(FlagName, bool)>,
     /// What is to happen at which boundary.
@@ -44,6 +50,7 @@ impl Launch {
         Self {
             scenario,
             model: ModelChoice::Scripted { instant },
+            tools: None,
             flags: Vec::new(),
             schedule: Schedule::default(),
             seed: None,
@@ -96,6 +103,8 @@ struct Shared {
     session: Bus,
     nonce: u64,
     runs: Mutex<Runs>,
+    /// Tools that all runs of a scenario have in common.
+    tools: Mutex<BTreeMap<(ScenarioName, ToolName), Arc<GuardedTool>>>,
 }
 
 #[derive(Default)]
@@ -109,6 +118,19 @@ struct Runs {
 impl Shared {
     fn runs(&self) -> MutexGuard<'_, Runs> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tools of a run; one that is shared is made once and then had by all.
+    fn guarded(&self, scenario: &Scenario, toolbox: Toolbox) -> Vec<Arc<GuardedTool>> {
+        let mut shared = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = toolbox.into_makings().into_iter().map(|making| {
+            if !making.shared {
+                return GuardedTool::new(making);
+            }
+            let key = (scenario.name.clone(), making.name.clone());
+            Arc::clone(shared.entry(key).or_insert_with(|| GuardedTool::new(making)))
+        });
+        made.collect()
     }
 
     /// Keeps the log of a finished run, and drops the oldest finished ones above the cap.
@@ -135,6 +157,8 @@ pub struct RunHandle {
     id: RunId,
     bus: Bus,
     gate: Arc<Gate>,
+    belt: Arc<Belt>,
+    lanes: Arc<Lanes>,
     in_flight: Arc<AtomicU32>,
     done: watch::Receiver<bool>,
 }
@@ -152,7 +176,20 @@ impl RunHandle {
 
     /// Asks something of the run; it becomes facts in the log when it takes effect.
     pub fn send(&self, command: Command) {
-        self.gate.command(command);
+        if *self.done.borrow() {
+            return;
+        }
+        match self.belt.command(command) {
+            Some(Command::SetParallel { max_parallel, by }) => self.lanes.set(max_parallel, by),
+            Some(command) => self.gate.command(command),
+            None => {}
+        }
+    }
+
+    /// Everything of every tool's guard, each at one moment: where tools are shared, of all runs of
+    /// the session together.
+    pub fn tools(&self) -> Vec<GuardSnapshot> {
+        self.belt.snapshots()
     }
 
     /// Calls that are out now.
@@ -173,7 +210,8 @@ impl Engine {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
         let runs = Mutex::default();
-        Self { shared: Arc::new(Shared { settings, session: Bus::new(), nonce, runs }) }
+        let tools = Mutex::default();
+        Self { shared: Arc::new(Shared { settings, session: Bus::new(), nonce, runs, tools }) }
     }
 
     /// The session's log: which runs were started, closed and forgotten.
@@ -198,8 +236,9 @@ impl Engine {
 
     /// Starts a run. Must be called within a tokio runtime.
     pub fn start(&self, launch: Launch) -> RunHandle {
-        let Launch { scenario, model, flags, schedule, seed } = launch;
+        let Launch { scenario, model, tools, flags, schedule, seed } = launch;
         let seed = seed.unwrap_or(scenario.seed);
+        let instant = matches!(model, ModelChoice::Scripted { instant: true });
         let (model, default_timeout): (Arc<dyn ChatModel>, _) = match model {
             ModelChoice::Scripted { instant } => {
                 (Arc::new(Scripted::new(Arc::clone(&scenario), instant)), endpoint::DEFAULT_TIMEOUT)
@@ -221,14 +260,20 @@ impl Engine {
             }
         }
         let bus = Bus::new();
+        let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
+        let mut guarded = vec![model_tool(scenario.llm.clone(), default_timeout)];
+        guarded.extend(self.shared.guarded(&scenario, tools));
         let context = RunContext::new(RunSettings {
             bus: bus.clone(),
-            max: max_time(&scenario.pattern),
+            max: scenario.pattern.max_seconds(),
             flags: positions.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
             seed,
             model: Arc::clone(&model),
-            policy: scenario.llm.clone(),
-            timeout: scenario.llm.timeout.unwrap_or(default_timeout),
+            tools: guarded,
+            max_parallel: match &scenario.pattern {
+                PatternSpec::Orchestrator(spec) => spec.budget.max_parallel,
+                PatternSpec::Collaboration(_) | PatternSpec::Resilience(_) => 1,
+            },
         });
         let (done, done_later) = watch::channel(false);
         let handle = {
@@ -238,13 +283,16 @@ impl Engine {
                 id: id.clone(),
                 bus: bus.clone(),
                 gate: Arc::clone(context.gate()),
+                belt: Arc::clone(context.belt()),
+                lanes: Arc::clone(context.lanes()),
                 in_flight: context.flight(),
                 done: done_later,
             };
             runs.by_id.insert(id, handle.clone());
             handle
         };
-        let head = head_of(&handle.id, &scenario, model.label(), positions, seed);
+        let tools = context.belt().iter().map(|tool| tool.head()).collect();
+        let head = head::of(&handle.id, &scenario, model.label(), positions, tools, seed);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         for warning in &scenario.warnings {
             bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
@@ -268,6 +316,7 @@ impl Engine {
         let (shared, id) = (Arc::clone(&self.shared), handle.id.clone());
         tokio::spawn(async move {
             let reason = play(&context, &scenario).await;
+            context.belt().release();
             bus.close();
             shared.finished(&id, &bus, reason);
             let _ = done.send(true);
@@ -312,6 +361,10 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
                 PatternSpec::Collaboration(spec) => {
                     collaboration::play::play(context, scenario, spec).await
                 }
+                PatternSpec::Orchestrator(spec) => {
+                    orchestrator::play::play(context, scenario, spec).await
+                }
+                PatternSpec::Resilience(spec) => resilience::play::play(context, spec).await,
             }
         };
         let pattern = Contained::new(Box::pin(pattern));
@@ -343,63 +396,4 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
         })),
     );
     reason
-}
-
-fn max_time(pattern: &PatternSpec) -> Duration {
-    match pattern {
-        PatternSpec::Collaboration(spec) => spec.budget.max_seconds,
-    }
-}
-
-fn head_of(
-    run: &RunId,
-    scenario: &Scenario,
-    model: crate::event::kind::ModelLabel,
-    flags: Vec<FlagAt>,
-    seed: u64,
-) -> RunStarted {
-    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    RunStarted {
-        run: run.clone(),
-        wall_ms: millis(wall),
-        scenario: scenario.name.clone(),
-        title: scenario.title.clone(),
-        goal: scenario.goal.clone(),
-        model,
-        inputs: scenario
-            .inputs
-            .iter()
-            .map(|input| (input.name.to_string(), input.value.clone()))
-            .collect(),
-        flags,
-        seed,
-        prices: scenario.model.prices.map(|prices| PricesHead {
-            prompt_usd_per_million: prices.prompt_usd_per_million,
-            completion_usd_per_million: prices.completion_usd_per_million,
-        }),
-        plan: match &scenario.pattern {
-            PatternSpec::Collaboration(spec) => PatternPlan::Collaboration(plan_of(spec)),
-        },
-    }
-}
-
-fn plan_of(spec: &CollaborationSpec) -> CollaborationPlan {
-    CollaborationPlan {
-        sequence: spec.sequence.clone(),
-        behind: spec
-            .roles
-            .iter()
-            .filter_map(|(name, role)| {
-                let behind = role.behind.as_ref()?;
-                let deny = behind.when_off == WhenOff::Deny;
-                Some((name.clone(), BehindFlag { flag: behind.flag.clone(), deny }))
-            })
-            .collect(),
-        parallel: spec.concurrency == Concurrency::Parallel,
-        max_rounds: spec.budget.max_rounds,
-        max_messages: spec.budget.max_messages,
-        max_ms: millis(spec.budget.max_seconds),
-        min_go_votes: spec.budget.min_go_votes,
-        summary_inputs: spec.summary_inputs.clone(),
-    }
 }

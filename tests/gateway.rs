@@ -65,7 +65,14 @@ fn odd(behave: impl Fn(u32) -> BoxFuture<'static, Said> + Send + Sync + 'static)
 
 fn reply() -> Reply {
     let text = r#"{"agent":"a","stance":"go","summary":"s","confidence":1,"actions":["x"]}"#;
-    Reply { text: text.into(), usage: None, first_token_ms: None, model: None, finish: None }
+    Reply {
+        result: None,
+        text: text.into(),
+        usage: None,
+        first_token_ms: None,
+        model: None,
+        finish: None,
+    }
 }
 
 fn launch(model: &Arc<Odd>, sets: &[&str]) -> Launch {

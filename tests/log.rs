@@ -236,13 +236,13 @@ proptest! {
         use roundtable::event::{BoundaryId, Elapsed};
         let kinds = [
             EventKind::RoundStarted { parent: SpanId(parent), round, seats: vec![] },
-            EventKind::AttemptStarted { parent: SpanId(parent), attempt: round, timeout_ms: at },
+            EventKind::AttemptStarted { parent: SpanId(parent), attempt: round, timeout_ms: at , waited_ms: 0, probe: false},
             EventKind::CallRetried { attempt: round, wait_ms: at, after: FailureClass::Timeout, status: None },
             EventKind::ContributionRefused { round, seat, role: "x".into(), reason: "max_messages".into(), raw: None },
             EventKind::RoundClosed { round, conflicts: vec![], decision: None },
             EventKind::Resumed { by: By::You, paused_ms: at },
             EventKind::Paused { at: vec![BoundaryId::new("x")] },
-            EventKind::AttemptAnswered(Box::new(Reply { text: "".into(), usage: Some(Usage { prompt_tokens: at, completion_tokens: at }), first_token_ms: None, model: None, finish: None })),
+            EventKind::AttemptAnswered(Box::new(Reply { result: None, text: "".into(), usage: Some(Usage { prompt_tokens: at, completion_tokens: at }), first_token_ms: None, model: None, finish: None })),
         ];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         let head = runtime.block_on(a_log())[0].clone();

@@ -100,7 +100,9 @@ fn read(text: &str, set: &[&str]) -> Scenario {
 }
 
 fn spec(scenario: &Scenario) -> &CollaborationSpec {
-    let PatternSpec::Collaboration(spec) = &scenario.pattern;
+    let PatternSpec::Collaboration(spec) = &scenario.pattern else {
+        panic!("a collaboration");
+    };
     spec
 }
 

@@ -115,7 +115,9 @@ fn checkout_launch_has_the_facts_and_limits_of_the_source() {
     });
     let facts = Value::Object(scenario.facts);
     assert_eq!(facts.to_string(), shared_context.to_string(), "also in this order");
-    let PatternSpec::Collaboration(spec) = scenario.pattern;
+    let PatternSpec::Collaboration(spec) = scenario.pattern else {
+        panic!("a collaboration");
+    };
     let budget = spec.budget;
     assert_eq!(
         (budget.max_rounds, budget.max_messages, budget.max_seconds.as_secs(), budget.min_go_votes),

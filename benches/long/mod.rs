@@ -57,6 +57,8 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         flags: Vec::new(),
         seed: 0,
         prices: None,
+        tools: Vec::new(),
+        alerts: Default::default(),
         plan: PatternPlan::Collaboration(plan),
     };
     let mut log = Log { facts: Vec::with_capacity(facts + 64), spans: 0 };
@@ -91,10 +93,16 @@ fn one_round(
         let call = log.open();
         let purpose = Purpose::Contribution { round, seat: seat as u16, role: role.clone() };
         let prompt = Prompt { after: None, messages: Arc::clone(messages) };
-        let started = CallStarted { parent: span, tool: "llm".into(), purpose, prompt };
+        let started = CallStarted { parent: span, tool: "llm".into(), purpose, prompt, args: None };
         log.add(call, EventKind::CallStarted(Box::new(started)));
         let attempt = log.open();
-        let kind = EventKind::AttemptStarted { parent: call, attempt: 1, timeout_ms: 60_000 };
+        let kind = EventKind::AttemptStarted {
+            parent: call,
+            attempt: 1,
+            timeout_ms: 60_000,
+            waited_ms: 0,
+            probe: false,
+        };
         log.add(attempt, kind);
         calls.push((call, attempt));
     }
@@ -112,10 +120,17 @@ fn one_round(
             let (after, status) = (FailureClass::Status, Some(503));
             log.add(call, EventKind::CallRetried { attempt: 2, wait_ms: 250, after, status });
             attempt = log.open();
-            let kind = EventKind::AttemptStarted { parent: call, attempt: 2, timeout_ms: 60_000 };
+            let kind = EventKind::AttemptStarted {
+                parent: call,
+                attempt: 2,
+                timeout_ms: 60_000,
+                waited_ms: 0,
+                probe: false,
+            };
             log.add(attempt, kind);
         }
         let reply = Reply {
+            result: None,
             text: "{\"stance\":\"caution\"}".into(),
             usage: Some(Usage { prompt_tokens: 812, completion_tokens: 96 }),
             first_token_ms: Some(180),

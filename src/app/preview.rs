@@ -14,6 +14,8 @@ use crate::event::world::Stage;
 use crate::event::world::collaboration::SeatState;
 use crate::event::{Event, EventKind};
 use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
+use crate::scenario::orchestrator::OrchestratorSpec;
+use crate::scenario::storm::ResilienceSpec;
 use crate::scenario::{Place, Scenario, Severity};
 
 /// Facts from the end of a log that are looked at, so that a long log costs no more than a short
@@ -147,8 +149,11 @@ fn of_scenario(scenario: &Scenario, items: &mut Vec<Item>) {
         let position = if flag.default { "on" } else { "off" };
         items.push(item(label, format!("{} {position}: {}", flag.name, flag.label), Tone::Plain));
     }
-    let PatternSpec::Collaboration(spec) = &scenario.pattern;
-    of_collaboration(spec, items);
+    match &scenario.pattern {
+        PatternSpec::Collaboration(spec) => of_collaboration(spec, items),
+        PatternSpec::Orchestrator(spec) => of_orchestrator(spec, items),
+        PatternSpec::Resilience(spec) => of_resilience(spec, items),
+    }
     for warning in &scenario.warnings {
         items.push(item("warning", warning, Tone::Odd));
     }
@@ -181,6 +186,53 @@ fn of_collaboration(spec: &CollaborationSpec, items: &mut Vec<Item>) {
         Concurrency::Sequential => "one seat after another",
     };
     items.push(item("asks", how, Tone::Dim));
+}
+
+fn of_orchestrator(spec: &OrchestratorSpec, items: &mut Vec<Item>) {
+    let budget = &spec.budget;
+    let limits = format!(
+        "{} tasks, {} at once, {} dispatches, {} s; {} for an attempt, {} more after a time-out",
+        budget.max_tasks,
+        budget.max_parallel,
+        budget.max_dispatches,
+        budget.max_seconds.as_secs(),
+        format::took(budget.task_timeout),
+        budget.max_retries_per_task,
+    );
+    items.push(item("limits", limits, Tone::Plain));
+    for (at, worker) in spec.workers.iter().enumerate() {
+        let label = if at == 0 { "workers" } else { "" };
+        let text = match &worker.flag {
+            None => format!("{}: {}", worker.name, worker.description),
+            Some(flag) => {
+                format!("{}, while flag {flag} is on: {}", worker.name, worker.description)
+            }
+        };
+        items.push(item(label, text, Tone::Plain));
+    }
+}
+
+fn of_resilience(spec: &ResilienceSpec, items: &mut Vec<Item>) {
+    let limits = format!(
+        "{} agents, {} turns each, {} call slots, {} s",
+        spec.agents,
+        spec.turns,
+        spec.pool,
+        spec.max_seconds.as_secs(),
+    );
+    items.push(item("limits", limits, Tone::Plain));
+    let steps: Vec<&str> = spec.steps.iter().map(|tool| tool.as_str()).collect();
+    items.push(item("asks", steps.join(", "), Tone::Plain));
+    let how = if spec.guarded {
+        "guarded: retries in one place, breaker, bulkhead, safe mode".to_owned()
+    } else {
+        let naive = spec.naive;
+        format!(
+            "naive: the client repeats {} times, the tool {}, the agent {}",
+            naive.client_retries, naive.tool_retries, naive.agent_retries
+        )
+    };
+    items.push(item("gateway", how, Tone::Plain));
 }
 
 fn of_run(page: &RunPage) -> Vec<Item> {

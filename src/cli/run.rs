@@ -13,6 +13,8 @@ use crate::event::BoundaryId;
 use crate::event::visible::visible;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
+use crate::scenario::orchestrator::OrchestratorSpec;
+use crate::scenario::storm::ResilienceSpec;
 use crate::scenario::{Override, Scenario, Source, load};
 use crate::shell::dirs::Dirs;
 use crate::shell::models::{self, Models};
@@ -74,7 +76,11 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
 
 /// Whether a run of this scenario can come to a boundary.
 fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
-    let PatternSpec::Collaboration(spec) = &scenario.pattern;
+    let spec = match &scenario.pattern {
+        PatternSpec::Collaboration(spec) => spec,
+        PatternSpec::Orchestrator(spec) => return orchestrated(spec, at),
+        PatternSpec::Resilience(spec) => return stormy(spec, at),
+    };
     let mut parts = at.as_str().splitn(3, ':').skip(1);
     let round = parts.next().and_then(|round| round.parse::<u32>().ok()).unwrap_or(1);
     let most = spec.budget.max_rounds;
@@ -99,6 +105,38 @@ fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
             Err(format!("no such role at the table; there are: {}", names.join(", ")))
         }
         None => Ok(()),
+    }
+}
+
+/// `plan`, `dispatch:ATTEMPT:TASK`, `finalize`; the planner names the tasks, so any may come.
+fn orchestrated(spec: &OrchestratorSpec, at: &BoundaryId) -> Result<(), String> {
+    let mut parts = at.as_str().splitn(3, ':');
+    match (parts.next(), parts.next().map(str::parse::<u32>), parts.next()) {
+        (Some("plan" | "finalize"), None, None) => Ok(()),
+        (Some("dispatch"), Some(Ok(attempt)), Some(_)) => {
+            let most = spec.budget.max_dispatches;
+            if (1..=most).contains(&attempt) {
+                return Ok(());
+            }
+            Err(format!("never comes: budget.max_dispatches is {most}"))
+        }
+        _ => Err("never comes here; there are: plan, dispatch:1:TASK, finalize".to_owned()),
+    }
+}
+
+/// `turn:TURN:AGENT`.
+fn stormy(spec: &ResilienceSpec, at: &BoundaryId) -> Result<(), String> {
+    let mut parts = at.as_str().splitn(3, ':');
+    let of = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok());
+    match (parts.next(), of(parts.next()), of(parts.next())) {
+        (Some("turn"), Some(turn), Some(agent)) => {
+            let comes = (1..=spec.turns).contains(&turn) && (1..=spec.agents).contains(&agent);
+            if comes {
+                return Ok(());
+            }
+            Err(format!("never comes: {} agents of {} turns", spec.agents, spec.turns))
+        }
+        _ => Err("never comes here; there are: turn:TURN:AGENT".to_owned()),
     }
 }
 
@@ -127,7 +165,7 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let engine = Engine::new(EngineSettings::default());
     let drive = Drive { pauses: &args.pause_at, fail_on: &args.fail_on };
     let (flags, schedule) = schedule(args);
-    let launch = Launch { scenario, model, flags, schedule, seed: args.seed };
+    let launch = Launch { scenario, model, tools: None, flags, schedule, seed: args.seed };
     headless::run(&engine, launch, drive, Output::new(format, paint, stdout)).await
 }
 

@@ -72,13 +72,17 @@ fn judge<O: Write, E: Write>(scenarios: &[String], out: &mut Page<O>, err: &mut 
 
 /// `scenarios/checkout-launch.toml: collaboration, 4 roles, 3 inputs, 1 flag, 24 script rows`.
 fn sum_up(scenario: &Scenario) -> String {
-    let PatternSpec::Collaboration(spec) = &scenario.pattern;
     let count = |count: usize, what| things(count as u64, what);
+    let who = match &scenario.pattern {
+        PatternSpec::Collaboration(spec) => count(spec.roles.len(), "role"),
+        PatternSpec::Orchestrator(spec) => count(spec.workers.len(), "worker"),
+        PatternSpec::Resilience(spec) => things(u64::from(spec.agents), "agent"),
+    };
     format!(
         "{}: {}, {}, {}, {}, {}",
         scenario.origin,
         scenario.pattern.name(),
-        count(spec.roles.len(), "role"),
+        who,
         count(scenario.inputs.len(), "input"),
         count(scenario.flags.len(), "flag"),
         count(scenario.script.rows.len(), "script row"),

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::id::SpanId;
-use crate::scenario::name::{RoleName, ToolName};
+use crate::scenario::name::{RoleName, TaskId, ToolName};
 
 /// What is asked of a model or tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,8 +18,12 @@ pub struct CallStarted {
     pub tool: ToolName,
     /// On whose behalf.
     pub purpose: Purpose,
-    /// What the model is shown.
+    /// What the model is shown; empty for a tool.
+    #[serde(default, skip_serializing_if = "Prompt::is_empty")]
     pub prompt: Prompt,
+    /// What the tool is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Arc<Value>>,
 }
 
 /// On whose behalf a call is made.
@@ -34,19 +39,54 @@ pub enum Purpose {
         /// Who sits there.
         role: RoleName,
     },
+    /// The orchestrator's plan of tasks.
+    Plan,
+    /// A worker's task.
+    Task {
+        /// Which.
+        task: TaskId,
+        /// Which of the plan, from 0.
+        index: u32,
+    },
+    /// What an agent asks of a tool in one of its turns.
+    Step {
+        /// Which agent, from 1.
+        agent: u32,
+        /// Which of its turns, from 1.
+        turn: u32,
+        /// Which of the turn's steps, from 0.
+        step: u16,
+        /// How often the agent had asked the same before, because it got no answer.
+        again: u32,
+    },
     /// The text at the end.
     Finalize,
 }
 
+impl Purpose {
+    /// Whether the same was asked before and got no answer: such a call adds to what is attempted,
+    /// not to what was asked for.
+    pub fn is_repeat(&self) -> bool {
+        matches!(self, Self::Step { again: 1.., .. })
+    }
+}
+
 /// What a model is shown: what this call adds to an earlier one, so that a long chain of calls
 /// stays linear.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     /// The call whose prompt and reply come first, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<SpanId>,
     /// The messages that are new.
     pub messages: Arc<[ChatMessage]>,
+}
+
+impl Prompt {
+    /// Whether nothing is shown.
+    pub fn is_empty(&self) -> bool {
+        self.after.is_none() && self.messages.is_empty()
+    }
 }
 
 /// One message of a prompt.
@@ -70,11 +110,15 @@ pub enum Speaker {
     Assistant,
 }
 
-/// A model's reply, whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A reply, whole: a model's text or a tool's result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Its text.
+    /// A model's text; empty for a tool.
+    #[serde(default)]
     pub text: Arc<str>,
+    /// A tool's result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Arc<Value>>,
     /// Tokens, where the endpoint (or the script) counted them.
     pub usage: Option<Usage>,
     /// Milliseconds to the first token, where it was streamed.
@@ -85,6 +129,20 @@ pub struct Reply {
     /// Why it ended, in the endpoint's words (`stop`, `length`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<String>,
+}
+
+impl Reply {
+    /// The reply of a tool.
+    pub fn of_tool(result: Arc<Value>) -> Self {
+        Self {
+            text: Arc::default(),
+            result: Some(result),
+            usage: None,
+            first_token_ms: None,
+            model: None,
+            finish: None,
+        }
+    }
 }
 
 /// Tokens of one call.
@@ -114,6 +172,29 @@ pub struct AttemptFailed {
     pub partial: Option<Arc<str>>,
 }
 
+impl AttemptFailed {
+    /// A failure of a class with its text, nothing else known.
+    pub fn of(class: FailureClass, text: impl Into<String>) -> Box<Self> {
+        Box::new(Self {
+            class,
+            status: None,
+            text: text.into(),
+            retry_after_ms: None,
+            partial: None,
+        })
+    }
+
+    /// An HTTP status that is no success.
+    pub fn of_status(status: u16, text: impl Into<String>) -> Box<Self> {
+        let class = match status {
+            429 => FailureClass::RateLimited,
+            401 | 403 => FailureClass::Auth,
+            _ => FailureClass::Status,
+        };
+        Box::new(Self { status: Some(status), ..*Self::of(class, text) })
+    }
+}
+
 /// Classes of failures (source `003`; spec section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -136,6 +217,8 @@ pub enum FailureClass {
     Status,
     /// A body that breaks the contract.
     BadResponse,
+    /// The tool's own program or table failed: it ended with an error, or has no answer.
+    Tool,
     /// A body past its cap.
     TooLarge,
     /// A panic, contained.
@@ -145,6 +228,28 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
+    /// Every class.
+    pub const ALL: [FailureClass; 13] = [
+        Self::Timeout,
+        Self::Resolve,
+        Self::Connect,
+        Self::Tls,
+        Self::Reset,
+        Self::RateLimited,
+        Self::Auth,
+        Self::Status,
+        Self::BadResponse,
+        Self::Tool,
+        Self::TooLarge,
+        Self::Panic,
+        Self::Cancelled,
+    ];
+
+    /// The class of this word.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.word() == word)
+    }
+
     /// Its word on the screen and in files.
     pub fn word(self) -> &'static str {
         match self {
@@ -157,9 +262,28 @@ impl FailureClass {
             Self::Auth => "auth",
             Self::Status => "status",
             Self::BadResponse => "bad_response",
+            Self::Tool => "tool",
             Self::TooLarge => "too_large",
             Self::Panic => "panic",
             Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// What a failure of this class tells the breaker: whether the tool itself failed (spec section
+    /// 5, "What counts as a failure").
+    pub fn is_failure_of_tool(self, status: Option<u16>) -> bool {
+        match self {
+            Self::Timeout
+            | Self::Resolve
+            | Self::Connect
+            | Self::Tls
+            | Self::Reset
+            | Self::BadResponse
+            | Self::Tool
+            | Self::TooLarge
+            | Self::Panic => true,
+            Self::Status => status.is_some_and(|status| status >= 500),
+            Self::RateLimited | Self::Auth | Self::Cancelled => false,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::name::RoleName;
+use crate::scenario::name::{RoleName, TaskId};
 
 /// Place of a fact in its log: 0, 1, 2, … without gaps. It orders what one log holds and is no
 /// identity across runs.
@@ -97,6 +97,22 @@ pub enum Boundary {
         /// Which of this role's seats, from 1.
         nth: u32,
     },
+    /// Before the plan of an orchestrator is asked for.
+    Plan,
+    /// Before an attempt of a task is dispatched.
+    Dispatch {
+        /// Which task.
+        task: TaskId,
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// Before an agent's turn.
+    Turn {
+        /// Which agent, from 1.
+        agent: u32,
+        /// Which of its turns, from 1.
+        turn: u32,
+    },
     /// Before the result is put together.
     Finalize,
 }
@@ -108,13 +124,16 @@ impl Boundary {
             Self::Round(round) => format!("round:{round}"),
             Self::Message { round, role, nth: 1 } => format!("message:{round}:{role}"),
             Self::Message { round, role, nth } => format!("message:{round}:{role}#{nth}"),
+            Self::Plan => "plan".to_owned(),
+            Self::Dispatch { task, attempt } => format!("dispatch:{attempt}:{task}"),
+            Self::Turn { agent, turn } => format!("turn:{turn}:{agent}"),
             Self::Finalize => "finalize".to_owned(),
         })
     }
 
     /// Whether `S` (step one round) comes to rest here.
     pub fn ends_round(&self) -> bool {
-        matches!(self, Self::Round(_) | Self::Finalize)
+        matches!(self, Self::Round(_) | Self::Plan | Self::Finalize)
     }
 }
 
@@ -139,6 +158,8 @@ impl BoundaryId {
         match (parts.next(), parts.next(), parts.next()) {
             (Some("round"), Some(round), None) => format!("round {round}"),
             (Some("message"), Some(round), Some(role)) => format!("{role} in round {round}"),
+            (Some("dispatch"), Some(attempt), Some(task)) => format!("{task}, attempt {attempt}"),
+            (Some("turn"), Some(turn), Some(agent)) => format!("turn {turn} of agent {agent}"),
             _ => self.0.to_string(),
         }
     }

@@ -9,12 +9,21 @@ use serde_json::{Map, Value};
 pub use super::call::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, Speaker, Usage,
 };
-pub use super::plan::{BehindFlag, CollaborationPlan, PatternPlan};
+pub use super::plan::{
+    BehindFlag, CollaborationPlan, OrchestratorPlan, PatternPlan, ResiliencePlan, WorkerHead,
+};
+pub use super::task::Task;
+pub use super::tool::{
+    BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, LimitChange, SafeModeHead, StandIn,
+    ToolHead, ToolLimits,
+};
 
 use super::contribution::{Conflict, Contribution, Decision};
 use super::id::{BoundaryId, RunId, SpanId};
 use super::stop::StopReason;
-use crate::scenario::name::{FlagName, RoleName, ScenarioName};
+use crate::scenario::alert::AlertLimits;
+use crate::scenario::name::{FlagName, RoleName, ScenarioName, TaskId, ToolName};
+use crate::scenario::tool::{Fault, FaultKind};
 
 /// Version of the schema of facts.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -131,6 +140,65 @@ pub enum EventKind {
         /// What the model gave; `None` where it was not asked.
         raw: Option<Value>,
     },
+    /// The policy took the planner's plan.
+    #[serde(rename = "plan.accepted")]
+    PlanAccepted {
+        /// Its tasks in order.
+        tasks: Arc<[Task]>,
+    },
+    /// The policy refused the planner's plan; the run stops.
+    #[serde(rename = "plan.refused")]
+    PlanRefused {
+        /// Why.
+        reason: StopReason,
+        /// What the model gave.
+        raw: Value,
+    },
+    /// Opens a task's span: one of the places at once is its.
+    #[serde(rename = "task.started")]
+    TaskStarted {
+        /// The span it stands in.
+        parent: SpanId,
+        /// Which.
+        task: TaskId,
+        /// Which of the plan, from 0.
+        index: u32,
+        /// Who does it.
+        worker: ToolName,
+        /// Its arguments, hashed as the source does.
+        args_hash: String,
+    },
+    /// Closes a task's span: its result is there, or what stood in for it.
+    #[serde(rename = "task.done")]
+    TaskDone {
+        /// Attempts used.
+        attempts: u32,
+    },
+    /// Closes a task's span without a result.
+    #[serde(rename = "task.failed")]
+    TaskFailed {
+        /// Attempts used; one that was refused counts.
+        attempts: u32,
+        /// Why.
+        reason: StopReason,
+    },
+    /// More or fewer tasks go at once from now on.
+    #[serde(rename = "parallel.changed")]
+    ParallelChanged {
+        /// How many.
+        max_parallel: u32,
+        /// Who changed it.
+        by: By,
+    },
+    /// The results of a plan, put together by the scenario's rules.
+    #[serde(rename = "results.aggregated")]
+    ResultsAggregated {
+        /// The aggregate.
+        aggregate: Arc<Value>,
+        /// Tasks whose result was replaced by a later one of the same worker.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        overwritten: Vec<TaskId>,
+    },
     /// The result's text, put together at the end.
     #[serde(rename = "answer.composed")]
     AnswerComposed {
@@ -168,6 +236,46 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
     },
+    /// A call waits for one of the slots that all calls of the run share.
+    #[serde(rename = "call.queued")]
+    CallQueued,
+    /// A call that waited has its slot.
+    #[serde(rename = "call.admitted")]
+    CallAdmitted {
+        /// How long it waited, in milliseconds.
+        waited_ms: u64,
+    },
+    /// Closes a call's span: the tool could not be had, and something stands in for it.
+    #[serde(rename = "call.degraded")]
+    CallDegraded {
+        /// Attempts made.
+        attempts: u32,
+        /// Why the tool could not be had.
+        reason: StopReason,
+        /// What stands in for it.
+        #[serde(flatten)]
+        by: StandIn,
+        /// The value, where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<Arc<Value>>,
+    },
+    /// An attempt was not made: policy refused it before the tool was asked.
+    #[serde(rename = "attempt.refused")]
+    AttemptRefused {
+        /// From 1.
+        attempt: u32,
+        /// Why.
+        reason: StopReason,
+        /// Milliseconds until the tool may be asked again, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_in_ms: Option<u64>,
+    },
+    /// An attempt stands in line at the tool's bulkhead.
+    #[serde(rename = "attempt.queued")]
+    AttemptQueued {
+        /// From 1.
+        attempt: u32,
+    },
     /// Opens an attempt's span.
     #[serde(rename = "attempt.started")]
     AttemptStarted {
@@ -177,6 +285,21 @@ pub enum EventKind {
         attempt: u32,
         /// Its bound in milliseconds.
         timeout_ms: u64,
+        /// Milliseconds that it stood in line at the bulkhead.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        waited_ms: u64,
+        /// Whether a half-open breaker lets it through as a probe.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        probe: bool,
+    },
+    /// The client inside a tool asked again by itself, within one attempt: what a guarded gateway
+    /// has no room for.
+    #[serde(rename = "client.retried")]
+    ClientRetried {
+        /// The number of the request that follows, from 2.
+        request: u32,
+        /// What the last one failed of.
+        after: FailureClass,
     },
     /// Closes an attempt's span with a reply; it holds the whole text.
     #[serde(rename = "attempt.answered")]
@@ -184,6 +307,64 @@ pub enum EventKind {
     /// Closes an attempt's span with a failure.
     #[serde(rename = "attempt.failed")]
     AttemptFailed(Box<AttemptFailed>),
+
+    /// A tool's breaker has moved.
+    #[serde(rename = "breaker.changed")]
+    BreakerChanged {
+        /// Which tool's.
+        tool: ToolName,
+        /// How it stands now.
+        to: BreakerStage,
+        /// Why.
+        why: BreakerWhy,
+        /// Milliseconds until it lets a call through again, where it is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        open_for_ms: Option<u64>,
+        /// Who moved it, where it was moved by hand.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<By>,
+    },
+    /// A result came after the breaker had moved on: it changes nothing.
+    #[serde(rename = "result.stale")]
+    ResultStale {
+        /// Which tool's.
+        tool: ToolName,
+        /// Whether it was a good one.
+        ok: bool,
+    },
+    /// A tool's limits are others from its next attempt on.
+    #[serde(rename = "limits.changed")]
+    LimitsChanged {
+        /// Which tool's.
+        tool: ToolName,
+        /// All of its limits now.
+        limits: Box<ToolLimits>,
+        /// What was changed.
+        change: LimitChange,
+        /// Who changed it.
+        by: By,
+    },
+    /// A fault is injected into a tool from its next attempt on.
+    #[serde(rename = "fault.injected")]
+    FaultInjected {
+        /// Which tool.
+        tool: ToolName,
+        /// What.
+        #[serde(flatten)]
+        fault: Fault,
+        /// Who injects it.
+        by: By,
+    },
+    /// An injected fault is taken away.
+    #[serde(rename = "fault.healed")]
+    FaultHealed {
+        /// Which tool's.
+        tool: ToolName,
+        /// Which kind.
+        fault: FaultKind,
+        /// Who took it away.
+        by: By,
+    },
 
     /// A reply was mended before it was judged, as the scenario allows.
     #[serde(rename = "reply.repaired")]
@@ -265,6 +446,12 @@ pub struct RunStarted {
     /// Prices, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PricesHead>,
+    /// The tools behind the gateway, the model first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolHead>,
+    /// When a person is alerted.
+    #[serde(default)]
+    pub alerts: AlertLimits,
     /// What the pattern alone needs.
     pub plan: PatternPlan,
 }
@@ -371,6 +558,11 @@ pub struct RunClosed {
     pub in_flight: u32,
 }
 
+/// For fields that are left out where they say nothing.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// About how many bytes a JSON value takes. It came through a parser that bounds its depth.
 fn json_weight(value: &Value) -> usize {
     let held = match value {
@@ -400,14 +592,32 @@ impl EventKind {
             Self::RoundClosed { .. } => "round.closed",
             Self::ContributionAccepted { .. } => "contribution.accepted",
             Self::ContributionRefused { .. } => "contribution.refused",
+            Self::PlanAccepted { .. } => "plan.accepted",
+            Self::PlanRefused { .. } => "plan.refused",
+            Self::TaskStarted { .. } => "task.started",
+            Self::TaskDone { .. } => "task.done",
+            Self::TaskFailed { .. } => "task.failed",
+            Self::ParallelChanged { .. } => "parallel.changed",
+            Self::ResultsAggregated { .. } => "results.aggregated",
             Self::AnswerComposed { .. } => "answer.composed",
             Self::CallStarted(_) => "call.started",
             Self::CallAnswered { .. } => "call.answered",
             Self::CallFailed { .. } => "call.failed",
             Self::CallRetried { .. } => "call.retried",
+            Self::CallQueued => "call.queued",
+            Self::CallAdmitted { .. } => "call.admitted",
+            Self::CallDegraded { .. } => "call.degraded",
+            Self::AttemptRefused { .. } => "attempt.refused",
+            Self::AttemptQueued { .. } => "attempt.queued",
             Self::AttemptStarted { .. } => "attempt.started",
+            Self::ClientRetried { .. } => "client.retried",
             Self::AttemptAnswered(_) => "attempt.answered",
             Self::AttemptFailed(_) => "attempt.failed",
+            Self::BreakerChanged { .. } => "breaker.changed",
+            Self::ResultStale { .. } => "result.stale",
+            Self::LimitsChanged { .. } => "limits.changed",
+            Self::FaultInjected { .. } => "fault.injected",
+            Self::FaultHealed { .. } => "fault.healed",
             Self::ReplyRepaired { .. } => "reply.repaired",
             Self::ConditionFailed { .. } => "condition.failed",
             Self::Warning { .. } => "warning",
@@ -422,9 +632,12 @@ impl EventKind {
     pub fn weight(&self) -> usize {
         let held = match self {
             Self::CallStarted(call) => {
-                call.prompt.messages.iter().map(|message| 24 + message.content.len()).sum()
+                let said = call.prompt.messages.iter().map(|message| 24 + message.content.len());
+                said.sum::<usize>() + call.args.as_deref().map_or(0, json_weight)
             }
-            Self::AttemptAnswered(reply) => 128 + reply.text.len(),
+            Self::AttemptAnswered(reply) => {
+                128 + reply.text.len() + reply.result.as_deref().map_or(0, json_weight)
+            }
             Self::AttemptFailed(failed) => {
                 128 + failed.text.len() + failed.partial.as_ref().map_or(0, |text| text.len())
             }
@@ -433,6 +646,14 @@ impl EventKind {
                     + contribution.actions.iter().map(|action| 24 + action.len()).sum::<usize>()
             }
             Self::ContributionRefused { raw, .. } => raw.as_ref().map_or(0, json_weight),
+            Self::PlanAccepted { tasks } => tasks
+                .iter()
+                .flat_map(|task| task.args.values())
+                .map(|it| 96 + json_weight(it))
+                .sum(),
+            Self::PlanRefused { raw, .. } => json_weight(raw),
+            Self::ResultsAggregated { aggregate, .. } => json_weight(aggregate),
+            Self::LimitsChanged { .. } => std::mem::size_of::<ToolLimits>(),
             Self::RunStarted(head) => {
                 let inputs = head.inputs.iter().map(|(name, it)| name.len() + json_weight(it));
                 1024 + head.title.len() + head.goal.len() + inputs.sum::<usize>()
@@ -455,9 +676,9 @@ impl EventKind {
     pub fn opens(&self) -> Option<SpanId> {
         match self {
             Self::RunStarted(_) => Some(SpanId::RUN),
-            Self::RoundStarted { parent, .. } | Self::AttemptStarted { parent, .. } => {
-                Some(*parent)
-            }
+            Self::RoundStarted { parent, .. }
+            | Self::TaskStarted { parent, .. }
+            | Self::AttemptStarted { parent, .. } => Some(*parent),
             Self::CallStarted(call) => Some(call.parent),
             _ => None,
         }
@@ -469,7 +690,10 @@ impl EventKind {
             self,
             Self::RunClosed(_)
                 | Self::RoundClosed { .. }
+                | Self::TaskDone { .. }
+                | Self::TaskFailed { .. }
                 | Self::CallAnswered { .. }
+                | Self::CallDegraded { .. }
                 | Self::CallFailed { .. }
                 | Self::AttemptAnswered(_)
                 | Self::AttemptFailed(_)

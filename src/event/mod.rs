@@ -11,6 +11,8 @@ pub mod id;
 pub mod kind;
 pub mod plan;
 pub mod stop;
+pub mod task;
+pub mod tool;
 pub mod visible;
 mod wire;
 pub mod world;

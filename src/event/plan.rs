@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::name::{FlagName, InputName, RoleName};
+use crate::scenario::name::{FlagName, InputName, RoleName, ToolName};
 
 /// The pattern and its limits, as the run was started with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,6 +13,10 @@ use crate::scenario::name::{FlagName, InputName, RoleName};
 pub enum PatternPlan {
     /// Source `000`.
     Collaboration(CollaborationPlan),
+    /// Source `001`.
+    Orchestrator(OrchestratorPlan),
+    /// Source `003`.
+    Resilience(ResiliencePlan),
 }
 
 impl PatternPlan {
@@ -20,6 +24,17 @@ impl PatternPlan {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Collaboration(_) => "collaboration",
+            Self::Orchestrator(_) => "orchestrator",
+            Self::Resilience(_) => "resilience",
+        }
+    }
+
+    /// Milliseconds of the whole run, pauses not counted.
+    pub fn max_ms(&self) -> u64 {
+        match self {
+            Self::Collaboration(plan) => plan.max_ms,
+            Self::Orchestrator(plan) => plan.max_ms,
+            Self::Resilience(plan) => plan.max_ms,
         }
     }
 }
@@ -52,4 +67,58 @@ pub struct BehindFlag {
     pub flag: FlagName,
     /// Whether the run stops when its turn comes and the flag is off.
     pub deny: bool,
+}
+
+/// Source `001`: the catalogue, and the limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OrchestratorPlan {
+    /// The workers that may be planned, in the scenario's order.
+    pub workers: Vec<WorkerHead>,
+    /// Tasks of a plan at most.
+    pub max_tasks: u32,
+    /// Tasks at once at most, at the start.
+    pub max_parallel: u32,
+    /// Attempts beyond the first of a task.
+    pub max_retries_per_task: u32,
+    /// Attempts of all tasks at most.
+    pub max_dispatches: u32,
+    /// Milliseconds of one attempt.
+    pub task_timeout_ms: u64,
+    /// Milliseconds of the whole run, pauses not counted.
+    pub max_ms: u64,
+    /// The sections of the aggregate.
+    pub sections: Vec<String>,
+    /// The name of its level, such as `health`.
+    pub level: String,
+}
+
+/// A worker that may be planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerHead {
+    /// Its name.
+    pub name: ToolName,
+    /// What it does.
+    pub description: String,
+    /// The flag that takes it off the execution list when off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flag: Option<FlagName>,
+}
+
+/// Source `003`: who asks how often, and through what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResiliencePlan {
+    /// Agents that run at once.
+    pub agents: u32,
+    /// Turns of each.
+    pub turns: u32,
+    /// What each asks in a turn.
+    pub steps: Vec<ToolName>,
+    /// Call slots that all agents share.
+    pub pool: u32,
+    /// Whether calls go through the tools' policies.
+    pub guarded: bool,
+    /// Attempts that one step comes to at most where they do not: client x tool x agent.
+    pub naive_attempts: u32,
+    /// Milliseconds of the whole run, pauses not counted.
+    pub max_ms: u64,
 }

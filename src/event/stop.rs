@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::call::FailureClass;
 use super::visible::{REASON_CHARS, visible_within};
 use crate::scenario::name::{RoleName, ToolName};
 
@@ -28,6 +29,18 @@ pub enum StopReason {
     LlmEmpty,
     /// `llm_error:<what>`
     LlmError(LlmError),
+    /// `invalid_plan:<fault>`, pattern `001`
+    InvalidPlan(PlanFault),
+    /// `critical_task_failed`, pattern `001`
+    CriticalTaskFailed,
+    /// `task_timeout`, of a task of pattern `001`
+    TaskTimeout,
+    /// `max_dispatches`, pattern `001`
+    MaxDispatches,
+    /// `worker_denied:<worker>`, `worker_missing:<worker>`, …, of a task of pattern `001`
+    Worker(WorkerTrouble, ToolName),
+    /// `tool_error:<tool>:<what>`: a tool that no run can do without could not be had
+    ToolError(ToolName, FailureClass),
     /// `circuit_open:<tool>`
     CircuitOpen(ToolName),
     /// `bulkhead_full:<tool>`
@@ -74,6 +87,107 @@ impl ContributionFault {
     }
 }
 
+/// What was wrong with a plan (`001`, `validate_orchestration_plan`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanFault {
+    /// `non_json`
+    NonJson,
+    /// `kind`
+    Kind,
+    /// `tasks`
+    Tasks,
+    /// `max_tasks`
+    MaxTasks,
+    /// `task_shape`
+    TaskShape,
+    /// `missing_keys`
+    MissingKeys,
+    /// `task_id`
+    TaskId,
+    /// `duplicate_task_id`
+    DuplicateTaskId,
+    /// `worker`
+    Worker,
+    /// `worker_not_allowed:<name>`, the name made visible and bounded
+    WorkerNotAllowed(Box<str>),
+    /// `args`
+    Args,
+    /// `critical`
+    Critical,
+}
+
+impl PlanFault {
+    /// `worker_not_allowed` for a name that a model gave.
+    pub fn worker_not_allowed(name: &str) -> Self {
+        Self::WorkerNotAllowed(visible_within(name, REASON_CHARS).into())
+    }
+
+    const PLAIN: [(Self, &'static str); 11] = [
+        (Self::NonJson, "non_json"),
+        (Self::Kind, "kind"),
+        (Self::Tasks, "tasks"),
+        (Self::MaxTasks, "max_tasks"),
+        (Self::TaskShape, "task_shape"),
+        (Self::MissingKeys, "missing_keys"),
+        (Self::TaskId, "task_id"),
+        (Self::DuplicateTaskId, "duplicate_task_id"),
+        (Self::Worker, "worker"),
+        (Self::Args, "args"),
+        (Self::Critical, "critical"),
+    ];
+
+    fn of(text: &str) -> Option<Self> {
+        if let Some(name) = text.strip_prefix("worker_not_allowed:") {
+            return Some(Self::WorkerNotAllowed(name.into()));
+        }
+        Self::PLAIN.into_iter().find(|(_, word)| *word == text).map(|(fault, _)| fault)
+    }
+}
+
+impl fmt::Display for PlanFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::WorkerNotAllowed(name) = self {
+            return write!(f, "worker_not_allowed:{name}");
+        }
+        let word = Self::PLAIN.iter().find(|(fault, _)| fault == self).map_or("", |(_, word)| word);
+        f.write_str(word)
+    }
+}
+
+/// How a worker did not do its task (`001`, `_call_once`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerTrouble {
+    /// `worker_denied`: it is not on the execution list
+    Denied,
+    /// `worker_missing`: nothing stands behind its name
+    Missing,
+    /// `worker_bad_args`: the task's arguments are not those it takes
+    BadArgs,
+    /// `worker_bad_result`: its answer is outside its contract
+    BadResult,
+    /// `worker_error`: it failed in any other way
+    Error,
+}
+
+impl WorkerTrouble {
+    /// Its word, as reasons begin with it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Denied => "worker_denied",
+            Self::Missing => "worker_missing",
+            Self::BadArgs => "worker_bad_args",
+            Self::BadResult => "worker_bad_result",
+            Self::Error => "worker_error",
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        [Self::Denied, Self::Missing, Self::BadArgs, Self::BadResult, Self::Error]
+            .into_iter()
+            .find(|trouble| trouble.word() == word)
+    }
+}
+
 /// How a model call failed for good, other than by time-out or an empty text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LlmError {
@@ -114,13 +228,20 @@ impl StopReason {
     pub fn class(&self) -> StopClass {
         match self {
             Self::Success => StopClass::Ok,
-            Self::MaxMessages | Self::MaxRoundsReached | Self::MaxSeconds => StopClass::Budget,
+            Self::MaxMessages | Self::MaxRoundsReached | Self::MaxDispatches | Self::MaxSeconds => {
+                StopClass::Budget
+            }
             Self::LlmTimeout | Self::LlmError(_) => StopClass::Unreachable,
             Self::CircuitOpen(tool) if tool.as_str() == "llm" => StopClass::Unreachable,
             Self::Cancelled => StopClass::Cancelled,
             Self::InvalidContribution(_)
             | Self::AgentDenied(_)
             | Self::LlmEmpty
+            | Self::InvalidPlan(_)
+            | Self::CriticalTaskFailed
+            | Self::TaskTimeout
+            | Self::Worker(..)
+            | Self::ToolError(..)
             | Self::CircuitOpen(_)
             | Self::BulkheadFull(_)
             | Self::InternalError
@@ -160,6 +281,31 @@ impl StopReason {
             Self::LlmError(LlmError::BadResponse) => {
                 "The answer was no chat completion, or too large for one: the attempt says which."
             }
+            Self::InvalidPlan(_) => {
+                "The plan broke the contract: read what the planner said, then mend its prompt."
+            }
+            Self::CriticalTaskFailed => {
+                "A task that the report needs failed: the task says of what."
+            }
+            Self::TaskTimeout => "The worker did not answer in time: raise task_timeout_seconds.",
+            Self::MaxDispatches => {
+                "Raise budget.max_dispatches, or look at which task was retried."
+            }
+            Self::Worker(WorkerTrouble::Denied, _) => {
+                "The worker's flag is off: turn it on, or keep the worker out of the plan."
+            }
+            Self::Worker(WorkerTrouble::Missing, _) => {
+                "Nothing stands behind the worker: give it a fixture, http or command table."
+            }
+            Self::Worker(WorkerTrouble::BadArgs, _) => {
+                "The planner gave arguments that the worker does not take: mend its prompt."
+            }
+            Self::Worker(WorkerTrouble::BadResult, _) => {
+                "The worker's answer breaks its contract: the attempt says where."
+            }
+            Self::Worker(WorkerTrouble::Error, _) | Self::ToolError(..) => {
+                "The tool failed: the attempt says how."
+            }
             Self::CircuitOpen(_) => "The breaker is open: wait until it probes again.",
             Self::BulkheadFull(_) => "Too many calls at once: raise max_in_flight or max_wait_ms.",
             Self::Cancelled => "Ended by a person.",
@@ -181,6 +327,12 @@ impl fmt::Display for StopReason {
             Self::LlmTimeout => f.write_str("llm_timeout"),
             Self::LlmEmpty => f.write_str("llm_empty"),
             Self::LlmError(error) => write!(f, "llm_error:{error}"),
+            Self::InvalidPlan(fault) => write!(f, "invalid_plan:{fault}"),
+            Self::CriticalTaskFailed => f.write_str("critical_task_failed"),
+            Self::TaskTimeout => f.write_str("task_timeout"),
+            Self::MaxDispatches => f.write_str("max_dispatches"),
+            Self::Worker(trouble, worker) => write!(f, "{}:{worker}", trouble.word()),
+            Self::ToolError(tool, class) => write!(f, "tool_error:{tool}:{}", class.word()),
             Self::CircuitOpen(tool) => write!(f, "circuit_open:{tool}"),
             Self::BulkheadFull(tool) => write!(f, "bulkhead_full:{tool}"),
             Self::Cancelled => f.write_str("cancelled"),
@@ -231,11 +383,24 @@ impl From<&str> for StopReason {
                 "max_seconds" => Self::MaxSeconds,
                 "llm_timeout" => Self::LlmTimeout,
                 "llm_empty" => Self::LlmEmpty,
+                "critical_task_failed" => Self::CriticalTaskFailed,
+                "task_timeout" => Self::TaskTimeout,
+                "max_dispatches" => Self::MaxDispatches,
                 "cancelled" => Self::Cancelled,
                 "internal_error" => Self::InternalError,
                 _ => other(),
             },
             Some(("agent_denied", role)) => Self::AgentDenied(role.into()),
+            Some(("invalid_plan", fault)) => {
+                PlanFault::of(fault).map_or_else(other, Self::InvalidPlan)
+            }
+            Some(("tool_error", what)) => match what.rsplit_once(':') {
+                Some((tool, class)) => match FailureClass::of(class) {
+                    Some(class) => Self::ToolError(tool.into(), class),
+                    None => other(),
+                },
+                None => other(),
+            },
             Some(("circuit_open", tool)) => Self::CircuitOpen(tool.into()),
             Some(("bulkhead_full", tool)) => Self::BulkheadFull(tool.into()),
             Some(("llm_error", what)) => match what {
@@ -269,7 +434,10 @@ impl From<&str> for StopReason {
                     },
                 })
             }
-            Some(_) => other(),
+            Some((word, worker)) => match WorkerTrouble::of(word) {
+                Some(trouble) => Self::Worker(trouble, worker.into()),
+                None => other(),
+            },
         }
     }
 }
@@ -320,12 +488,33 @@ mod tests {
             "invalid_contribution:confidence_range",
             "invalid_contribution:actions",
             "invalid_contribution:action_item",
+            "invalid_plan:non_json",
+            "invalid_plan:kind",
+            "invalid_plan:tasks",
+            "invalid_plan:max_tasks",
+            "invalid_plan:task_shape",
+            "invalid_plan:missing_keys",
+            "invalid_plan:task_id",
+            "invalid_plan:duplicate_task_id",
+            "invalid_plan:worker",
+            "invalid_plan:worker_not_allowed:a:b",
+            "invalid_plan:args",
+            "invalid_plan:critical",
+            "critical_task_failed",
+            "task_timeout",
+            "max_dispatches",
+            "worker_denied:inventory_worker",
+            "worker_missing:x",
+            "worker_bad_args:x",
+            "worker_bad_result:x",
+            "worker_error:x",
+            "tool_error:vendor:bad_response",
         ] {
             let reason = StopReason::from(text);
             assert!(!matches!(reason, StopReason::Other(_)), "{text} is known");
             assert_eq!(reason.to_string(), text);
         }
-        assert_eq!(StopReason::from("invalid_plan:kind").to_string(), "invalid_plan:kind");
+        assert_eq!(StopReason::from("invalid_search:query").to_string(), "invalid_search:query");
     }
 
     #[test]

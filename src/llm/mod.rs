@@ -47,13 +47,7 @@ pub type Failure = AttemptFailed;
 
 /// A failure of a class with its text, nothing else known.
 pub fn failure(class: FailureClass, text: impl Into<String>) -> Box<Failure> {
-    Box::new(AttemptFailed {
-        class,
-        status: None,
-        text: text.into(),
-        retry_after_ms: None,
-        partial: None,
-    })
+    AttemptFailed::of(class, text)
 }
 
 /// A chat model.

@@ -75,7 +75,7 @@ impl Scripted {
         };
         let answer = row.answer_by(match &request.purpose {
             Purpose::Contribution { role, .. } => Some(role),
-            Purpose::Finalize => None,
+            _ => None,
         });
         let started = Instant::now();
         let takes = self.latency(row.latency, request.draw);
@@ -85,6 +85,7 @@ impl Scripted {
         let first_token = self.speak(&answer, started, takes, listener).await;
         Ok(Reply {
             text: Arc::clone(&answer),
+            result: None,
             usage: Some(Usage {
                 prompt_tokens: request.messages.iter().map(|said| words(&said.content)).sum(),
                 completion_tokens: words(&answer),
@@ -153,13 +154,7 @@ impl Scripted {
             }
             ScriptFaultKind::Status { status, retry_after } => {
                 sleep_until(started + takes).await;
-                let class = match status {
-                    429 => FailureClass::RateLimited,
-                    401 | 403 => FailureClass::Auth,
-                    _ => FailureClass::Status,
-                };
-                let mut failed = failure(class, format!("HTTP {status} (scripted)"));
-                failed.status = Some(*status);
+                let mut failed = Failure::of_status(*status, format!("HTTP {status} (scripted)"));
                 failed.retry_after_ms = retry_after.map(millis);
                 failed
             }
@@ -175,7 +170,10 @@ fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
                 && row.role.as_ref().is_none_or(|named| named == role)
                 && row.round.is_none_or(|named| named == *round)
         }
+        Purpose::Plan => row.step == Some(ScriptStep::Plan),
         Purpose::Finalize => row.step == Some(ScriptStep::Finalize),
+        // Tools answer these, never a model.
+        Purpose::Task { .. } | Purpose::Step { .. } => false,
     };
     fits && row.attempt.is_none_or(|named| named == request.attempt)
 }
@@ -183,6 +181,9 @@ fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
 fn nothing_scripted(request: &ChatRequest) -> String {
     let whom = match &request.purpose {
         Purpose::Contribution { round, role, .. } => format!("{role} in round {round}"),
+        Purpose::Plan => "the plan step".to_owned(),
+        Purpose::Task { task, .. } => format!("task {task}"),
+        Purpose::Step { agent, .. } => format!("agent {agent}"),
         Purpose::Finalize => "the finalize step".to_owned(),
     };
     format!("the script has no reply for {whom}: add a [[script]] row whose conditions hold")

@@ -4,4 +4,7 @@
 //! A pattern never knows that a dashboard exists, and asks everything that is not deterministic
 //! of its [`RunContext`](crate::run::RunContext).
 
+mod asked;
 pub mod collaboration;
+pub mod orchestrator;
+pub mod resilience;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 use super::gate::{Gate, Stop};
+use super::lanes::Lanes;
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
@@ -19,7 +20,8 @@ use crate::scenario::condition::Shown;
 use crate::scenario::draw::draw;
 use crate::scenario::model::CallPolicy;
 use crate::scenario::name::{FlagName, ToolName};
-use crate::tool::{Attempt, Call, CallFailed, CallScope, Callee};
+use crate::scenario::tool::Contract;
+use crate::tool::{Attempt, Belt, Call, CallFailed, CallScope, Callee, GuardedTool, Making};
 
 /// What a run is made of.
 pub struct RunSettings {
@@ -33,10 +35,10 @@ pub struct RunSettings {
     pub seed: u64,
     /// Who answers.
     pub model: Arc<dyn ChatModel>,
-    /// The gateway's policy for model calls.
-    pub policy: CallPolicy,
-    /// Bound of one attempt of a model call.
-    pub timeout: Duration,
+    /// The tools behind the gateway, the model's guard (`llm`) first.
+    pub tools: Vec<Arc<GuardedTool>>,
+    /// Tasks at once at most, where the pattern has such a limit.
+    pub max_parallel: u32,
 }
 
 /// What a pattern is handed while it runs.
@@ -45,8 +47,9 @@ pub struct RunContext {
     gate: Arc<Gate>,
     seed: u64,
     model: Arc<dyn ChatModel>,
-    policy: CallPolicy,
-    timeout: Duration,
+    llm: Arc<GuardedTool>,
+    belt: Arc<Belt>,
+    lanes: Arc<Lanes>,
     in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<String>>,
 }
@@ -71,18 +74,37 @@ pub struct Ask {
 impl RunContext {
     /// The context of a run that starts now.
     pub fn new(settings: RunSettings) -> Self {
-        let RunSettings { bus, max, flags, seed, model, policy, timeout } = settings;
+        let RunSettings { bus, max, flags, seed, model, tools, max_parallel } = settings;
         let gate = Gate::new(bus.clone(), max, flags);
+        let name = ToolName::from(LLM);
+        let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
+        let llm = llm.unwrap_or_else(|| model_tool(CallPolicy::default(), Duration::MAX));
         Self {
+            belt: Arc::new(Belt::new(tools, &bus)),
+            lanes: Arc::new(Lanes::new(bus.clone(), max_parallel)),
             bus,
             gate,
             seed,
             model,
-            policy,
-            timeout,
+            llm,
             in_flight: Arc::default(),
             phase: Mutex::new(None),
         }
+    }
+
+    /// The tools of this run.
+    pub fn belt(&self) -> &Arc<Belt> {
+        &self.belt
+    }
+
+    /// How many tasks go at once.
+    pub fn lanes(&self) -> &Arc<Lanes> {
+        &self.lanes
+    }
+
+    /// Random bits of their own: a hash of (seed, path, attempt, use).
+    pub fn draw(&self, path: &str, attempt: u32, what: &str) -> u64 {
+        draw(self.seed, path, attempt, what)
     }
 
     /// The gate that commands go to.
@@ -101,6 +123,11 @@ impl RunContext {
     /// Whether a flag is on; read it right after a boundary.
     pub fn flag(&self, flag: &FlagName) -> bool {
         self.gate.flag(flag)
+    }
+
+    /// The run's log.
+    pub fn bus(&self) -> &Bus {
+        &self.bus
     }
 
     /// Appends a fact.
@@ -162,15 +189,43 @@ impl RunContext {
         let call = Call {
             started: CallStarted {
                 parent: ask.parent,
-                tool: ToolName::from("llm"),
+                tool: self.llm.guard.name().clone(),
                 purpose: ask.purpose.clone(),
                 prompt: Prompt { after: None, messages: Arc::clone(&ask.messages) },
+                args: None,
             },
-            policy: &self.policy,
-            timeout: self.timeout,
+            safe_key: None,
         };
-        call.make(&scope, &Asked { scope: &scope, ask: &ask }).await
+        let asked = Asked { scope: &scope, ask: &ask };
+        let answered = call.make(&scope, &self.llm.guard, &asked).await?;
+        Ok((answered.span, answered.reply))
     }
+
+    /// An attempt goes out (`true`) or has come back (`false`).
+    pub(super) fn count_in_flight(&self, out: bool) {
+        if out {
+            self.in_flight.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.in_flight.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// The name of the model at the gateway.
+pub const LLM: &str = "llm";
+
+/// The model behind its guard.
+pub fn model_tool(policy: CallPolicy, timeout: Duration) -> Arc<GuardedTool> {
+    GuardedTool::new(Making {
+        name: ToolName::from(LLM),
+        tool: None,
+        kind: "model",
+        contract: Contract::default(),
+        policy,
+        timeout,
+        faults: Vec::new(),
+        shared: false,
+    })
 }
 
 /// One model call of a run, as the gateway sees it.
@@ -188,16 +243,12 @@ impl CallScope for AskScope<'_> {
         self.cx.gate.remaining()
     }
 
-    fn draw(&self, attempt: u32) -> u64 {
-        draw(self.cx.seed, self.path, attempt, "wait")
+    fn draw(&self, attempt: u32, what: &str) -> u64 {
+        self.cx.draw(self.path, attempt, what)
     }
 
     fn in_flight(&self, out: bool) {
-        if out {
-            self.cx.in_flight.fetch_add(1, Ordering::AcqRel);
-        } else {
-            self.cx.in_flight.fetch_sub(1, Ordering::AcqRel);
-        }
+        self.cx.count_in_flight(out);
     }
 
     fn reason(&self, failure: &AttemptFailed) -> StopReason {
@@ -217,7 +268,9 @@ pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
             LlmError::Connection
         }
         FailureClass::Status => failure.status.map_or(LlmError::BadResponse, LlmError::Http),
-        FailureClass::BadResponse | FailureClass::TooLarge => LlmError::BadResponse,
+        FailureClass::BadResponse | FailureClass::Tool | FailureClass::TooLarge => {
+            LlmError::BadResponse
+        }
     };
     StopReason::LlmError(error)
 }

@@ -22,6 +22,12 @@ use crate::scenario::name::FlagName;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop(pub StopReason);
 
+impl From<Stop> for StopReason {
+    fn from(Stop(reason): Stop) -> Self {
+        reason
+    }
+}
+
 /// The gate of one run. Commands come in at [`Gate::command`], branches at [`Gate::pass`].
 pub struct Gate {
     bus: Bus,
@@ -183,6 +189,12 @@ impl Gate {
                 }
             }
             Command::Cancel => state.cancelled = true,
+            // These go to what they are about, past the gate.
+            Command::SetParallel { .. }
+            | Command::SetLimit { .. }
+            | Command::Breaker { .. }
+            | Command::Inject { .. }
+            | Command::Heal { .. } => return,
         }
         drop(state);
         self.changed.notify_waiters();
@@ -270,6 +282,15 @@ impl Gate {
     pub fn branch(self: &Arc<Self>) -> Branch {
         self.lock().branches += 1;
         Branch(Arc::clone(self))
+    }
+
+    /// The branch that calls this only waits for others until the returned guard is dropped: a
+    /// pause does not wait for it.
+    pub fn only_waits(&self) -> OnlyWaits<'_> {
+        let mut state = self.lock();
+        state.branches -= 1;
+        self.rest_if_all_stand(&mut state);
+        OnlyWaits(self)
     }
 
     /// Whether a flag is on now. Read it right after a boundary: between two it does not change.
@@ -394,6 +415,15 @@ struct Standing<'a> {
 impl Drop for Standing<'_> {
     fn drop(&mut self) {
         self.gate.lock().set_out(self.arrival);
+    }
+}
+
+/// A branch that only waits for others; on its way again when this is dropped.
+pub struct OnlyWaits<'a>(&'a Gate);
+
+impl Drop for OnlyWaits<'_> {
+    fn drop(&mut self) {
+        self.0.lock().branches += 1;
     }
 }
 

@@ -6,7 +6,11 @@
 mod context;
 mod crew;
 pub mod gate;
+mod lanes;
+mod tools;
 
-pub use context::{Ask, RunContext, RunSettings};
+pub use context::{Ask, LLM, RunContext, RunSettings, model_tool};
 pub use crew::Crew;
 pub use gate::{Gate, Stop};
+pub use lanes::Lanes;
+pub use tools::{Caller, ToolAsk};

@@ -18,6 +18,7 @@ use super::model::{
 use super::name::{FlagName, InputName, RoleName, ScenarioName};
 use super::named::Entry;
 use super::reader::{Reader, among};
+use super::resilience::BulkheadLimits;
 use super::script;
 use super::shape::Prose;
 use super::template::Filling;
@@ -80,6 +81,8 @@ pub(super) fn scenario(
         pattern: PatternSpec::Collaboration(pattern?),
         model: model(file.model?),
         llm: calls(file.tools?.llm?)?,
+        tools: BTreeMap::new(),
+        alerts: super::alert::AlertLimits::default(),
         script,
         seed: u64::from(file.seed.0),
         warnings: Vec::new(),
@@ -239,6 +242,7 @@ fn calls(table: LlmTable) -> Option<CallPolicy> {
     let retries = table.retries?;
     Some(CallPolicy {
         timeout: table.timeout_s.map(|seconds| seconds.0),
+        bulkhead: Some(BulkheadLimits { max_wait: None, ..BulkheadLimits::default() }),
         max_attempts: retries.max_attempts.value.0,
         backoff: retries
             .backoff_ms
@@ -248,5 +252,6 @@ fn calls(table: LlmTable) -> Option<CallPolicy> {
             .collect(),
         jitter: retries.jitter,
         idempotent: table.idempotent,
+        ..CallPolicy::default()
     })
 }

@@ -1,5 +1,6 @@
 //! Conditions in CEL, compiled once when a scenario is loaded and evaluated over what is shown.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,16 +29,32 @@ pub const CONTRIBUTION_NAMES: &[&str] = &[
 pub const FINALIZE_NAMES: &[&str] =
     &["facts", "inputs", "goal", "attempt", "flags", "final_decision", "history"];
 
+/// The names that a condition on an orchestrator's plan may use.
+pub const PLAN_NAMES: &[&str] =
+    &["facts", "inputs", "goal", "attempt", "flags", "max_tasks", "available_workers"];
+
+/// The names that a condition on an orchestrator's report may use.
+pub const REPORT_NAMES: &[&str] = &["facts", "inputs", "goal", "attempt", "flags", "aggregate"];
+
 /// What may stand in a condition: names with their values. Cheap to clone, so what stays the same
 /// for a whole run (facts, inputs) is converted once and the rest is set for each evaluation.
 #[derive(Clone, Default, Debug)]
 pub struct Shown {
-    names: Vec<(&'static str, Arc<dyn Val>)>,
+    names: Vec<(Cow<'static, str>, Arc<dyn Val>)>,
 }
 
 impl Shown {
     /// Sets a name, in place of what it was.
     pub fn set(&mut self, name: &'static str, value: &Value) {
+        self.put(Cow::Borrowed(name), value);
+    }
+
+    /// Sets a name that a scenario gives, in place of what it was.
+    pub fn set_named(&mut self, name: &str, value: &Value) {
+        self.put(Cow::Owned(name.to_owned()), value);
+    }
+
+    fn put(&mut self, name: Cow<'static, str>, value: &Value) {
         let value: Arc<dyn Val> = Arc::from(to_val(value));
         match self.names.iter_mut().find(|(taken, _)| *taken == name) {
             Some((_, old)) => *old = value,

@@ -1,8 +1,10 @@
 //! What is asked: the scenario file, its validation with positions, CEL conditions, inputs and
 //! flags. Knows nothing of runs, models or screens.
 
+pub mod alert;
 mod amount;
 mod build;
+pub mod canonical;
 mod cel_parse;
 pub mod condition;
 pub mod draw;
@@ -13,6 +15,7 @@ mod load;
 pub mod model;
 pub mod name;
 mod named;
+pub mod orchestrator;
 mod overrides;
 mod problem;
 mod reader;
@@ -23,7 +26,9 @@ mod shape;
 mod shipped;
 mod shown_value;
 mod source;
+pub mod storm;
 mod template;
+pub mod tool;
 mod tree;
 
 pub use format::schema;

@@ -7,8 +7,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::alert::AlertLimits;
 use super::condition::Condition;
-use super::name::{FlagName, InputName, RoleName, ScenarioName};
+use super::name::{FlagName, InputName, RoleName, ScenarioName, ToolName};
+use super::orchestrator::OrchestratorSpec;
+use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
+use super::storm::ResilienceSpec;
+use super::tool::ToolSpec;
 
 /// One scenario, complete in itself.
 #[derive(Debug)]
@@ -37,6 +42,10 @@ pub struct Scenario {
     pub model: ModelSettings,
     /// The gateway's policy for model calls (`[tools.llm]`).
     pub llm: CallPolicy,
+    /// The tools behind the gateway, by name; `llm` is none of them.
+    pub tools: BTreeMap<ToolName, ToolSpec>,
+    /// When a person is alerted.
+    pub alerts: AlertLimits,
     /// What the model says offline.
     pub script: Script,
     /// Start of every random number of a run.
@@ -75,6 +84,10 @@ impl std::fmt::Display for Origin {
 pub enum PatternSpec {
     /// Source `000`: roles with stances, in rounds.
     Collaboration(CollaborationSpec),
+    /// Source `001`: a plan of tasks, dispatched in parallel.
+    Orchestrator(OrchestratorSpec),
+    /// Source `003`: many agents against flaky tools.
+    Resilience(ResilienceSpec),
 }
 
 impl PatternSpec {
@@ -82,6 +95,17 @@ impl PatternSpec {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Collaboration(_) => "collaboration",
+            Self::Orchestrator(_) => "orchestrator",
+            Self::Resilience(_) => "resilience",
+        }
+    }
+
+    /// Bound of the whole run, pauses not counted.
+    pub fn max_seconds(&self) -> Duration {
+        match self {
+            Self::Collaboration(spec) => spec.budget.max_seconds,
+            Self::Orchestrator(spec) => spec.budget.max_seconds,
+            Self::Resilience(spec) => spec.max_seconds,
         }
     }
 }
@@ -240,6 +264,62 @@ pub struct CallPolicy {
     pub jitter: bool,
     /// Whether a call may be repeated at all.
     pub idempotent: bool,
+    /// Which failures are followed by another attempt.
+    pub retry_on: RetryOn,
+    /// How many attempts may be repeats; `None`: as many as `max_attempts` says.
+    pub retry_budget: Option<RetryBudgetLimits>,
+    /// When the tool is no longer asked; `None`: always asked.
+    pub breaker: Option<BreakerLimits>,
+    /// How many attempts may be out at once; `None`: any number.
+    pub bulkhead: Option<BulkheadLimits>,
+    /// What stands in for the tool when it cannot be had.
+    pub safe_mode: SafeMode,
+}
+
+/// Section 5's defaults, from source `003`.
+impl Default for CallPolicy {
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            max_attempts: 2,
+            backoff: [250, 750].map(Duration::from_millis).into(),
+            jitter: true,
+            idempotent: true,
+            retry_on: RetryOn::Transient,
+            retry_budget: Some(RetryBudgetLimits::default()),
+            breaker: Some(BreakerLimits::default()),
+            bulkhead: Some(BulkheadLimits::default()),
+            safe_mode: SafeMode::OFF,
+        }
+    }
+}
+
+/// Which failures are followed by another attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryOn {
+    /// Those that may pass: time-out, connection trouble, 5xx, 429 (spec section 5).
+    Transient,
+    /// Only a time-out, as the orchestrator of source `001` does for its workers.
+    Timeout,
+}
+
+/// What stands in for a tool that cannot be had (source `003`: "safe mode").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SafeMode {
+    /// Whether anything may stand in for it.
+    pub enabled: bool,
+    /// Whether the run may go on without it; where not, it stops with the tool's reason.
+    pub allow_partial: bool,
+    /// How old its last good value may be; `None`: it is not kept.
+    pub cache_ttl: Option<Duration>,
+    /// The value the scenario declares for it.
+    pub fallback: Option<Arc<Value>>,
+}
+
+impl SafeMode {
+    /// Nothing stands in for the tool, and the run may go on without it.
+    pub const OFF: Self =
+        Self { enabled: false, allow_partial: true, cache_ttl: None, fallback: None };
 }
 
 /// What the model says offline: the first row whose conditions hold.
@@ -289,7 +369,9 @@ impl ScriptRow {
 /// A step of a pattern that is no role's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptStep {
-    /// The launch brief at the end.
+    /// The orchestrator's plan of tasks.
+    Plan,
+    /// The text at the end.
     Finalize,
 }
 

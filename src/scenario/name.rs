@@ -63,6 +63,8 @@ names! {
     FlagName,
     /// A tool behind the gateway, such as `llm`.
     ToolName,
+    /// A task of an orchestrator's plan, such as `t1`: named by the planner.
+    TaskId,
     /// A scenario: the stem of its file, such as `checkout-launch`.
     ScenarioName,
     /// An input of a scenario, such as `region`.

@@ -78,6 +78,7 @@ fn compile(
 ) -> Option<Condition> {
     let names = match step {
         None => condition::CONTRIBUTION_NAMES,
+        Some(ScriptStep::Plan) => condition::PLAN_NAMES,
         Some(ScriptStep::Finalize) => condition::FINALIZE_NAMES,
     };
     let condition = match Condition::compile(&when.text) {

@@ -137,6 +137,7 @@ impl Services {
             extras.remove(id).unwrap_or_default()
         };
         let run = self.engine.start(Launch {
+            tools: None,
             scenario: Arc::clone(scenario),
             model,
             flags: request.flags.clone(),

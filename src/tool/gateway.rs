@@ -1,25 +1,33 @@
-//! One call through the gateway, from outside in:
+//! One call through the gateway, from outside in (source `003`, spec section 5):
 //!
 //! ```text
-//! retry( time-out( contained( the callee ) ) )
+//! safe mode( RETRY( breaker.allow -> bulkhead.enter -> time-out( faults( contained( callee ) ) ) ) )
 //! ```
 //!
-//! The breaker and the bulkhead belong between retry and time-out, safe mode around all of it.
-//! Every step is a fact on the call's own span; a call that is dropped in the middle says so
-//! itself, so no span is left open when a run ends.
+//! The run's budget, deadline and cancellation are around all of it: whoever drops the call ends
+//! it. A permit is held for an attempt, never while waiting. Every step is a fact on the call's own
+//! span; a call that is dropped in the middle says so itself, so no span is left open when a run
+//! ends.
 
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::time::{sleep, timeout};
+use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, sleep, timeout};
 
+use super::breaker::{Recorded, Verdict};
 use super::contained::Contained;
+use super::faults;
+use super::guard::{Guard, NotNow};
 use super::retry::{self, Next};
 use crate::bus::{Bus, LiveSlot};
 use crate::event::id::millis;
-use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply};
+use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply, StandIn};
 use crate::event::{EventKind, SpanId, StopReason};
-use crate::scenario::model::CallPolicy;
 
 /// What the gateway needs of the run that calls.
 pub trait CallScope: Send + Sync {
@@ -27,23 +35,46 @@ pub trait CallScope: Send + Sync {
     fn bus(&self) -> &Bus;
     /// What is left of the run's time.
     fn remaining(&self) -> Duration;
-    /// Random bits that belong to this call and attempt alone: a hash of (seed, path, attempt).
-    fn draw(&self, attempt: u32) -> u64;
+    /// Random bits that belong to this call, attempt and use alone: a hash of (seed, path, attempt,
+    /// use).
+    fn draw(&self, attempt: u32, what: &str) -> u64;
     /// An attempt goes out (`true`) or has come back (`false`), however it ended.
     fn in_flight(&self, out: bool);
     /// The reason that this failure gives a run which cannot do without the call.
     fn reason(&self, failure: &AttemptFailed) -> StopReason;
+    /// Awaited before each attempt: a boundary, and the caller's own policy. `None`: nothing to
+    /// wait for. A refused attempt counts as used.
+    fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
+        let _ = attempt;
+        None
+    }
+    /// The call slots that this call shares with others: it holds one from before its first attempt
+    /// to its end.
+    fn pool(&self) -> Option<&Semaphore> {
+        None
+    }
 }
 
 /// A call that is to be made.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct Call {
     /// What is asked, and for whom.
     pub started: CallStarted,
-    /// How often and how long it is tried.
-    pub policy: &'a CallPolicy,
-    /// Bound of one attempt.
-    pub timeout: Duration,
+    /// What a stand-in is looked up by, where something may stand in: the arguments as text.
+    pub safe_key: Option<String>,
+}
+
+/// A call that has come to something.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// Its span.
+    pub span: SpanId,
+    /// Attempts it took; refused ones count.
+    pub attempts: u32,
+    /// What it came to.
+    pub reply: Reply,
+    /// What stands in for the tool, if it could not be had.
+    pub stand_in: Option<StandIn>,
 }
 
 /// A call that failed for good.
@@ -51,10 +82,14 @@ pub struct Call<'a> {
 pub struct CallFailed {
     /// Its span.
     pub span: SpanId,
+    /// Attempts it took; refused ones count.
+    pub attempts: u32,
     /// What it means for the run.
     pub reason: StopReason,
-    /// Its last attempt.
-    pub last: AttemptFailed,
+    /// How its last attempt failed; `None` where that was refused.
+    pub last: Option<Box<AttemptFailed>>,
+    /// The tool could not be had, and is left out.
+    pub left_out: bool,
 }
 
 /// What one attempt is handed: its number and where its text may be shown while it comes.
@@ -65,6 +100,8 @@ pub struct Attempt<'a> {
     pub live: &'a LiveSlot,
     /// The span of the call.
     pub call: SpanId,
+    /// Its own span.
+    pub span: SpanId,
 }
 
 /// What is behind the gateway: a tool or a model.
@@ -76,34 +113,61 @@ pub trait Callee: Send + Sync {
     ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>>;
 }
 
-impl Call<'_> {
+/// How one attempt ended.
+enum Tried {
+    Answered(Reply),
+    /// It failed; `tripped`: it opened the breaker.
+    Failed {
+        failed: Box<AttemptFailed>,
+        tripped: bool,
+    },
+    /// It was not made. `tool`: the tool could not be had, as opposed to the caller not being let.
+    Refused {
+        reason: StopReason,
+        tool: bool,
+    },
+}
+
+impl Call {
     /// Makes the call: attempts until one is answered or policy gives up. Dropping the future
     /// cancels the attempt in flight.
     ///
     /// # Errors
-    /// [`CallFailed`] after the last attempt.
+    /// [`CallFailed`] after the last attempt, where nothing stands in for the tool.
     pub async fn make(
         self,
         scope: &dyn CallScope,
+        guard: &Guard,
         callee: &dyn Callee,
-    ) -> Result<(SpanId, Reply), Box<CallFailed>> {
+    ) -> Result<Answered, Box<CallFailed>> {
         let bus = scope.bus();
         let span = bus.next_span();
         bus.publish(span, EventKind::CallStarted(Box::new(self.started)));
         let mut open = OpenCall { bus, span, attempts: 0, open: true };
-        loop {
+        let _slot = slot(scope, span).await;
+        let key = self.safe_key.as_deref();
+        let (reason, last) = loop {
             open.attempts += 1;
             let number = open.attempts;
-            let failed = match attempt(scope, span, number, self.timeout, callee).await {
-                Ok(reply) => {
+            let (failed, tripped) = match attempt(scope, guard, span, number, callee).await {
+                Tried::Answered(reply) => {
+                    if let (Some(key), Some(value)) = (key, &reply.result) {
+                        guard.keep_good(key, value);
+                    }
                     open.close(EventKind::CallAnswered { attempts: number });
-                    return Ok((span, reply));
+                    return Ok(Answered { span, attempts: number, reply, stand_in: None });
                 }
-                Err(failed) => failed,
+                Tried::Refused { reason, tool: false } => {
+                    open.close(EventKind::CallFailed { attempts: number, reason: reason.clone() });
+                    return Err(open.failed(reason, None, false));
+                }
+                Tried::Refused { reason, tool: true } => break (reason, None),
+                Tried::Failed { failed, tripped } => (failed, tripped),
             };
-            let remaining = scope.remaining();
-            match retry::next(self.policy, number, &failed, remaining, scope.draw(number)) {
-                Next::Retry(wait) => {
+            let (policy, _) = guard.policy();
+            let draw = || scope.draw(number, "wait");
+            match retry::next(&policy, number, &failed, scope.remaining(), draw) {
+                Next::Retry(wait) if !tripped && guard.may_retry() => {
                     bus.publish(
                         span,
                         EventKind::CallRetried {
@@ -115,71 +179,133 @@ impl Call<'_> {
                     );
                     sleep(wait).await;
                 }
-                Next::GiveUp => {
-                    let reason = scope.reason(&failed);
-                    open.close(EventKind::CallFailed { attempts: number, reason: reason.clone() });
-                    return Err(Box::new(CallFailed { span, reason, last: *failed }));
+                Next::Retry(_) | Next::GiveUp => break (scope.reason(&failed), Some(failed)),
+                Next::Gate(wait) => {
+                    guard.gate_for(wait);
+                    break (scope.reason(&failed), Some(failed));
                 }
             }
-        }
+        };
+        open.without_tool(guard, key, reason, last)
     }
+}
+
+/// A slot of the run's pool, where there is one: taken before the first attempt.
+async fn slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePermit<'_>> {
+    let pool = scope.pool()?;
+    if let Ok(permit) = pool.try_acquire() {
+        return Some(permit);
+    }
+    let since = Instant::now();
+    scope.bus().publish(call, EventKind::CallQueued);
+    let permit = pool.acquire().await.ok()?;
+    let waited_ms = millis(since.elapsed());
+    scope.bus().publish(call, EventKind::CallAdmitted { waited_ms });
+    Some(permit)
 }
 
 async fn attempt(
     scope: &dyn CallScope,
+    guard: &Guard,
     call: SpanId,
     number: u32,
-    limit: Duration,
     callee: &dyn Callee,
-) -> Result<Reply, Box<AttemptFailed>> {
+) -> Tried {
     let bus = scope.bus();
+    let refuse = |reason: StopReason, retry_in: Option<Duration>, tool| {
+        let retry_in_ms = retry_in.map(millis);
+        let told = reason.clone();
+        bus.publish(call, EventKind::AttemptRefused { attempt: number, reason: told, retry_in_ms });
+        Tried::Refused { reason, tool }
+    };
+    if let Some(admitted) = scope.admit(number)
+        && let Err(reason) = admitted.await
+    {
+        return refuse(reason, None, false);
+    }
+    let queued = || {
+        bus.publish(call, EventKind::AttemptQueued { attempt: number });
+    };
+    let pass = match guard.enter(scope.remaining(), queued).await {
+        Ok(pass) => pass,
+        Err(NotNow::CircuitOpen { retry_in }) => {
+            return refuse(StopReason::CircuitOpen(guard.name().clone()), retry_in, true);
+        }
+        Err(NotNow::BulkheadFull) => {
+            return refuse(StopReason::BulkheadFull(guard.name().clone()), None, true);
+        }
+    };
+    let (_, limit) = guard.policy();
     let span = bus.next_span();
     bus.publish(
         span,
-        EventKind::AttemptStarted { parent: call, attempt: number, timeout_ms: millis(limit) },
+        EventKind::AttemptStarted {
+            parent: call,
+            attempt: number,
+            timeout_ms: millis(limit),
+            waited_ms: millis(pass.waited),
+            probe: pass.probe,
+        },
     );
     scope.in_flight(true);
     let mut open = OpenAttempt { scope, span, live: bus.live(span), open: true };
-    let answered = bounded(limit, callee.attempt(Attempt { number, live: &open.live, call })).await;
+    let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
+    let injected = guard.faults();
+    let answered = if injected.is_empty() {
+        bounded(limit, attempt).await
+    } else {
+        let draw = scope.draw(number, "fault");
+        bounded(limit, faults::through(&injected, draw, attempt)).await
+    };
     match answered {
         Ok(reply) => {
             open.close(EventKind::AttemptAnswered(Box::new(reply.clone())));
-            Ok(reply)
+            stale(bus, span, guard, pass.settle(Verdict::Success), true);
+            Tried::Answered(reply)
         }
         Err(mut failed) => {
             if failed.partial.is_none() {
                 failed.partial = open.partial();
             }
             open.close(EventKind::AttemptFailed(failed.clone()));
-            Err(failed)
+            let of_tool = failed.class.is_failure_of_tool(failed.status);
+            let verdict = if of_tool { Verdict::Failure } else { Verdict::Neither };
+            let recorded = pass.settle(verdict);
+            stale(bus, span, guard, recorded, false);
+            Tried::Failed { failed, tripped: recorded == Recorded::Opened }
         }
     }
 }
 
-/// An attempt within its time, its panics contained.
-async fn bounded(
+/// Says that a result came after the breaker had moved on, if it did.
+fn stale(bus: &Bus, span: SpanId, guard: &Guard, recorded: Recorded, ok: bool) {
+    if recorded == Recorded::Stale {
+        bus.publish(span, EventKind::ResultStale { tool: guard.name().clone(), ok });
+    }
+}
+
+/// An attempt within its time, its panics contained. Nothing is allocated for an attempt that is
+/// answered at once.
+///
+/// # Errors
+/// The attempt's own failure, a time-out, or a panic.
+pub async fn bounded<T>(
     limit: Duration,
-    attempt: BoxFuture<'_, Result<Reply, Box<AttemptFailed>>>,
-) -> Result<Reply, Box<AttemptFailed>> {
-    let failed = |class, text| {
-        Err(Box::new(AttemptFailed {
-            class,
-            status: None,
-            text,
-            retry_after_ms: None,
-            partial: None,
-        }))
-    };
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Result<T, Box<AttemptFailed>> {
+    let attempt = pin!(attempt);
     match timeout(limit, Contained::new(attempt)).await {
         Ok(Ok(answered)) => answered,
         Ok(Err(panic)) => {
             tracing::error!(%panic, "a tool panicked; its attempt failed and the run goes on");
-            failed(FailureClass::Panic, format!("a panic, contained: {panic}"))
+            let text = format!("a panic, contained: {panic}");
+            Err(AttemptFailed::of(FailureClass::Panic, text))
         }
-        Err(_) => failed(
-            FailureClass::Timeout,
-            format!("no answer within {:.1} s, the limit of one attempt", limit.as_secs_f64()),
-        ),
+        Err(_) => {
+            let limit = limit.as_secs_f64();
+            let text = format!("no answer within {limit:.1} s, the limit of one attempt");
+            Err(AttemptFailed::of(FailureClass::Timeout, text))
+        }
     }
 }
 
@@ -196,6 +322,62 @@ impl OpenCall<'_> {
         self.open = false;
         self.bus.publish(self.span, how);
     }
+
+    fn failed(
+        &self,
+        reason: StopReason,
+        last: Option<Box<AttemptFailed>>,
+        left_out: bool,
+    ) -> Box<CallFailed> {
+        let (span, attempts) = (self.span, self.attempts);
+        Box::new(CallFailed { span, attempts, reason, last, left_out })
+    }
+
+    /// The tool could not be had: its last good value stands in, else the declared one, else it is
+    /// left out (spec section 5, "Safe mode"). No stand-in counts as a success.
+    fn without_tool(
+        mut self,
+        guard: &Guard,
+        key: Option<&str>,
+        reason: StopReason,
+        last: Option<Box<AttemptFailed>>,
+    ) -> Result<Answered, Box<CallFailed>> {
+        let (policy, _) = guard.policy();
+        let (span, attempts) = (self.span, self.attempts);
+        let Some(key) = key.filter(|_| policy.safe_mode.enabled && cannot_be_had(last.as_deref()))
+        else {
+            self.close(EventKind::CallFailed { attempts, reason: reason.clone() });
+            return Err(self.failed(reason, last, false));
+        };
+        let stand_in: Option<(StandIn, Arc<Value>)> = guard
+            .last_good(key)
+            .map(|(value, age)| (StandIn::Cached { age_ms: millis(age) }, value))
+            .or_else(|| Some((StandIn::Fallback, policy.safe_mode.fallback.clone()?)));
+        let (by, value) = match stand_in {
+            Some((by, value)) => (by, Some(value)),
+            None => (StandIn::LeftOut, None),
+        };
+        self.close(EventKind::CallDegraded {
+            attempts,
+            reason: reason.clone(),
+            by,
+            value: value.clone(),
+        });
+        match value {
+            Some(value) => {
+                let reply = Reply::of_tool(value);
+                Ok(Answered { span, attempts, reply, stand_in: Some(by) })
+            }
+            None => Err(self.failed(reason, last, true)),
+        }
+    }
+}
+
+/// Whether a failure means that the tool cannot be had now, as opposed to that it was asked wrongly.
+fn cannot_be_had(last: Option<&AttemptFailed>) -> bool {
+    last.is_none_or(|failed| {
+        failed.class == FailureClass::RateLimited || failed.class.is_failure_of_tool(failed.status)
+    })
 }
 
 impl Drop for OpenCall<'_> {
@@ -216,7 +398,7 @@ struct OpenAttempt<'a> {
 }
 
 impl OpenAttempt<'_> {
-    fn partial(&self) -> Option<std::sync::Arc<str>> {
+    fn partial(&self) -> Option<Arc<str>> {
         let text = self.live.text();
         (!text.is_empty()).then(|| text.into())
     }
@@ -232,11 +414,11 @@ impl Drop for OpenAttempt<'_> {
     fn drop(&mut self) {
         if self.open {
             let cancelled = AttemptFailed {
-                class: FailureClass::Cancelled,
-                status: None,
-                text: "the run was stopped in the middle of it".to_owned(),
-                retry_after_ms: None,
                 partial: self.partial(),
+                ..*AttemptFailed::of(
+                    FailureClass::Cancelled,
+                    "the run was stopped in the middle of it",
+                )
             };
             self.close(EventKind::AttemptFailed(Box::new(cancelled)));
         }

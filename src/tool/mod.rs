@@ -1,14 +1,24 @@
 //! The gateway: the one choke point that every call of a tool or model goes through, with the
-//! policies that keep a failure from spreading (source `003`).
+//! policies that keep a failure from spreading (source `003`); and the tools behind it.
 //!
-//! What lives here knows nothing of patterns or runs: what it needs of a run is the trait
-//! [`CallScope`].
+//! [`breaker`], [`bulkhead`] and [`budget`] are pure machines with the clock passed in; a
+//! [`Guard`] holds those of one tool. What lives here knows nothing of patterns or runs: what it
+//! needs of a run is the trait [`CallScope`].
 
+pub mod answering;
+pub mod belt;
 pub mod breaker;
 pub mod budget;
 pub mod bulkhead;
 pub mod contained;
+pub mod contract;
+pub mod faults;
 pub mod gateway;
+pub mod guard;
+mod last_good;
 pub mod retry;
 
-pub use gateway::{Attempt, Call, CallFailed, CallScope, Callee};
+pub use answering::{Tool, ToolRequest};
+pub use belt::{Belt, GuardedTool, Making};
+pub use gateway::{Answered, Attempt, Call, CallFailed, CallScope, Callee};
+pub use guard::{Guard, GuardSnapshot};

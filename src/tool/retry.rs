@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::draw::part;
-use crate::scenario::model::CallPolicy;
+use crate::scenario::model::{CallPolicy, RetryOn};
 
 /// What follows a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,9 @@ pub enum Next {
     Retry(Duration),
     /// Nothing: the call has failed.
     GiveUp,
+    /// Nothing, and nobody asks the tool before this wait is over: `Retry-After` reaches past the
+    /// run's time.
+    Gate(Duration),
 }
 
 /// Whether a failure of this kind may be followed by another attempt at all: time-out, connection
@@ -27,6 +30,7 @@ pub fn is_retried(failure: &AttemptFailed) -> bool {
         | FailureClass::RateLimited => true,
         FailureClass::Status => failure.status.is_some_and(|status| status >= 500),
         FailureClass::Tls
+        | FailureClass::Tool
         | FailureClass::Auth
         | FailureClass::BadResponse
         | FailureClass::TooLarge
@@ -36,29 +40,35 @@ pub fn is_retried(failure: &AttemptFailed) -> bool {
 }
 
 /// Decides after attempt `attempt` (from 1) failed with `remaining` of the run's time left.
-/// `draw` is random bits of this wait's own.
+/// `draw` gives random bits of this wait's own; it is asked only where a wait is drawn.
 pub fn next(
     policy: &CallPolicy,
     attempt: u32,
     failure: &AttemptFailed,
     remaining: Duration,
-    draw: u64,
+    draw: impl FnOnce() -> u64,
 ) -> Next {
-    if attempt >= policy.max_attempts || !policy.idempotent || !is_retried(failure) {
+    let asked = Duration::from_millis(failure.retry_after_ms.unwrap_or(0));
+    if asked >= remaining && !asked.is_zero() {
+        return Next::Gate(asked);
+    }
+    let may = match policy.retry_on {
+        RetryOn::Transient => is_retried(failure),
+        RetryOn::Timeout => failure.class == FailureClass::Timeout,
+    };
+    if attempt >= policy.max_attempts || !policy.idempotent || !may {
         return Next::GiveUp;
     }
-    let wait = backoff(policy, attempt, draw);
-    let asked = Duration::from_millis(failure.retry_after_ms.unwrap_or(0));
-    let wait = wait.max(asked);
+    let wait = backoff(policy, attempt, draw).max(asked);
     if wait >= remaining { Next::GiveUp } else { Next::Retry(wait) }
 }
 
 /// The wait after attempt `attempt` (from 1): its place in the list, the last repeats; with equal
 /// jitter half of it is certain and the rest drawn.
-pub fn backoff(policy: &CallPolicy, attempt: u32, draw: u64) -> Duration {
+pub fn backoff(policy: &CallPolicy, attempt: u32, draw: impl FnOnce() -> u64) -> Duration {
     let place = (attempt.saturating_sub(1) as usize).min(policy.backoff.len().saturating_sub(1));
     let Some(full) = policy.backoff.get(place).copied() else { return Duration::ZERO };
-    if policy.jitter { full / 2 + part(full / 2, draw) } else { full }
+    if policy.jitter { full / 2 + part(full / 2, draw()) } else { full }
 }
 
 #[cfg(test)]
@@ -69,11 +79,10 @@ mod tests {
 
     fn policy() -> CallPolicy {
         CallPolicy {
-            timeout: None,
             max_attempts: 4,
             backoff: [250, 750].map(Duration::from_millis).into(),
             jitter: false,
-            idempotent: true,
+            ..CallPolicy::default()
         }
     }
 
@@ -102,6 +111,7 @@ mod tests {
             (Tls, None, false),
             (BadResponse, Some(200), false),
             (TooLarge, Some(200), false),
+            (Tool, None, false),
             (Panic, None, false),
             (Cancelled, None, false),
         ];
@@ -113,7 +123,7 @@ mod tests {
     #[test]
     fn waits_follow_the_list_and_the_last_repeats() {
         let failure = failed(FailureClass::Timeout, None, None);
-        let waits: Vec<_> = (1..=4).map(|at| next(&policy(), at, &failure, LONG, 0)).collect();
+        let waits: Vec<_> = (1..=4).map(|at| next(&policy(), at, &failure, LONG, || 0)).collect();
         let ms = |ms| Next::Retry(Duration::from_millis(ms));
         assert_eq!(waits, [ms(250), ms(750), ms(750), Next::GiveUp]);
     }
@@ -121,27 +131,33 @@ mod tests {
     #[test]
     fn equal_jitter_keeps_half_of_the_wait() {
         let jittered = CallPolicy { jitter: true, ..policy() };
-        assert_eq!(backoff(&jittered, 1, 0), Duration::from_millis(125));
-        assert_eq!(backoff(&jittered, 1, u64::MAX), Duration::from_millis(250));
-        let middle = backoff(&jittered, 1, u64::MAX / 2);
+        assert_eq!(backoff(&jittered, 1, || 0), Duration::from_millis(125));
+        assert_eq!(backoff(&jittered, 1, || u64::MAX), Duration::from_millis(250));
+        let middle = backoff(&jittered, 1, || u64::MAX / 2);
         assert!(middle > Duration::from_millis(186) && middle < Duration::from_millis(188));
     }
 
     #[test]
     fn retry_after_is_a_floor_and_the_deadline_a_wall() {
         let limited = |after| failed(FailureClass::RateLimited, Some(429), after);
-        let at = |after, left| next(&policy(), 1, &limited(after), left, 0);
+        let at = |after, left| next(&policy(), 1, &limited(after), left, || 0);
         assert_eq!(at(Some(2000), LONG), Next::Retry(Duration::from_secs(2)));
         assert_eq!(at(Some(100), LONG), Next::Retry(Duration::from_millis(250)));
         assert_eq!(at(None, LONG), Next::Retry(Duration::from_millis(250)));
-        assert_eq!(at(Some(2000), Duration::from_secs(2)), Next::GiveUp);
-        assert_eq!(at(Some(3_600_000), Duration::from_secs(40)), Next::GiveUp);
+        let gate = |s| Next::Gate(Duration::from_secs(s));
+        assert_eq!(at(Some(2000), Duration::from_secs(2)), gate(2));
+        assert_eq!(at(Some(3_600_000), Duration::from_secs(40)), gate(3600));
     }
 
     #[test]
     fn what_must_not_be_repeated_is_not() {
         let once = CallPolicy { idempotent: false, ..policy() };
         let failure = failed(FailureClass::Timeout, None, None);
-        assert_eq!(next(&once, 1, &failure, LONG, 0), Next::GiveUp);
+        assert_eq!(next(&once, 1, &failure, LONG, || 0), Next::GiveUp);
+        let told = CallPolicy { retry_on: RetryOn::Timeout, ..policy() };
+        let (reset, status) = (failed(FailureClass::Reset, None, None), FailureClass::Status);
+        assert_eq!(next(&told, 1, &failure, LONG, || 0), Next::Retry(Duration::from_millis(250)));
+        assert_eq!(next(&told, 1, &reset, LONG, || 0), Next::GiveUp);
+        assert_eq!(next(&told, 1, &failed(status, Some(503), None), LONG, || 0), Next::GiveUp);
     }
 }

@@ -27,7 +27,9 @@ pub fn of_command_line(words: &[String]) -> (Scenario, RunArgs) {
 /// What of a scenario a form can change.
 fn changed(scenario: &Scenario) -> (String, BTreeMap<String, String>, String, u64) {
     let inputs = scenario.inputs.iter();
-    let PatternSpec::Collaboration(spec) = &scenario.pattern;
+    let PatternSpec::Collaboration(spec) = &scenario.pattern else {
+        panic!("a collaboration");
+    };
     (
         scenario.goal.clone(),
         inputs.map(|input| (input.name.to_string(), input.value.to_string())).collect(),

@@ -98,6 +98,8 @@ impl Facts {
             flags: flags.collect(),
             seed: 7,
             prices: None,
+            tools: Vec::new(),
+            alerts: Default::default(),
             plan: PatternPlan::Collaboration(plan),
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
@@ -141,7 +143,7 @@ impl Facts {
     fn messages_for(&self, purpose: &Purpose) -> Arc<[ChatMessage]> {
         let role = match purpose {
             Purpose::Contribution { role, .. } => role.to_string(),
-            Purpose::Finalize => "the brief".to_owned(),
+            _ => "the brief".to_owned(),
         };
         let user = format!(
             "{{\"goal\":\"Decide.\",\"role\":\"{role}\",\"shared_context\":{{\"risk_signals\":{{\"failed_payment_rate\":0.028}}}},\"open_conflicts\":[]}}"
@@ -171,7 +173,7 @@ impl Facts {
         let call = self.open();
         let messages = self.messages_for(&purpose);
         let prompt = Prompt { after: None, messages };
-        let started = CallStarted { parent, tool: "llm".into(), purpose, prompt };
+        let started = CallStarted { parent, tool: "llm".into(), purpose, prompt, args: None };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         self.attempt(key, call, 1)
     }
@@ -179,7 +181,16 @@ impl Facts {
     fn attempt(&mut self, key: usize, call: SpanId, attempt: u32) -> &mut Self {
         let span = self.open();
         self.calls.insert(key, (call, span, attempt));
-        self.add(span, EventKind::AttemptStarted { parent: call, attempt, timeout_ms: 60_000 })
+        self.add(
+            span,
+            EventKind::AttemptStarted {
+                parent: call,
+                attempt,
+                timeout_ms: 60_000,
+                waited_ms: 0,
+                probe: false,
+            },
+        )
     }
 
     /// The attempt of a seat fails and another will follow.
@@ -214,6 +225,7 @@ impl Facts {
     pub fn replies(&mut self, seat: usize, text: &str) -> &mut Self {
         let (call, span, attempts) = self.calls[&seat];
         let reply = Reply {
+            result: None,
             text: text.into(),
             usage: Some(Usage { prompt_tokens: 812, completion_tokens: 96 }),
             first_token_ms: Some(180),
@@ -329,7 +341,7 @@ impl Facts {
         let role = self.plan.sequence[0].clone();
         let purpose = Purpose::Contribution { round: self.round, seat: 0, role };
         let parent = self.round_span;
-        let started = CallStarted { parent, tool: "llm".into(), purpose, prompt };
+        let started = CallStarted { parent, tool: "llm".into(), purpose, prompt, args: None };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         call
     }

@@ -1,5 +1,6 @@
 //! One field of the launch form.
 
+use crate::scenario::model::PatternSpec;
 use tui_textarea::{CursorMove, Input, TextArea, WrapMode};
 
 use crate::app::key::{Key, KeyCode};
@@ -30,7 +31,7 @@ pub enum FieldId {
     Cancel,
 }
 
-/// A limit of a collaboration run (`000`).
+/// A limit of a run; each pattern has some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// Rounds at most.
@@ -41,11 +42,56 @@ pub enum Limit {
     Seconds,
     /// Votes for `go` that decide.
     GoVotes,
+    /// Tasks of a plan.
+    Tasks,
+    /// Tasks at once.
+    Parallel,
+    /// Attempts of a task beyond the first.
+    Retries,
+    /// Attempts of all tasks.
+    Dispatches,
+    /// Agents at once.
+    Agents,
+    /// Turns of each agent.
+    Turns,
+    /// Call slots that the agents share.
+    Pool,
 }
 
 impl Limit {
     /// Every limit in the order of the form.
-    pub const ALL: [Limit; 4] = [Self::Rounds, Self::Messages, Self::Seconds, Self::GoVotes];
+    pub const ALL: [Limit; 11] = [
+        Self::Rounds,
+        Self::Messages,
+        Self::Tasks,
+        Self::Parallel,
+        Self::Retries,
+        Self::Dispatches,
+        Self::Agents,
+        Self::Turns,
+        Self::Pool,
+        Self::Seconds,
+        Self::GoVotes,
+    ];
+
+    /// Its value in a scenario; `None` where the pattern has no such limit.
+    pub fn of(self, pattern: &PatternSpec) -> Option<u64> {
+        let number = match (self, pattern) {
+            (Self::Seconds, pattern) => return Some(pattern.max_seconds().as_secs()),
+            (Self::Rounds, PatternSpec::Collaboration(spec)) => spec.budget.max_rounds,
+            (Self::Messages, PatternSpec::Collaboration(spec)) => spec.budget.max_messages,
+            (Self::GoVotes, PatternSpec::Collaboration(spec)) => spec.budget.min_go_votes,
+            (Self::Tasks, PatternSpec::Orchestrator(spec)) => spec.budget.max_tasks,
+            (Self::Parallel, PatternSpec::Orchestrator(spec)) => spec.budget.max_parallel,
+            (Self::Retries, PatternSpec::Orchestrator(spec)) => spec.budget.max_retries_per_task,
+            (Self::Dispatches, PatternSpec::Orchestrator(spec)) => spec.budget.max_dispatches,
+            (Self::Agents, PatternSpec::Resilience(spec)) => spec.agents,
+            (Self::Turns, PatternSpec::Resilience(spec)) => spec.turns,
+            (Self::Pool, PatternSpec::Resilience(spec)) => spec.pool,
+            _ => return None,
+        };
+        Some(u64::from(number))
+    }
 
     /// Its field in a scenario.
     pub fn path(self) -> &'static str {
@@ -54,6 +100,13 @@ impl Limit {
             Self::Messages => "budget.max_messages",
             Self::Seconds => "budget.max_seconds",
             Self::GoVotes => "budget.min_go_votes",
+            Self::Tasks => "budget.max_tasks",
+            Self::Parallel => "budget.max_parallel",
+            Self::Retries => "budget.max_retries_per_task",
+            Self::Dispatches => "budget.max_dispatches",
+            Self::Agents => "resilience.agents",
+            Self::Turns => "resilience.turns",
+            Self::Pool => "resilience.pool",
         }
     }
 
@@ -64,6 +117,13 @@ impl Limit {
             Self::Messages => "Messages at most",
             Self::Seconds => "Seconds at most",
             Self::GoVotes => "Go votes needed",
+            Self::Tasks => "Tasks at most",
+            Self::Parallel => "Tasks at once",
+            Self::Retries => "Retries of a task",
+            Self::Dispatches => "Dispatches at most",
+            Self::Agents => "Agents at once",
+            Self::Turns => "Turns of each",
+            Self::Pool => "Call slots",
         }
     }
 }

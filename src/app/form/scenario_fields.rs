@@ -5,7 +5,7 @@ use super::MODELS;
 use super::command_line::text_value;
 use super::field::{Field, FieldId, FieldValue, Limit, TextField};
 use crate::app::preview::shown_value;
-use crate::scenario::model::{Input, InputKind, PatternSpec};
+use crate::scenario::model::{Input, InputKind};
 use crate::scenario::{Override, Scenario};
 
 /// Every field, as the scenario has it.
@@ -35,16 +35,9 @@ pub(super) fn fields_of(scenario: &Scenario) -> Vec<Field> {
         literal: false,
         value: FieldValue::Switch { on: flag.default, first: flag.default },
     }));
-    let PatternSpec::Collaboration(spec) = &scenario.pattern;
-    let budget = spec.budget;
-    fields.extend(Limit::ALL.iter().map(|limit| {
-        let value = match limit {
-            Limit::Rounds => u64::from(budget.max_rounds),
-            Limit::Messages => u64::from(budget.max_messages),
-            Limit::Seconds => budget.max_seconds.as_secs(),
-            Limit::GoVotes => u64::from(budget.min_go_votes),
-        };
-        number_field(FieldId::Limit(*limit), limit.label(), value)
+    fields.extend(Limit::ALL.iter().filter_map(|limit| {
+        let value = limit.of(&scenario.pattern)?;
+        Some(number_field(FieldId::Limit(*limit), limit.label(), value))
     }));
     for (id, label) in [(FieldId::Start, "Start"), (FieldId::Cancel, "Cancel")] {
         let (label, hint) = (label.to_owned(), String::new());

@@ -34,6 +34,8 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
         EventKind::CallStarted(call) => match &call.purpose {
             Purpose::Contribution { .. } => opened(call.parent),
             Purpose::Finalize => world.spans.get(table?.current()?.span)?.closed_by,
+            Purpose::Task { .. } => opened(call.parent),
+            Purpose::Plan | Purpose::Step { .. } => None,
         },
         EventKind::CallRetried { attempt, .. } => {
             let failed = world.spans.children(event.span).find(
@@ -41,9 +43,11 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
             )?;
             failed.closed_by
         }
-        EventKind::CallAnswered { .. } | EventKind::CallFailed { .. } => {
-            world.spans.last_child(event.span)?.closed_by
-        }
+        EventKind::CallAnswered { .. }
+        | EventKind::CallDegraded { .. }
+        | EventKind::CallFailed { .. }
+        | EventKind::TaskDone { .. }
+        | EventKind::TaskFailed { .. } => world.spans.last_child(event.span)?.closed_by,
         EventKind::AttemptStarted { parent, .. } => opened(*parent),
         EventKind::AttemptAnswered(_) | EventKind::AttemptFailed(_) => Some(span?.opened_by),
         _ => None,

@@ -78,7 +78,8 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
     let (_, purpose) = super::told::whose(event.span, world);
     let mut role = match purpose {
         Some(Purpose::Contribution { role, .. }) => Some(role.as_str()),
-        Some(Purpose::Finalize) | None => None,
+        Some(Purpose::Plan | Purpose::Task { .. } | Purpose::Step { .. } | Purpose::Finalize)
+        | None => None,
     };
     let (mut attempt, mut status, mut wait_ms) = (None, None, None);
     let (mut flag, mut on, mut reason) = (None, None, None);

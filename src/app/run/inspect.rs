@@ -147,7 +147,7 @@ impl RunPage {
         match span.what {
             SpanKind::Call(_) => Some(span.id),
             SpanKind::Attempt(_) => Some(span.parent),
-            SpanKind::Round(_) | SpanKind::Run => None,
+            SpanKind::Round(_) | SpanKind::Task { .. } | SpanKind::Run => None,
         }
     }
 

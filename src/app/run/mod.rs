@@ -17,6 +17,7 @@ pub mod subject;
 pub mod table;
 pub mod times;
 pub mod told;
+pub mod told_tool;
 mod typed;
 pub mod words;
 

@@ -119,7 +119,16 @@ impl RunPage {
                     document.field(&format!("in R{}", round.saturating_sub(1)), before);
                 }
             }
-            Purpose::Finalize => document.field("for", "the launch brief"),
+            Purpose::Plan => document.field("for", "the plan"),
+            Purpose::Task { task, .. } => document.field("task", task.as_str()),
+            Purpose::Step { agent, turn, again, .. } => {
+                document.field("agent", agent.to_string());
+                document.field("turn", turn.to_string());
+                if *again > 0 {
+                    document.field("again", again.to_string());
+                }
+            }
+            Purpose::Finalize => document.field("for", "the text at the end"),
         }
         let state = match span.state {
             SpanState::Open => "on its way",

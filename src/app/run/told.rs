@@ -84,12 +84,17 @@ pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
             Some((SpanKind::Call(purpose), _)) => {
                 let round = match purpose {
                     Purpose::Contribution { round, .. } => Some(*round),
-                    Purpose::Finalize => None,
+                    Purpose::Plan
+                    | Purpose::Task { .. }
+                    | Purpose::Step { .. }
+                    | Purpose::Finalize => None,
                 };
                 return (round, Some(purpose));
             }
             Some((SpanKind::Round(round), _)) => return (Some(*round), None),
-            Some((SpanKind::Attempt(_), parent)) => at = world.spans.get(parent),
+            Some((SpanKind::Attempt(_) | SpanKind::Task { .. }, parent)) => {
+                at = world.spans.get(parent)
+            }
             Some((SpanKind::Run, _)) | None => break,
         }
     }
@@ -99,6 +104,12 @@ pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
 fn name(purpose: Option<&Purpose>) -> Cow<'_, str> {
     match purpose {
         Some(Purpose::Contribution { role, .. }) => Cow::Borrowed(role.as_str()),
+        Some(Purpose::Plan) => Cow::Borrowed("plan"),
+        Some(Purpose::Task { task, .. }) => Cow::Borrowed(task.as_str()),
+        Some(Purpose::Step { agent, again: 0, .. }) => Cow::Owned(format!("agent {agent}")),
+        Some(Purpose::Step { agent, again, .. }) => {
+            Cow::Owned(format!("agent {agent}, again {again}"))
+        }
         Some(Purpose::Finalize) => Cow::Borrowed("finalize"),
         None => Cow::Borrowed(""),
     }
@@ -229,13 +240,19 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
         EventKind::CallStarted(call) => {
             let size: usize = call.prompt.messages.iter().map(|said| said.content.len()).sum();
             told.who = name(Some(&call.purpose));
-            told.what = format!(
-                "asks {}: {}, {}",
-                call.tool,
-                format::things(call.prompt.messages.len() as u64, "message"),
-                format::bytes(size as u64)
-            )
-            .into();
+            told.what = match &call.args {
+                Some(args) => {
+                    let args = serde_json::to_string(args).unwrap_or_default();
+                    format!("asks {} with {args}", call.tool).into()
+                }
+                None => format!(
+                    "asks {}: {}, {}",
+                    call.tool,
+                    format::things(call.prompt.messages.len() as u64, "message"),
+                    format::bytes(size as u64)
+                )
+                .into(),
+            };
         }
         EventKind::CallAnswered { attempts } => {
             told.what = format::things(u64::from(*attempts), "attempt").into();
@@ -253,6 +270,9 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
         }
         EventKind::AttemptStarted { attempt, timeout_ms, .. } => {
             told.what = format!("attempt {attempt}, {} at most", took_ms(*timeout_ms)).into();
+        }
+        EventKind::AttemptAnswered(reply) if reply.result.is_some() => {
+            told.what = serde_json::to_string(&reply.result).unwrap_or_default().into();
         }
         EventKind::AttemptAnswered(reply) => {
             let mut what = format::bytes(reply.text.len() as u64);
@@ -295,6 +315,24 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.who = run.as_str().into();
             told.what = format::things(*facts, "fact").into();
         }
+        EventKind::PlanAccepted { .. }
+        | EventKind::PlanRefused { .. }
+        | EventKind::TaskStarted { .. }
+        | EventKind::TaskDone { .. }
+        | EventKind::TaskFailed { .. }
+        | EventKind::ParallelChanged { .. }
+        | EventKind::ResultsAggregated { .. }
+        | EventKind::CallQueued
+        | EventKind::CallAdmitted { .. }
+        | EventKind::CallDegraded { .. }
+        | EventKind::AttemptRefused { .. }
+        | EventKind::AttemptQueued { .. }
+        | EventKind::ClientRetried { .. }
+        | EventKind::BreakerChanged { .. }
+        | EventKind::ResultStale { .. }
+        | EventKind::LimitsChanged { .. }
+        | EventKind::FaultInjected { .. }
+        | EventKind::FaultHealed { .. } => super::told_tool::tell(&event.kind, &mut told),
         EventKind::Unknown { fields, .. } => {
             told.what = serde_json::to_string(&**fields).unwrap_or_default().into();
             told.tone = Tone::Alert;
@@ -316,14 +354,22 @@ fn accepted<'a>(told: &mut Told<'a>, contribution: &'a Contribution, extra_keys:
 }
 
 fn started(head: &RunStarted) -> String {
-    let PatternPlan::Collaboration(plan) = &head.plan;
-    format!(
-        "{}, {}: {}, {} at most",
-        head.title,
-        model(&head.model),
-        format::things(plan.sequence.len() as u64, "seat"),
-        format::things(u64::from(plan.max_rounds), "round"),
-    )
+    let things = |count: u32, what| format::things(u64::from(count), what);
+    let (first, second) = match &head.plan {
+        PatternPlan::Collaboration(plan) => {
+            let seats = format::things(plan.sequence.len() as u64, "seat");
+            (seats, format!("{} at most", things(plan.max_rounds, "round")))
+        }
+        PatternPlan::Orchestrator(plan) => {
+            let workers = format::things(plan.workers.len() as u64, "worker");
+            (workers, format!("{} at most", things(plan.max_tasks, "task")))
+        }
+        PatternPlan::Resilience(plan) => {
+            let how = if plan.guarded { "guarded" } else { "naive" };
+            (things(plan.agents, "agent"), format!("{} each, {how}", things(plan.turns, "turn")))
+        }
+    };
+    format!("{}, {}: {first}, {second}", head.title, model(&head.model))
 }
 
 fn ended(closed: &RunClosed) -> String {

@@ -4,24 +4,34 @@
 //! What all patterns share stands here; each pattern has a projection of its own in a file beside.
 
 pub mod activity;
+pub mod alerts;
 pub mod collaboration;
+pub mod latency;
+pub mod orchestrator;
 mod outcome;
+pub mod resilience;
 pub mod spans;
+pub mod tools;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use activity::Activity;
+pub use alerts::Alerts;
 pub use collaboration::Collaboration;
+pub use orchestrator::Orchestrator;
 pub use outcome::Outcome;
+pub use resilience::Resilience;
 pub use spans::{Span, SpanKind, SpanState, Spans};
+pub use tools::Tools;
 
 use super::kind::{
-    By, CallStarted, CollaborationPlan, PatternPlan, RunClosed, RunStarted, Step, Usage,
+    BreakerStage, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan, Purpose,
+    ResiliencePlan, RunClosed, RunStarted, Step, Usage,
 };
 use super::{BoundaryId, Elapsed, Event, EventKind, Seq, StopReason};
-use crate::scenario::name::FlagName;
+use crate::scenario::name::{FlagName, ToolName};
 
 /// Marks kept for the scrubber; further ones are counted in [`World::marks_left_out`].
 const MARKS: usize = 2048;
@@ -45,6 +55,10 @@ pub struct World {
     pub marks_left_out: u64,
     /// Facts over time.
     pub activity: Activity,
+    /// The tools behind the gateway.
+    pub tools: Tools,
+    /// What a person was alerted of.
+    pub alerts: Alerts,
     /// The pattern's own projection.
     pub pattern: PatternWorld,
     /// The answer, once it is composed.
@@ -68,6 +82,10 @@ pub enum PatternWorld {
     None,
     /// Source `000`.
     Collaboration(Collaboration),
+    /// Source `001`.
+    Orchestrator(Orchestrator),
+    /// Source `003`.
+    Resilience(Resilience),
 }
 
 /// How a run stands.
@@ -105,6 +123,8 @@ pub struct Tally {
     pub answered: u64,
     /// Calls failed for good.
     pub failed: u64,
+    /// Calls that something stood in for, or that were left out.
+    pub degraded: u64,
     /// Calls that the run cancelled when it stopped.
     pub cancelled: u64,
     /// Attempts made.
@@ -113,6 +133,8 @@ pub struct Tally {
     pub failed_attempts: u64,
     /// Attempts that repeated an earlier one.
     pub retries: u64,
+    /// Attempts that policy refused before the tool was asked.
+    pub refused: u64,
     /// Calls whose next attempt waits now.
     pub retrying: u64,
     /// Tokens, of the replies that counted them.
@@ -126,7 +148,8 @@ pub struct Tally {
 impl Tally {
     /// Calls open now.
     pub fn open(&self) -> u64 {
-        self.calls.saturating_sub(self.answered + self.failed + self.cancelled)
+        let over = self.answered + self.failed + self.degraded + self.cancelled;
+        self.calls.saturating_sub(over)
     }
 }
 
@@ -167,6 +190,10 @@ pub enum MarkKind {
     Flag(FlagName, bool),
     /// A call is tried again.
     Retry,
+    /// A tool's breaker moved.
+    Breaker(ToolName, BreakerStage),
+    /// A fault was injected into a tool, or taken away.
+    Fault(ToolName, bool),
     /// The run was paused.
     Paused,
     /// A call or a contribution failed for good.
@@ -216,9 +243,17 @@ impl World {
                         changed: None,
                     })
                     .collect();
-                self.pattern = match head.plan {
+                self.tools.begin(&head.tools);
+                self.alerts.begin(head.alerts);
+                self.pattern = match &head.plan {
                     PatternPlan::Collaboration(_) => {
                         PatternWorld::Collaboration(Collaboration::default())
+                    }
+                    PatternPlan::Orchestrator(plan) => {
+                        PatternWorld::Orchestrator(Orchestrator::new(plan))
+                    }
+                    PatternPlan::Resilience(plan) => {
+                        PatternWorld::Resilience(Resilience::new(plan))
                     }
                 };
                 self.head = Some(Arc::clone(head));
@@ -273,6 +308,25 @@ impl World {
                 self.tally.failed += 1;
                 self.mark(event, MarkKind::Failed);
             }
+            EventKind::CallDegraded { .. } => self.tally.degraded += 1,
+            EventKind::AttemptRefused { attempt, .. } => {
+                self.tally.refused += 1;
+                if *attempt > 1 {
+                    self.tally.retrying = self.tally.retrying.saturating_sub(1);
+                }
+            }
+            EventKind::PlanRefused { .. } | EventKind::TaskFailed { .. } => {
+                self.mark(event, MarkKind::Failed);
+            }
+            EventKind::BreakerChanged { tool, to, .. } => {
+                self.mark(event, MarkKind::Breaker(tool.clone(), *to));
+            }
+            EventKind::FaultInjected { tool, .. } => {
+                self.mark(event, MarkKind::Fault(tool.clone(), true));
+            }
+            EventKind::FaultHealed { tool, .. } => {
+                self.mark(event, MarkKind::Fault(tool.clone(), false));
+            }
             EventKind::CallRetried { .. } => {
                 self.tally.retries += 1;
                 self.tally.retrying += 1;
@@ -284,6 +338,7 @@ impl World {
                     self.tally.retrying = self.tally.retrying.saturating_sub(1);
                 }
             }
+            EventKind::AttemptAnswered(reply) if reply.result.is_some() => {}
             EventKind::AttemptAnswered(reply) => match reply.usage {
                 Some(usage) => {
                     let sum = &mut self.tally.usage;
@@ -297,8 +352,12 @@ impl World {
             EventKind::Unknown { .. } => self.tally.unknown += 1,
             _ => {}
         }
+        self.tools.apply(event, &self.spans);
+        self.alerts.apply(event, &self.tools, &self.spans);
         match &mut self.pattern {
             PatternWorld::None => {}
+            PatternWorld::Orchestrator(orchestrator) => orchestrator.apply(event, &self.spans),
+            PatternWorld::Resilience(resilience) => resilience.apply(event),
             PatternWorld::Collaboration(collaboration) => {
                 collaboration.apply(event, &self.spans);
             }
@@ -346,6 +405,32 @@ impl World {
         }
     }
 
+    /// The orchestrator's projection and plan, where the run is one.
+    pub fn orchestrator(&self) -> Option<(&Orchestrator, &OrchestratorPlan)> {
+        match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
+            (PatternWorld::Orchestrator(world), Some(PatternPlan::Orchestrator(plan))) => {
+                Some((world, plan))
+            }
+            _ => None,
+        }
+    }
+
+    /// The projection and plan of a resilience run, where the run is one.
+    pub fn resilience(&self) -> Option<(&Resilience, &ResiliencePlan)> {
+        match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
+            (PatternWorld::Resilience(world), Some(PatternPlan::Resilience(plan))) => {
+                Some((world, plan))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether something was replaced by a stand-in or left out.
+    pub fn is_degraded(&self) -> bool {
+        self.tally.degraded > 0
+            || self.orchestrator().is_some_and(|(orchestrator, _)| orchestrator.is_degraded())
+    }
+
     /// A closed run stays closed, whatever a file says after it.
     fn set_stage(&mut self, stage: Stage) {
         if self.is_live() {
@@ -362,7 +447,7 @@ impl World {
     }
 
     fn mark_call(&mut self, event: &Event, call: &CallStarted) {
-        if call.purpose == super::kind::Purpose::Finalize {
+        if call.purpose == Purpose::Finalize {
             self.mark(event, MarkKind::Finalize);
         }
     }

@@ -58,6 +58,11 @@ pub enum SpanKind {
     Run,
     /// A round, from 1.
     Round(u32),
+    /// A task of a plan.
+    Task {
+        /// Which, from 0.
+        index: u32,
+    },
     /// A call for someone.
     Call(Purpose),
     /// An attempt of a call, from 1.
@@ -116,6 +121,7 @@ impl Spans {
         if let Some(parent) = event.kind.opens() {
             let what = match &event.kind {
                 EventKind::RoundStarted { round, .. } => SpanKind::Round(*round),
+                EventKind::TaskStarted { index, .. } => SpanKind::Task { index: *index },
                 EventKind::CallStarted(call) => SpanKind::Call(call.purpose.clone()),
                 EventKind::AttemptStarted { attempt, .. } => SpanKind::Attempt(*attempt),
                 _ => SpanKind::Run,
@@ -124,7 +130,9 @@ impl Spans {
         } else if event.kind.closes() {
             let state = match &event.kind {
                 EventKind::AttemptFailed(failed) => SpanState::Failed(Some(failed.class)),
-                EventKind::CallFailed { .. } => SpanState::Failed(None),
+                EventKind::CallFailed { .. }
+                | EventKind::CallDegraded { .. }
+                | EventKind::TaskFailed { .. } => SpanState::Failed(None),
                 EventKind::RunClosed(closed) if !closed.reason.is_success() => {
                     SpanState::Failed(None)
                 }

@@ -136,6 +136,7 @@ impl OpenAi {
             return Err(self.broke_off(&NetError::TooLarge { cap: TEXT_CAP }, None));
         }
         Ok(Reply {
+            result: None,
             text: self.without_the_key(&text),
             usage: completion.usage.and_then(wire::Counted::usage),
             first_token_ms: None,

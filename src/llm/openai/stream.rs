@@ -178,6 +178,7 @@ impl<'a> Gathered<'a> {
 
     fn done(self) -> Reply {
         Reply {
+            result: None,
             text: self.by.without_the_key(&self.text),
             usage: self.usage,
             first_token_ms: self.first_token_ms,

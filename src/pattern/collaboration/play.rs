@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::payload::{self, HistoryRow, RECENT_ROUNDS, RecentRound};
@@ -15,18 +14,13 @@ use super::policy::{self, Accepted, ContributionGateway, RoleSet};
 use crate::event::contribution::{Conflict, Contribution, Decision};
 use crate::event::kind::{Asked, Purpose, Reply, SeatPlan};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::run::{Ask, Crew, RunContext, Stop};
+use crate::pattern::asked::{self, value};
+use crate::run::{Ask, Crew, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
-use crate::scenario::model::{CollaborationSpec, Concurrency, Repair, Role, WhenOff};
+use crate::scenario::model::{CollaborationSpec, Concurrency, Role, WhenOff};
 use crate::scenario::name::RoleName;
 use crate::tool::CallFailed;
-
-impl From<Stop> for StopReason {
-    fn from(Stop(reason): Stop) -> Self {
-        reason
-    }
-}
 
 /// Plays a collaboration to its end. Where it stopped is what the context's phase says.
 ///
@@ -44,7 +38,7 @@ pub async fn play(
         gateway: ContributionGateway::new(spec.budget.max_messages),
         history: Vec::new(),
         open_conflicts: Vec::new(),
-        base: base_of(cx, scenario),
+        base: asked::base_of(cx, scenario),
     };
     for round in 1..=spec.budget.max_rounds {
         cx.at_phase(format!("round_{round}"));
@@ -55,23 +49,6 @@ pub async fn play(
         cx.at_phase(format!("round_{round}"));
     }
     Err(StopReason::MaxRoundsReached)
-}
-
-/// What conditions see in the whole run; nothing where no condition is there to look.
-fn base_of(cx: &RunContext, scenario: &Scenario) -> Option<Shown> {
-    cx.reads_conditions().then(|| {
-        let mut shown = Shown::default();
-        shown.set("facts", &Value::Object(scenario.facts.clone()));
-        let inputs =
-            scenario.inputs.iter().map(|input| (input.name.to_string(), input.value.clone()));
-        shown.set("inputs", &Value::Object(inputs.collect()));
-        shown.set("goal", &Value::from(scenario.goal.as_str()));
-        shown
-    })
-}
-
-fn value(of: &impl Serialize) -> Value {
-    serde_json::to_value(of).unwrap_or(Value::Null)
 }
 
 /// The reply of one seat's call.
@@ -277,7 +254,13 @@ impl<'a> Table<'a> {
                 };
             }
         };
-        let raw = self.parse(call, &reply.text);
+        let raw = asked::parse(
+            self.cx,
+            self.scenario,
+            call,
+            &reply.text,
+            |text| json!({ "invalid": true, "raw": text }),
+        );
         match self.gateway.accept(&raw, seat.role, allow) {
             Ok(Accepted { contribution, extra_keys, extra_actions }) => {
                 let contribution = Arc::new(contribution);
@@ -298,22 +281,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The reply as data. An empty one is an empty object and one that is not JSON is handed to
-    /// the validator in a wrapper, both as the source does.
-    fn parse(&self, call: SpanId, text: &str) -> Value {
-        let text = if text.is_empty() { "{}" } else { text };
-        if let Ok(value) = serde_json::from_str(text) {
-            return value;
-        }
-        if self.scenario.model.repair == Repair::Fences
-            && let Some(Ok(value)) = without_fences(text).map(serde_json::from_str)
-        {
-            self.cx.publish(call, EventKind::ReplyRepaired { repair: "fences".to_owned() });
-            return value;
-        }
-        json!({ "invalid": true, "raw": text })
-    }
-
     /// The brief: one more call, whose text is the answer.
     async fn finalize(&mut self, decision: Decision) -> Result<(), StopReason> {
         self.cx.at_phase("finalize".to_owned());
@@ -325,45 +292,11 @@ impl<'a> Table<'a> {
             shown
         });
         let (goal, prompt) = (&self.scenario.goal, &self.spec.finalize_prompt);
-        let ask = Ask {
-            parent: SpanId::RUN,
-            purpose: Purpose::Finalize,
-            path: Boundary::Finalize.id().to_string(),
-            messages: payload::for_brief(prompt, goal, decision, &self.history),
-            json: false,
-            shown: Arc::new(shown.unwrap_or_default()),
-        };
-        let (call, reply) = self.cx.ask(ask).await.map_err(|failed| failed.reason)?;
-        let text = reply.text.trim();
-        if text.is_empty() {
-            return Err(StopReason::LlmEmpty);
-        }
-        self.cx.publish(call, EventKind::AnswerComposed { text: text.into() });
-        Ok(())
+        let messages = payload::for_brief(prompt, goal, decision, &self.history);
+        asked::answer(self.cx, messages, shown).await
     }
 }
 
 fn message(round: u32, seat: &Seat<'_>) -> Boundary {
     Boundary::Message { round, role: seat.role.clone(), nth: seat.nth }
-}
-
-/// The inside of a Markdown code fence that is all there is, its language tag left out.
-fn without_fences(text: &str) -> Option<&str> {
-    let inside = text.trim().strip_prefix("```")?.strip_suffix("```")?;
-    let (tag, body) = inside.split_once('\n')?;
-    tag.trim().chars().all(|c| c.is_ascii_alphanumeric()).then_some(body)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_fences;
-
-    #[test]
-    fn only_a_fence_around_everything_is_taken_off() {
-        assert_eq!(without_fences("```json\n{}\n```"), Some("{}\n"));
-        assert_eq!(without_fences("  ```\n{}\n```\n"), Some("{}\n"));
-        assert_eq!(without_fences("Here it is: ```json\n{}\n```"), None);
-        assert_eq!(without_fences("```json {} ```"), None);
-        assert_eq!(without_fences("{}"), None);
-    }
 }

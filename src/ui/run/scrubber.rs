@@ -9,6 +9,7 @@ use super::line;
 use crate::app::run::RunPage;
 use crate::app::run::layout::scrubber_line;
 use crate::event::Elapsed;
+use crate::event::kind::BreakerStage;
 use crate::event::world::MarkKind;
 use crate::ui::Cx;
 use crate::ui::format;
@@ -159,7 +160,9 @@ impl Labels {
 /// The lower, the sooner a mark is set; `None`: never.
 fn rank_of(what: &MarkKind) -> Option<u8> {
     match what {
-        MarkKind::Flag(..) | MarkKind::Failed => Some(0),
+        MarkKind::Flag(..) | MarkKind::Failed | MarkKind::Breaker(..) | MarkKind::Fault(..) => {
+            Some(0)
+        }
         MarkKind::Round(_) | MarkKind::Finalize => Some(1),
         MarkKind::Paused | MarkKind::Retry => Some(2),
         MarkKind::Closed => None,
@@ -174,6 +177,14 @@ fn label(cx: &Cx, what: &MarkKind) -> (String, Role) {
         MarkKind::Finalize => ("brief".to_owned(), Role::Text),
         MarkKind::Flag(_, true) => ("flag on".to_owned(), Role::Flag),
         MarkKind::Flag(_, false) => ("flag off".to_owned(), Role::Flag),
+        MarkKind::Breaker(tool, BreakerStage::Open | BreakerStage::Held) => {
+            (format!("{} {tool}", glyph(Glyph::Refused)), Role::Refused)
+        }
+        MarkKind::Breaker(tool, BreakerStage::HalfOpen) => (format!("{tool} half-open"), Role::Dim),
+        MarkKind::Breaker(tool, BreakerStage::Closed) => (format!("{tool} closed"), Role::Dim),
+        MarkKind::Breaker(tool, BreakerStage::Disabled) => (format!("{tool} off"), Role::Dim),
+        MarkKind::Fault(tool, true) => (format!("fault {tool}"), Role::Flag),
+        MarkKind::Fault(tool, false) => (format!("healed {tool}"), Role::Dim),
         MarkKind::Failed => (glyph(Glyph::Failed), Role::Failed),
         MarkKind::Paused => (glyph(Glyph::Paused), Role::Paused),
         MarkKind::Retry => (glyph(Glyph::Retry), Role::Retry),

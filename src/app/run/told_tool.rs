@@ -1,0 +1,175 @@
+//! Facts of the gateway's policies, of tasks and of tools, told in one line.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::told::{Told, Tone, by, took_ms};
+use crate::app::format;
+use crate::event::EventKind;
+use crate::event::kind::{BreakerStage, BreakerWhy, LimitChange, StandIn};
+use crate::scenario::tool::Fault;
+
+/// Tells such a fact; any other is left as it is.
+pub(super) fn tell<'a>(kind: &'a EventKind, told: &mut Told<'a>) {
+    match kind {
+        EventKind::PlanAccepted { tasks } => {
+            let names: Vec<String> =
+                tasks.iter().map(|task| format!("{} {}", task.id, task.worker)).collect();
+            let count = format::things(tasks.len() as u64, "task");
+            told.what = format!("{count}: {}", names.join(", ")).into();
+            told.tone = Tone::Done;
+        }
+        EventKind::PlanRefused { reason, .. } => {
+            told.what = reason.to_string().into();
+            told.tone = Tone::Refused;
+        }
+        EventKind::TaskStarted { task, worker, args_hash, .. } => {
+            told.who = task.as_str().into();
+            told.what = format!("{worker}, args {args_hash}").into();
+        }
+        EventKind::TaskDone { attempts } => {
+            told.what = format::things(u64::from(*attempts), "attempt").into();
+            told.tone = Tone::Done;
+        }
+        EventKind::TaskFailed { attempts, reason } => {
+            let attempts = format::things(u64::from(*attempts), "attempt");
+            told.what = format!("{reason} after {attempts}").into();
+            told.tone = Tone::Failed;
+        }
+        EventKind::ParallelChanged { max_parallel, by: who } => {
+            told.what = format!("{max_parallel} at once, {}", by(*who)).into();
+            told.tone = Tone::Flag;
+        }
+        EventKind::ResultsAggregated { aggregate, overwritten } => {
+            told.what = serde_json::to_string(aggregate).unwrap_or_default().into();
+            if !overwritten.is_empty() {
+                let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
+                let what = format!("{} replaced by a later task; {}", tasks.join(", "), told.what);
+                told.what = what.into();
+            }
+            told.tone = Tone::Done;
+        }
+        EventKind::CallQueued => told.what = "waits for a call slot".into(),
+        EventKind::CallAdmitted { waited_ms } => {
+            told.what = format!("has a call slot after {}", took_ms(*waited_ms)).into();
+        }
+        EventKind::CallDegraded { attempts, reason, by, .. } => {
+            told.what = degraded(*attempts, &reason.to_string(), *by).into();
+            told.tone = Tone::Alert;
+        }
+        EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
+            let again = match retry_in_ms {
+                Some(ms) => format!(", asked again in {} at the earliest", took_ms(*ms)),
+                None => String::new(),
+            };
+            told.what = format!("attempt {attempt} not made: {reason}{again}").into();
+            told.tone = Tone::Refused;
+        }
+        EventKind::AttemptQueued { attempt } => {
+            told.what = format!("attempt {attempt} stands in line at the bulkhead").into();
+        }
+        EventKind::ClientRetried { request, after } => {
+            told.what =
+                format!("{}, the tool's client sends request {request}", after.word()).into();
+            told.tone = Tone::Retry;
+        }
+        EventKind::BreakerChanged { tool, to, why, open_for_ms, by: who } => {
+            told.who = tool.as_str().into();
+            let mut what = format!("{}: {}", stage(*to), cause(*why));
+            if let Some(ms) = open_for_ms {
+                what.push_str(&format!(", for {}", took_ms(*ms)));
+            }
+            if let Some(who) = who {
+                what.push_str(&format!(", {}", by(*who)));
+            }
+            told.what = what.into();
+            told.tone = match to {
+                BreakerStage::Open | BreakerStage::Held => Tone::Refused,
+                BreakerStage::Closed => Tone::Done,
+                BreakerStage::HalfOpen | BreakerStage::Disabled => Tone::Alert,
+            };
+        }
+        EventKind::ResultStale { tool, ok } => {
+            told.who = tool.as_str().into();
+            let what = if *ok { "a good result" } else { "a failure" };
+            told.what = format!("{what} came after the breaker had moved on").into();
+        }
+        EventKind::LimitsChanged { tool, change, by: who, .. } => {
+            told.who = tool.as_str().into();
+            told.what = format!("{}, {}", limit(*change), by(*who)).into();
+            told.tone = Tone::Flag;
+        }
+        EventKind::FaultInjected { tool, fault, by: who } => {
+            told.who = tool.as_str().into();
+            told.what = format!("{}, {}", injected(fault), by(*who)).into();
+            told.tone = Tone::Alert;
+        }
+        EventKind::FaultHealed { tool, fault, by: who } => {
+            told.who = tool.as_str().into();
+            told.what = format!("no {} any more, {}", fault.word(), by(*who)).into();
+            told.tone = Tone::Done;
+        }
+        _ => {}
+    }
+}
+
+/// What stood in for a tool, and why.
+fn degraded(attempts: u32, reason: &str, stand_in: StandIn) -> String {
+    let instead = match stand_in {
+        StandIn::Cached { age_ms } => {
+            format!("its last good value, {} old", format::took(Duration::from_millis(age_ms)))
+        }
+        StandIn::Fallback => "the declared value".to_owned(),
+        StandIn::LeftOut => "nothing".to_owned(),
+    };
+    let attempts = format::things(u64::from(attempts), "attempt");
+    format!("{reason} after {attempts}; {instead} stands in")
+}
+
+/// How a breaker stands, for people.
+pub fn stage(stage: BreakerStage) -> &'static str {
+    match stage {
+        BreakerStage::Closed => "closed",
+        BreakerStage::Open => "OPEN",
+        BreakerStage::HalfOpen => "half-open",
+        BreakerStage::Held => "held OPEN",
+        BreakerStage::Disabled => "disabled",
+    }
+}
+
+/// Why a breaker moved, for people.
+pub fn cause(why: BreakerWhy) -> &'static str {
+    match why {
+        BreakerWhy::Failures => "too many failures in a row",
+        BreakerWhy::Cooled => "its open time is up",
+        BreakerWhy::ProbeAnswered => "a probe was answered",
+        BreakerWhy::ProbeFailed => "a probe failed",
+        BreakerWhy::LateAnswer => "a late answer came",
+        BreakerWhy::RetryAfter => "Retry-After asks for more than is left",
+        BreakerWhy::ByHand => "by hand",
+    }
+}
+
+/// A changed limit, for people.
+pub fn limit(change: LimitChange) -> String {
+    match change {
+        LimitChange::TimeoutMs(ms) => format!("time-out {}", took_ms(ms)),
+        LimitChange::MaxAttempts(most) => format!("{most} attempts at most"),
+        LimitChange::FailThreshold(most) => format!("opens after {most} failures"),
+        LimitChange::OpenForMs(ms) => format!("open for {}", took_ms(ms)),
+        LimitChange::ProbePermits(most) => format!("{most} probes"),
+        LimitChange::MaxInFlight(most) => format!("{most} in flight at most"),
+        LimitChange::MaxWaitMs(ms) => format!("in line for {} at most", took_ms(ms)),
+    }
+}
+
+/// An injected fault, for people.
+pub fn injected(fault: &Fault) -> Cow<'static, str> {
+    match fault {
+        Fault::Latency { ms } => format!("+{} latency", took_ms(*ms)).into(),
+        Fault::Errors { percent, status } => format!("{percent} % {status}").into(),
+        Fault::Hang => "hangs".into(),
+        Fault::Malformed => "malformed results".into(),
+        Fault::Reset => "reset mid-body".into(),
+    }
+}

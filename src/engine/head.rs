@@ -1,0 +1,110 @@
+//! The head of a run's log: what was asked, whole.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::event::RunId;
+use crate::event::id::millis;
+use crate::event::kind::{
+    BehindFlag, CollaborationPlan, FlagAt, ModelLabel, OrchestratorPlan, PatternPlan, PricesHead,
+    ResiliencePlan, RunStarted, ToolHead, WorkerHead,
+};
+use crate::scenario::Scenario;
+use crate::scenario::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
+use crate::scenario::orchestrator::OrchestratorSpec;
+use crate::scenario::storm::ResilienceSpec;
+
+pub(super) fn of(
+    run: &RunId,
+    scenario: &Scenario,
+    model: ModelLabel,
+    flags: Vec<FlagAt>,
+    tools: Vec<ToolHead>,
+    seed: u64,
+) -> RunStarted {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    RunStarted {
+        run: run.clone(),
+        wall_ms: millis(wall),
+        scenario: scenario.name.clone(),
+        title: scenario.title.clone(),
+        goal: scenario.goal.clone(),
+        model,
+        inputs: scenario
+            .inputs
+            .iter()
+            .map(|input| (input.name.to_string(), input.value.clone()))
+            .collect(),
+        flags,
+        seed,
+        prices: scenario.model.prices.map(|prices| PricesHead {
+            prompt_usd_per_million: prices.prompt_usd_per_million,
+            completion_usd_per_million: prices.completion_usd_per_million,
+        }),
+        tools,
+        alerts: scenario.alerts,
+        plan: match &scenario.pattern {
+            PatternSpec::Collaboration(spec) => PatternPlan::Collaboration(collaboration(spec)),
+            PatternSpec::Orchestrator(spec) => PatternPlan::Orchestrator(orchestrator(spec)),
+            PatternSpec::Resilience(spec) => PatternPlan::Resilience(resilience(spec)),
+        },
+    }
+}
+
+fn collaboration(spec: &CollaborationSpec) -> CollaborationPlan {
+    CollaborationPlan {
+        sequence: spec.sequence.clone(),
+        behind: spec
+            .roles
+            .iter()
+            .filter_map(|(name, role)| {
+                let behind = role.behind.as_ref()?;
+                let deny = behind.when_off == WhenOff::Deny;
+                Some((name.clone(), BehindFlag { flag: behind.flag.clone(), deny }))
+            })
+            .collect(),
+        parallel: spec.concurrency == Concurrency::Parallel,
+        max_rounds: spec.budget.max_rounds,
+        max_messages: spec.budget.max_messages,
+        max_ms: millis(spec.budget.max_seconds),
+        min_go_votes: spec.budget.min_go_votes,
+        summary_inputs: spec.summary_inputs.clone(),
+    }
+}
+
+fn orchestrator(spec: &OrchestratorSpec) -> OrchestratorPlan {
+    OrchestratorPlan {
+        workers: spec
+            .workers
+            .iter()
+            .map(|worker| WorkerHead {
+                name: worker.name.clone(),
+                description: worker.description.clone(),
+                flag: worker.flag.clone(),
+            })
+            .collect(),
+        max_tasks: spec.budget.max_tasks,
+        max_parallel: spec.budget.max_parallel,
+        max_retries_per_task: spec.budget.max_retries_per_task,
+        max_dispatches: spec.budget.max_dispatches,
+        task_timeout_ms: millis(spec.budget.task_timeout),
+        max_ms: millis(spec.budget.max_seconds),
+        sections: spec.sections.iter().map(|section| section.name.clone()).collect(),
+        level: spec.level.name.clone(),
+    }
+}
+
+fn resilience(spec: &ResilienceSpec) -> ResiliencePlan {
+    let naive = spec.naive;
+    let naive_attempts = [naive.client_retries, naive.tool_retries, naive.agent_retries]
+        .into_iter()
+        .fold(1_u32, |all, retries| all.saturating_mul(retries.saturating_add(1)));
+    ResiliencePlan {
+        agents: spec.agents,
+        turns: spec.turns,
+        steps: spec.steps.clone(),
+        pool: spec.pool,
+        guarded: spec.guarded,
+        naive_attempts,
+        max_ms: millis(spec.max_seconds),
+    }
+}

@@ -1,0 +1,191 @@
+//! What a person is alerted of while a run goes on: thresholds of the scenario against the facts of
+//! the last minute (source `003`, checklist: "breaker open rate, tool error rates, tool latency").
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::tools::{ToolRow, Tools};
+use crate::event::kind::BreakerStage;
+use crate::event::{Elapsed, Event, EventKind, SpanId};
+use crate::scenario::alert::AlertLimits;
+use crate::scenario::name::ToolName;
+
+use super::spans::Spans;
+
+/// How far back is looked.
+const WINDOW: Duration = Duration::from_secs(60);
+/// An error rate of fewer judged attempts says nothing.
+const ENOUGH: u64 = 10;
+/// Alerts kept; further ones are counted.
+const KEPT: usize = 256;
+/// A p95 is looked at whenever so many more calls were answered.
+const EVERY: u64 = 8;
+
+/// The alerts of a run, the first first.
+#[derive(Clone, Debug, Default)]
+pub struct Alerts {
+    limits: AlertLimits,
+    raised: Vec<Alert>,
+    left_out: u64,
+    windows: Vec<Window>,
+}
+
+/// The judged attempts of one tool in the last minute.
+#[derive(Clone, Debug, Default)]
+struct Window {
+    slots: VecDeque<Slot>,
+    good: u64,
+    bad: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    second: u64,
+    good: u64,
+    bad: u64,
+}
+
+/// An alert, from the moment a threshold was passed until it no longer was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alert {
+    /// When it was raised.
+    pub at: Elapsed,
+    /// When it was over, if it is.
+    pub over: Option<Elapsed>,
+    /// Whose.
+    pub tool: ToolName,
+    /// What.
+    pub what: AlertKind,
+}
+
+/// What an alert is about, with the value that raised it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AlertKind {
+    /// The breaker opened so often within a minute.
+    BreakerOpens(u32),
+    /// This share of the attempts of the last minute failed.
+    ErrorRate(f64),
+    /// The 95th percentile of the latest calls.
+    P95(Duration),
+}
+
+impl AlertKind {
+    /// Its name in files, as the scenario's threshold.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::BreakerOpens(_) => "breaker_opens_per_minute",
+            Self::ErrorRate(_) => "error_rate",
+            Self::P95(_) => "p95_ms",
+        }
+    }
+}
+
+impl Window {
+    fn note(&mut self, at: Elapsed, good: bool) {
+        let second = at.0 / 1_000_000;
+        let oldest = second.saturating_sub(WINDOW.as_secs());
+        while let Some(slot) = self.slots.front().filter(|slot| slot.second < oldest).copied() {
+            self.good -= slot.good;
+            self.bad -= slot.bad;
+            self.slots.pop_front();
+        }
+        let (good, bad) = (u64::from(good), u64::from(!good));
+        self.good += good;
+        self.bad += bad;
+        match self.slots.back_mut().filter(|slot| slot.second >= second) {
+            Some(slot) => {
+                slot.good += good;
+                slot.bad += bad;
+            }
+            None => self.slots.push_back(Slot { second, good, bad }),
+        }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        let judged = self.good + self.bad;
+        (judged >= ENOUGH).then(|| self.bad as f64 / judged as f64)
+    }
+}
+
+impl Alerts {
+    /// All that were raised, the first first.
+    pub fn raised(&self) -> &[Alert] {
+        &self.raised
+    }
+
+    /// Those that are not over.
+    pub fn now(&self) -> impl Iterator<Item = &Alert> {
+        self.raised.iter().filter(|alert| alert.over.is_none())
+    }
+
+    /// Alerts beyond those that are kept.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    pub(super) fn begin(&mut self, limits: AlertLimits) {
+        self.limits = limits;
+    }
+
+    /// Looks at a fact after the tools have taken it.
+    pub(super) fn apply(&mut self, event: &Event, tools: &Tools, spans: &Spans) {
+        let limits = self.limits;
+        match &event.kind {
+            EventKind::BreakerChanged { tool, to: BreakerStage::Open, .. } => {
+                let Some(limit) = limits.breaker_opens_per_minute else { return };
+                let Some(row) = tools.get(tool.as_str()) else { return };
+                let opened = row.opened_lately(event.at);
+                self.set(event.at, row, AlertKind::BreakerOpens(opened), opened > limit);
+            }
+            EventKind::AttemptAnswered(_) => self.judged(event, tools, spans, true),
+            EventKind::AttemptFailed(failed) if failed.class.is_failure_of_tool(failed.status) => {
+                self.judged(event, tools, spans, false);
+            }
+            EventKind::CallAnswered { .. } => {
+                let Some(limit) = limits.p95_ms else { return };
+                let Some(row) = tools.closed_last() else { return };
+                if row.latencies.count().is_multiple_of(EVERY)
+                    && let Some(p95) = row.latencies.percentile(95)
+                {
+                    let passed = p95 > Duration::from_millis(limit);
+                    self.set(event.at, row, AlertKind::P95(p95), passed);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn judged(&mut self, event: &Event, tools: &Tools, spans: &Spans, good: bool) {
+        let Some(limit) = self.limits.error_rate else { return };
+        let call = spans.get(event.span).map_or(SpanId::RUN, |span| span.parent);
+        let Some(row) = tools.of_call(call) else { return };
+        let Some(place) = tools.rows().iter().position(|it| it.name() == row.name()) else {
+            return;
+        };
+        if self.windows.len() <= place {
+            self.windows.resize_with(place + 1, Window::default);
+        }
+        self.windows[place].note(event.at, good);
+        if let Some(rate) = self.windows[place].rate() {
+            self.set(event.at, row, AlertKind::ErrorRate(rate), rate > limit);
+        }
+    }
+
+    /// Raises an alert that is not raised yet, or ends one that is.
+    fn set(&mut self, at: Elapsed, row: &ToolRow, what: AlertKind, passed: bool) {
+        let same = |alert: &Alert| {
+            alert.over.is_none()
+                && alert.tool == *row.name()
+                && std::mem::discriminant(&alert.what) == std::mem::discriminant(&what)
+        };
+        match (self.raised.iter().rposition(same), passed) {
+            (None, true) if self.raised.len() < KEPT => {
+                let tool = row.name().clone();
+                self.raised.push(Alert { at, over: None, tool, what });
+            }
+            (None, true) => self.left_out += 1,
+            (Some(place), false) => self.raised[place].over = Some(at),
+            (Some(_), true) | (None, false) => {}
+        }
+    }
+}

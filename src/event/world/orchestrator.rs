@@ -1,0 +1,308 @@
+//! Projection of pattern `001`: the plan, its tasks with their attempts, the aggregate.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::spans::{SpanKind, Spans};
+use crate::event::kind::{FailureClass, OrchestratorPlan, Purpose, StandIn, Task};
+use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
+use crate::scenario::name::TaskId;
+
+/// An orchestrator run as its log tells it.
+#[derive(Clone, Debug, Default)]
+pub struct Orchestrator {
+    /// The call that asks for the plan, once it is made.
+    pub plan_call: Option<SpanId>,
+    /// Why the plan was refused, and what the planner gave.
+    pub refused: Option<(StopReason, Value)>,
+    /// The tasks in plan order; one that has ended is shared between copies of the world.
+    pub tasks: Vec<Arc<TaskRow>>,
+    /// Tasks at once at most, as of now.
+    pub max_parallel: u32,
+    /// Attempts dispatched.
+    pub dispatches: u32,
+    /// Tasks that have one of the places at once.
+    pub running: u32,
+    /// What the results came to.
+    pub aggregate: Option<Arc<Value>>,
+    /// Tasks whose result was replaced by a later one of the same worker.
+    pub overwritten: Vec<TaskId>,
+    /// The call that puts the report together, once it is made.
+    pub finalize: Option<SpanId>,
+    /// Which task a call is for, by its span.
+    calls: BTreeMap<SpanId, usize>,
+}
+
+/// A task of the plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRow {
+    /// What was planned.
+    pub task: Task,
+    /// How far it is.
+    pub state: TaskState,
+    /// Its span, once it has one of the places.
+    pub span: Option<SpanId>,
+    /// Its arguments, hashed; empty before it starts.
+    pub args_hash: String,
+    /// When it got its place.
+    pub opened: Option<Elapsed>,
+    /// When it ended.
+    pub closed: Option<Elapsed>,
+    /// Its call, once it is made.
+    pub call: Option<SpanId>,
+    /// Its attempts in order, refused ones among them.
+    pub attempts: Vec<AttemptBar>,
+    /// When the wait for the next attempt ends, while it waits.
+    pub retry_at: Option<Elapsed>,
+    /// Attempts used, as the source counts them: refused ones too.
+    pub attempts_used: u32,
+    /// Why it failed, or would have without what stood in.
+    pub reason: Option<StopReason>,
+    /// Its result, or what stood in for it.
+    pub result: Option<Arc<Value>>,
+    /// What stood in for its worker, where something did.
+    pub stand_in: Option<StandIn>,
+}
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    /// No place is free for it yet.
+    Waiting,
+    /// An attempt is out, or about to be.
+    Running,
+    /// The next attempt waits.
+    Retrying,
+    /// Its result is there.
+    Done,
+    /// Something stands in for its result.
+    Degraded,
+    /// It has no result.
+    Failed,
+    /// The run was stopped in the middle of it.
+    Cancelled,
+}
+
+/// An attempt as a segment of the waterfall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptBar {
+    /// From 1.
+    pub number: u32,
+    /// Its span; `None` for one that was refused.
+    pub span: Option<SpanId>,
+    /// When it went out.
+    pub opened: Elapsed,
+    /// When it came back.
+    pub closed: Option<Elapsed>,
+    /// How it ended.
+    pub end: AttemptEnd,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptEnd {
+    /// It has not.
+    Out,
+    /// Answered.
+    Answered,
+    /// Failed.
+    Failed(FailureClass),
+    /// Not made: policy refused it.
+    Refused,
+}
+
+impl TaskRow {
+    fn new(task: Task) -> Self {
+        Self {
+            task,
+            state: TaskState::Waiting,
+            span: None,
+            args_hash: String::new(),
+            opened: None,
+            closed: None,
+            call: None,
+            attempts: Vec::new(),
+            retry_at: None,
+            attempts_used: 0,
+            reason: None,
+            result: None,
+            stand_in: None,
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        !matches!(self.state, TaskState::Waiting | TaskState::Running | TaskState::Retrying)
+    }
+}
+
+impl Orchestrator {
+    pub(super) fn new(plan: &OrchestratorPlan) -> Self {
+        Self { max_parallel: plan.max_parallel, ..Self::default() }
+    }
+
+    /// How many tasks stand so.
+    pub fn count(&self, state: TaskState) -> usize {
+        self.tasks.iter().filter(|row| row.state == state).count()
+    }
+
+    /// Tasks that have ended, however.
+    pub fn over(&self) -> usize {
+        self.tasks.iter().filter(|row| row.is_over()).count()
+    }
+
+    /// The task of this id, with its place in the plan.
+    pub fn task(&self, id: &str) -> Option<(usize, &TaskRow)> {
+        let place = self.tasks.iter().position(|row| row.task.id.as_str() == id)?;
+        Some((place, &self.tasks[place]))
+    }
+
+    /// Whether a task failed, or something stood in for one.
+    pub fn is_degraded(&self) -> bool {
+        self.tasks.iter().any(|row| matches!(row.state, TaskState::Degraded | TaskState::Failed))
+    }
+
+    fn row(&mut self, index: usize) -> Option<&mut TaskRow> {
+        self.tasks.get_mut(index).map(Arc::make_mut)
+    }
+
+    fn of_call(&mut self, call: SpanId) -> Option<&mut TaskRow> {
+        let index = *self.calls.get(&call)?;
+        self.row(index)
+    }
+
+    fn of_attempt(&mut self, attempt: SpanId, spans: &Spans) -> Option<&mut TaskRow> {
+        self.of_call(spans.get(attempt)?.parent)
+    }
+
+    fn of_task_span(&mut self, span: SpanId, spans: &Spans) -> Option<&mut TaskRow> {
+        match spans.get(span)?.what {
+            SpanKind::Task { index } => self.row(usize::try_from(index).ok()?),
+            _ => None,
+        }
+    }
+
+    pub(super) fn apply(&mut self, event: &Event, spans: &Spans) {
+        match &event.kind {
+            EventKind::PlanAccepted { tasks } if self.tasks.is_empty() => {
+                self.tasks = tasks.iter().cloned().map(TaskRow::new).map(Arc::new).collect();
+            }
+            EventKind::PlanRefused { reason, raw } => {
+                self.refused = Some((reason.clone(), raw.clone()));
+            }
+            EventKind::ParallelChanged { max_parallel, .. } => self.max_parallel = *max_parallel,
+            EventKind::TaskStarted { index, args_hash, .. } => {
+                let Some(row) = usize::try_from(*index).ok().and_then(|it| self.row(it)) else {
+                    return;
+                };
+                row.state = TaskState::Running;
+                row.span = Some(event.span);
+                row.opened = Some(event.at);
+                row.args_hash.clone_from(args_hash);
+                self.running += 1;
+            }
+            EventKind::CallStarted(call) => match &call.purpose {
+                Purpose::Plan => self.plan_call = Some(event.span),
+                Purpose::Finalize => self.finalize = Some(event.span),
+                Purpose::Task { index, .. } => {
+                    let Ok(index) = usize::try_from(*index) else { return };
+                    self.calls.insert(event.span, index);
+                    if let Some(row) = self.row(index) {
+                        row.call = Some(event.span);
+                    }
+                }
+                _ => {}
+            },
+            EventKind::AttemptStarted { parent, attempt, .. } => {
+                let Some(row) = self.of_call(*parent) else { return };
+                row.state = TaskState::Running;
+                row.retry_at = None;
+                row.attempts.push(AttemptBar {
+                    number: *attempt,
+                    span: Some(event.span),
+                    opened: event.at,
+                    closed: None,
+                    end: AttemptEnd::Out,
+                });
+                self.dispatches += 1;
+            }
+            EventKind::AttemptRefused { attempt, reason, .. } => {
+                let spent = *reason == StopReason::MaxDispatches;
+                let Some(row) = self.of_call(event.span) else { return };
+                row.attempts.push(AttemptBar {
+                    number: *attempt,
+                    span: None,
+                    opened: event.at,
+                    closed: Some(event.at),
+                    end: AttemptEnd::Refused,
+                });
+                self.dispatches += u32::from(!spent);
+            }
+            EventKind::AttemptAnswered(reply) => {
+                let Some(row) = self.of_attempt(event.span, spans) else { return };
+                close_attempt(row, event, AttemptEnd::Answered);
+                row.result.clone_from(&reply.result);
+            }
+            EventKind::AttemptFailed(failed) => {
+                let Some(row) = self.of_attempt(event.span, spans) else { return };
+                close_attempt(row, event, AttemptEnd::Failed(failed.class));
+            }
+            EventKind::CallRetried { wait_ms, .. } => {
+                let Some(row) = self.of_call(event.span) else { return };
+                row.state = TaskState::Retrying;
+                row.retry_at =
+                    Some(Elapsed(event.at.0.saturating_add(wait_ms.saturating_mul(1_000))));
+            }
+            EventKind::CallDegraded { by, reason, value, .. } => {
+                let Some(row) = self.of_call(event.span) else { return };
+                row.stand_in = Some(*by);
+                row.reason = Some(reason.clone());
+                row.result.clone_from(value);
+                self.calls.remove(&event.span);
+            }
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                if let Some(row) = self.of_call(event.span) {
+                    row.state = TaskState::Cancelled;
+                    row.reason = Some(StopReason::Cancelled);
+                }
+                self.calls.remove(&event.span);
+            }
+            EventKind::CallAnswered { .. } | EventKind::CallFailed { .. } => {
+                self.calls.remove(&event.span);
+            }
+            EventKind::TaskDone { attempts } => {
+                let Some(row) = self.of_task_span(event.span, spans) else { return };
+                row.state =
+                    if row.stand_in.is_some() { TaskState::Degraded } else { TaskState::Done };
+                row.closed = Some(event.at);
+                row.attempts_used = *attempts;
+                self.running = self.running.saturating_sub(1);
+            }
+            EventKind::TaskFailed { attempts, reason } => {
+                let Some(row) = self.of_task_span(event.span, spans) else { return };
+                row.state = match reason {
+                    StopReason::Cancelled => TaskState::Cancelled,
+                    _ => TaskState::Failed,
+                };
+                row.closed = Some(event.at);
+                row.attempts_used = *attempts;
+                row.reason = Some(reason.clone());
+                self.running = self.running.saturating_sub(1);
+            }
+            EventKind::ResultsAggregated { aggregate, overwritten } => {
+                self.aggregate = Some(Arc::clone(aggregate));
+                self.overwritten.clone_from(overwritten);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn close_attempt(row: &mut TaskRow, event: &Event, end: AttemptEnd) {
+    if let Some(bar) = row.attempts.iter_mut().rev().find(|bar| bar.span == Some(event.span)) {
+        bar.closed = Some(event.at);
+        bar.end = end;
+    }
+}

@@ -1,0 +1,391 @@
+//! Projection of the gateway: what each tool was asked, what it cost, how its breaker and bulkhead
+//! stand (source `003`). The same for every pattern.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::spans::Spans;
+use super::{Activity, latency::Latencies};
+use crate::event::kind::{BreakerStage, BreakerWhy, By, CallStarted, StandIn, ToolHead};
+use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::scenario::name::ToolName;
+use crate::scenario::tool::Fault;
+
+/// Marks kept of each tool: its latest attempts and refusals.
+pub const MARKS: usize = 40;
+/// Moves of each breaker that are kept; the oldest go first.
+const HISTORY: usize = 64;
+
+/// Every tool behind the gateway.
+#[derive(Clone, Debug, Default)]
+pub struct Tools {
+    rows: Vec<ToolRow>,
+    /// Calls that are open, and whose they are.
+    open: BTreeMap<SpanId, usize>,
+    /// Whose call was closed last.
+    closed: Option<usize>,
+}
+
+/// One tool.
+#[derive(Clone, Debug)]
+pub struct ToolRow {
+    /// What it is; its limits are those of now.
+    pub head: ToolHead,
+    /// Counts.
+    pub tally: ToolTally,
+    /// Attempts out now.
+    pub in_flight: u32,
+    /// The most attempts that were out at once.
+    pub peak: u32,
+    /// Attempts that stand in line at the bulkhead now.
+    pub queued: u32,
+    /// Its latest attempts and refusals, the oldest first, at most [`MARKS`].
+    pub marks: VecDeque<CallMark>,
+    /// How long its answered calls took, from being asked for to their end.
+    pub latencies: Latencies,
+    /// Requests over time: the load on the tool.
+    pub load: Activity,
+    /// How its breaker stands.
+    pub stage: BreakerStage,
+    /// When it came to stand so.
+    pub since: Elapsed,
+    /// When it lets a call through again, where it is open and that is known.
+    pub until: Option<Elapsed>,
+    /// Failures in a row.
+    pub failures: u32,
+    /// Its moves, the oldest first.
+    pub history: VecDeque<BreakerMove>,
+    /// Faults that are injected now.
+    pub faults: Vec<Fault>,
+}
+
+/// Counts of one tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToolTally {
+    /// Calls asked for; an agent's repeats of the same are not among them.
+    pub asked: u64,
+    /// Calls that repeat one that got no answer.
+    pub repeats: u64,
+    /// Calls answered.
+    pub answered: u64,
+    /// Calls failed for good, with nothing in their place.
+    pub failed: u64,
+    /// Calls cancelled with their run.
+    pub cancelled: u64,
+    /// Attempts made.
+    pub attempts: u64,
+    /// Requests that the tool's own client repeated by itself.
+    pub client_retries: u64,
+    /// Attempts that repeated an earlier one of their call.
+    pub retries: u64,
+    /// Attempts answered.
+    pub good: u64,
+    /// Attempts that failed by the tool's fault.
+    pub bad: u64,
+    /// Attempts refused by an open breaker.
+    pub circuit_open: u64,
+    /// Attempts refused by a full bulkhead.
+    pub bulkhead_full: u64,
+    /// Milliseconds spent in line at the bulkhead.
+    pub waited_ms: u64,
+    /// Calls that the last good value stood in for.
+    pub cached: u64,
+    /// Calls that the declared value stood in for.
+    pub fallback: u64,
+    /// Calls that were left out.
+    pub left_out: u64,
+    /// Results that came after the breaker had moved on.
+    pub stale: u64,
+}
+
+impl ToolTally {
+    /// Requests that reached the tool.
+    pub fn requests(&self) -> u64 {
+        self.attempts + self.client_retries
+    }
+
+    /// Calls that something stood in for, or that were left out.
+    pub fn degraded(&self) -> u64 {
+        self.cached + self.fallback + self.left_out
+    }
+
+    /// Attempts that were refused without asking the tool.
+    pub fn refused(&self) -> u64 {
+        self.circuit_open + self.bulkhead_full
+    }
+
+    /// Requests made for each call asked for: what source `003` is about. `None` before the first
+    /// call.
+    pub fn amplification(&self) -> Option<f64> {
+        (self.asked > 0).then(|| self.requests() as f64 / self.asked as f64)
+    }
+
+    /// Share of the judged attempts that failed; rejections are not mixed in.
+    pub fn error_rate(&self) -> Option<f64> {
+        let judged = self.good + self.bad;
+        (judged > 0).then(|| self.bad as f64 / judged as f64)
+    }
+}
+
+/// How an attempt ended, or that it was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallMark {
+    /// Answered.
+    Good,
+    /// Answered, but it took more than half of what it may.
+    Slow,
+    /// Failed by the tool's fault.
+    Bad,
+    /// Failed, and not by the tool's fault: a rate limit, a refused request, a cancellation.
+    Neither,
+    /// Refused without asking the tool.
+    Refused,
+}
+
+/// A move of a breaker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BreakerMove {
+    /// When.
+    pub at: Elapsed,
+    /// The fact.
+    pub seq: Seq,
+    /// How it stood from then on.
+    pub to: BreakerStage,
+    /// Why.
+    pub why: BreakerWhy,
+    /// Who moved it, where it was moved by hand.
+    pub by: Option<By>,
+}
+
+impl ToolRow {
+    fn new(head: ToolHead) -> Self {
+        Self {
+            faults: head.faults.clone(),
+            stage: match head.limits.breaker {
+                Some(_) => BreakerStage::Closed,
+                None => BreakerStage::Disabled,
+            },
+            head,
+            tally: ToolTally::default(),
+            in_flight: 0,
+            peak: 0,
+            queued: 0,
+            marks: VecDeque::new(),
+            latencies: Latencies::default(),
+            load: Activity::default(),
+            since: Elapsed::default(),
+            until: None,
+            failures: 0,
+            history: VecDeque::new(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &ToolName {
+        &self.head.name
+    }
+
+    /// How long until its breaker lets a call through again; `None` where it is not open or held.
+    pub fn opens_in(&self, now: Elapsed) -> Option<Duration> {
+        self.until.filter(|_| self.stage == BreakerStage::Open).map(|until| until.since(now))
+    }
+
+    /// How often its breaker opened in the minute before `now`.
+    pub fn opened_lately(&self, now: Elapsed) -> u32 {
+        let lately = |it: &&BreakerMove| now.since(it.at) <= Duration::from_secs(60);
+        let opened = self.history.iter().rev().take_while(lately);
+        let count = opened.filter(|it| it.to == BreakerStage::Open).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    fn mark(&mut self, mark: CallMark) {
+        if self.marks.len() == MARKS {
+            self.marks.pop_front();
+        }
+        self.marks.push_back(mark);
+    }
+}
+
+impl Tools {
+    /// The tools, in the order of the log's head; one that the head does not name stands last.
+    pub fn rows(&self) -> &[ToolRow] {
+        &self.rows
+    }
+
+    /// The tool of this name.
+    pub fn get(&self, name: &str) -> Option<&ToolRow> {
+        self.rows.iter().find(|row| row.head.name.as_str() == name)
+    }
+
+    /// The tool that an open call asks.
+    pub fn of_call(&self, call: SpanId) -> Option<&ToolRow> {
+        self.rows.get(*self.open.get(&call)?)
+    }
+
+    /// Requests made for each call asked for, over all tools but the model.
+    pub fn amplification(&self) -> Option<f64> {
+        let tools = self.rows.iter().filter(|row| row.head.name.as_str() != "llm");
+        let (asked, requests) = tools.fold((0, 0), |(asked, requests), row| {
+            (asked + row.tally.asked, requests + row.tally.requests())
+        });
+        (asked > 0).then(|| requests as f64 / asked as f64)
+    }
+
+    /// The tool whose call was closed last.
+    pub(super) fn closed_last(&self) -> Option<&ToolRow> {
+        self.rows.get(self.closed?)
+    }
+
+    pub(super) fn begin(&mut self, heads: &[ToolHead]) {
+        for head in heads {
+            if self.get(head.name.as_str()).is_none() {
+                self.rows.push(ToolRow::new(head.clone()));
+            }
+        }
+    }
+
+    fn named(&mut self, name: &ToolName) -> Option<&mut ToolRow> {
+        self.rows.iter_mut().find(|row| row.head.name == *name)
+    }
+
+    fn asked(&mut self, span: SpanId, call: &CallStarted) {
+        let Some(place) = self.rows.iter().position(|row| row.head.name == call.tool) else {
+            return;
+        };
+        if self.open.insert(span, place).is_none() {
+            let tally = &mut self.rows[place].tally;
+            if call.purpose.is_repeat() { tally.repeats += 1 } else { tally.asked += 1 }
+        }
+    }
+
+    fn row(&mut self, call: SpanId) -> Option<&mut ToolRow> {
+        let place = *self.open.get(&call)?;
+        self.rows.get_mut(place)
+    }
+
+    /// The tool that an attempt asks; its call is open while it is.
+    fn row_of_attempt(&mut self, attempt: SpanId, spans: &Spans) -> Option<&mut ToolRow> {
+        self.row(spans.get(attempt)?.parent)
+    }
+
+    pub(super) fn apply(&mut self, event: &Event, spans: &Spans) {
+        match &event.kind {
+            EventKind::CallStarted(call) => self.asked(event.span, call),
+            EventKind::CallAnswered { .. } => {
+                let took = spans.get(event.span).map(|span| span.took(event.at));
+                self.close(event.span, |row| {
+                    row.tally.answered += 1;
+                    row.latencies.note(took.unwrap_or_default());
+                });
+            }
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                self.close(event.span, |row| row.tally.cancelled += 1);
+            }
+            EventKind::CallFailed { .. } => self.close(event.span, |row| row.tally.failed += 1),
+            EventKind::CallDegraded { by, .. } => self.close(event.span, |row| match by {
+                StandIn::Cached { .. } => row.tally.cached += 1,
+                StandIn::Fallback => row.tally.fallback += 1,
+                StandIn::LeftOut => row.tally.left_out += 1,
+            }),
+            EventKind::AttemptQueued { .. } => {
+                if let Some(row) = self.row(event.span) {
+                    row.queued += 1;
+                }
+            }
+            EventKind::AttemptRefused { reason, .. } => {
+                let Some(row) = self.row(event.span) else { return };
+                match reason {
+                    StopReason::CircuitOpen(_) => row.tally.circuit_open += 1,
+                    StopReason::BulkheadFull(_) => row.tally.bulkhead_full += 1,
+                    _ => return,
+                }
+                row.mark(CallMark::Refused);
+            }
+            EventKind::AttemptStarted { parent, attempt, waited_ms, .. } => {
+                let Some(row) = self.row(*parent) else { return };
+                row.tally.attempts += 1;
+                row.tally.retries += u64::from(*attempt > 1);
+                row.tally.waited_ms = row.tally.waited_ms.saturating_add(*waited_ms);
+                row.in_flight += 1;
+                row.peak = row.peak.max(row.in_flight);
+                row.load.count(event.at);
+            }
+            EventKind::ClientRetried { .. } => {
+                if let Some(row) = self.row_of_attempt(event.span, spans) {
+                    row.tally.client_retries += 1;
+                    row.load.count(event.at);
+                }
+            }
+            EventKind::AttemptAnswered(_) => {
+                let took = spans.get(event.span).map_or(Duration::ZERO, |it| it.took(event.at));
+                let Some(row) = self.row_of_attempt(event.span, spans) else { return };
+                row.in_flight = row.in_flight.saturating_sub(1);
+                row.tally.good += 1;
+                row.failures = 0;
+                let slow = Duration::from_millis(row.head.limits.timeout_ms / 2);
+                row.mark(if took > slow { CallMark::Slow } else { CallMark::Good });
+            }
+            EventKind::AttemptFailed(failed) => {
+                let Some(row) = self.row_of_attempt(event.span, spans) else { return };
+                row.in_flight = row.in_flight.saturating_sub(1);
+                if failed.class.is_failure_of_tool(failed.status) {
+                    row.tally.bad += 1;
+                    row.failures += 1;
+                    row.mark(CallMark::Bad);
+                } else {
+                    row.mark(CallMark::Neither);
+                }
+            }
+            EventKind::BreakerChanged { tool, to, why, open_for_ms, by } => {
+                let Some(row) = self.named(tool) else { return };
+                row.stage = *to;
+                row.since = event.at;
+                row.until = open_for_ms
+                    .map(|ms| Elapsed(event.at.0.saturating_add(ms.saturating_mul(1_000))));
+                if *to == BreakerStage::Closed {
+                    row.failures = 0;
+                }
+                if row.history.len() == HISTORY {
+                    row.history.pop_front();
+                }
+                row.history.push_back(BreakerMove {
+                    at: event.at,
+                    seq: event.seq,
+                    to: *to,
+                    why: *why,
+                    by: *by,
+                });
+            }
+            EventKind::ResultStale { tool, .. } => {
+                if let Some(row) = self.named(tool) {
+                    row.tally.stale += 1;
+                }
+            }
+            EventKind::LimitsChanged { tool, limits, .. } => {
+                if let Some(row) = self.named(tool) {
+                    row.head.limits = (**limits).clone();
+                }
+            }
+            EventKind::FaultInjected { tool, fault, .. } => {
+                if let Some(row) = self.named(tool) {
+                    row.faults.retain(|had| had.kind() != fault.kind());
+                    row.faults.push(*fault);
+                }
+            }
+            EventKind::FaultHealed { tool, fault, .. } => {
+                if let Some(row) = self.named(tool) {
+                    row.faults.retain(|had| had.kind() != *fault);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, call: SpanId, how: impl FnOnce(&mut ToolRow)) {
+        let Some(place) = self.open.remove(&call) else { return };
+        self.closed = Some(place);
+        if let Some(row) = self.rows.get_mut(place) {
+            how(row);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What patterns have in common when they ask the model: what conditions are shown, how a reply
+//! becomes data, the text at the end.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::event::kind::{ChatMessage, Purpose};
+use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::run::{Ask, RunContext};
+use crate::scenario::Scenario;
+use crate::scenario::condition::Shown;
+use crate::scenario::model::Repair;
+
+/// A value of ours as JSON: ours always can be.
+pub(super) fn value(of: &impl Serialize) -> Value {
+    serde_json::to_value(of).unwrap_or(Value::Null)
+}
+
+/// What conditions see in the whole run; nothing where no condition is there to look.
+pub(super) fn base_of(cx: &RunContext, scenario: &Scenario) -> Option<Shown> {
+    cx.reads_conditions().then(|| {
+        let mut shown = Shown::default();
+        shown.set("facts", &Value::Object(scenario.facts.clone()));
+        let inputs =
+            scenario.inputs.iter().map(|input| (input.name.to_string(), input.value.clone()));
+        shown.set("inputs", &Value::Object(inputs.collect()));
+        shown.set("goal", &Value::from(scenario.goal.as_str()));
+        shown
+    })
+}
+
+/// The reply as data. An empty one is an empty object, and one that is not JSON is handed to the
+/// validator in a wrapper, both as the sources do.
+pub(super) fn parse(
+    cx: &RunContext,
+    scenario: &Scenario,
+    call: SpanId,
+    text: &str,
+    wrap: impl FnOnce(&str) -> Value,
+) -> Value {
+    let text = if text.is_empty() { "{}" } else { text };
+    if let Ok(value) = serde_json::from_str(text) {
+        return value;
+    }
+    if scenario.model.repair == Repair::Fences
+        && let Some(Ok(value)) = without_fences(text).map(serde_json::from_str)
+    {
+        cx.publish(call, EventKind::ReplyRepaired { repair: "fences".to_owned() });
+        return value;
+    }
+    wrap(text)
+}
+
+/// The text at the end: one more call, whose text is the answer.
+pub(super) async fn answer(
+    cx: &RunContext,
+    messages: Arc<[ChatMessage]>,
+    shown: Option<Shown>,
+) -> Result<(), StopReason> {
+    let ask = Ask {
+        parent: SpanId::RUN,
+        purpose: Purpose::Finalize,
+        path: Boundary::Finalize.id().to_string(),
+        messages,
+        json: false,
+        shown: Arc::new(shown.unwrap_or_default()),
+    };
+    let (call, reply) = cx.ask(ask).await.map_err(|failed| failed.reason)?;
+    let text = reply.text.trim();
+    if text.is_empty() {
+        return Err(StopReason::LlmEmpty);
+    }
+    cx.publish(call, EventKind::AnswerComposed { text: text.into() });
+    Ok(())
+}
+
+/// The inside of a Markdown code fence that is all there is, its language tag left out.
+fn without_fences(text: &str) -> Option<&str> {
+    let inside = text.trim().strip_prefix("```")?.strip_suffix("```")?;
+    let (tag, body) = inside.split_once('\n')?;
+    tag.trim().chars().all(|c| c.is_ascii_alphanumeric()).then_some(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_fences;
+
+    #[test]
+    fn only_a_fence_around_everything_is_taken_off() {
+        assert_eq!(without_fences("```json\n{}\n```"), Some("{}\n"));
+        assert_eq!(without_fences("  ```\n{}\n```\n"), Some("{}\n"));
+        assert_eq!(without_fences("Here it is: ```json\n{}\n```"), None);
+        assert_eq!(without_fences("```json {} ```"), None);
+        assert_eq!(without_fences("{}"), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! What the planner and the writer of the report are shown: the source's payloads (`001`,
+//! `llm.py`).
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::event::kind::{ChatMessage, Speaker};
+use crate::scenario::Scenario;
+use crate::scenario::orchestrator::OrchestratorSpec;
+
+/// How the planner must reply.
+const CONTRACT: &str = r#"Return only one JSON object in this exact shape:
+{"kind":"plan","tasks":[{"id":"t1","worker":"<name>","args":{},"critical":true}]}
+Use only workers from available_workers, each with exactly the args it lists. Mark a task critical only if the report is impossible without it. At most max_tasks tasks. No Markdown, no other keys."#;
+
+/// The inputs that are repeated to planner and aggregate, in the scenario's order.
+pub(super) fn echo(scenario: &Scenario, spec: &OrchestratorSpec) -> Map<String, Value> {
+    let value = |name: &str| {
+        let input = scenario.inputs.iter().find(|input| input.name.as_str() == name);
+        input.map_or(Value::Null, |input| input.value.clone())
+    };
+    spec.echo.iter().map(|name| (name.to_string(), value(name.as_str()))).collect()
+}
+
+/// The catalogue as the planner sees it.
+pub(super) fn catalogue(spec: &OrchestratorSpec) -> Value {
+    let workers = spec.workers.iter().map(|worker| {
+        json!({ "name": worker.name, "description": worker.description, "args": worker.args })
+    });
+    Value::Array(workers.collect())
+}
+
+/// The planner's conversation.
+pub(super) fn for_plan(scenario: &Scenario, spec: &OrchestratorSpec) -> Arc<[ChatMessage]> {
+    let mut payload = Map::new();
+    payload.insert("goal".to_owned(), scenario.goal.as_str().into());
+    payload.extend(echo(scenario, spec));
+    payload.insert("max_tasks".to_owned(), spec.budget.max_tasks.into());
+    payload.insert("available_workers".to_owned(), catalogue(spec));
+    let system = format!("{}\n\n{CONTRACT}", spec.plan_prompt.trim());
+    conversation(&system, &Value::Object(payload))
+}
+
+/// The conversation of the report.
+pub(super) fn for_report(prompt: &str, goal: &str, aggregate: &Value) -> Arc<[ChatMessage]> {
+    conversation(prompt.trim(), &json!({ "goal": goal, "aggregate": aggregate }))
+}
+
+fn conversation(system: &str, payload: &Value) -> Arc<[ChatMessage]> {
+    [
+        ChatMessage { role: Speaker::System, content: system.into() },
+        ChatMessage { role: Speaker::User, content: payload.to_string().into() },
+    ]
+    .into()
+}

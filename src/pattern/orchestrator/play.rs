@@ -1,0 +1,127 @@
+//! The loop of source `001`: plan, validate, dispatch in parallel, aggregate, report.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::dispatch::{Came, dispatch};
+use super::{aggregate, payload, policy};
+use crate::event::kind::{Purpose, Task};
+use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::pattern::asked;
+use crate::run::{Ask, RunContext};
+use crate::scenario::Scenario;
+use crate::scenario::condition::Shown;
+use crate::scenario::name::ToolName;
+use crate::scenario::orchestrator::OrchestratorSpec;
+
+/// Plays an orchestrator to its end. Where it stopped is what the context's phase says.
+///
+/// # Errors
+/// The stop reason of a run that came to no report.
+pub async fn play(
+    cx: &RunContext,
+    scenario: &Scenario,
+    spec: &OrchestratorSpec,
+) -> Result<(), StopReason> {
+    let base = asked::base_of(cx, scenario);
+    cx.at_phase("plan".to_owned());
+    cx.boundary(Boundary::Plan).await?;
+    let tasks = plan(cx, scenario, spec, base.clone()).await?;
+    cx.at_phase("dispatch".to_owned());
+    let came = dispatch(cx, spec, &tasks).await?;
+    let failed = tasks.iter().zip(&came).map(|(task, came)| (task, came.as_ref().err()));
+    if policy::failed_critical(failed) {
+        return Err(StopReason::CriticalTaskFailed);
+    }
+    let aggregate = put_together(cx, scenario, spec, &tasks, &came);
+    cx.at_phase("finalize".to_owned());
+    cx.boundary(Boundary::Finalize).await?;
+    report(cx, scenario, spec, base, &aggregate).await
+}
+
+/// Asks for the plan and judges it.
+async fn plan(
+    cx: &RunContext,
+    scenario: &Scenario,
+    spec: &OrchestratorSpec,
+    base: Option<Shown>,
+) -> Result<Vec<Task>, StopReason> {
+    let shown = base.map(|mut shown| {
+        shown.set("max_tasks", &spec.budget.max_tasks.into());
+        shown.set("available_workers", &payload::catalogue(spec));
+        shown.set("flags", &asked::value(&cx.gate().flags()));
+        shown
+    });
+    let ask = Ask {
+        parent: SpanId::RUN,
+        purpose: Purpose::Plan,
+        path: Boundary::Plan.id().to_string(),
+        messages: payload::for_plan(scenario, spec),
+        json: true,
+        shown: Arc::new(shown.unwrap_or_default()),
+    };
+    let (call, reply) = cx.ask(ask).await.map_err(|failed| failed.reason)?;
+    let raw = asked::parse(
+        cx,
+        scenario,
+        call,
+        &reply.text,
+        |text| json!({ "kind": "invalid", "raw": text }),
+    );
+    let allowed: BTreeSet<ToolName> = spec.workers.iter().map(|it| it.name.clone()).collect();
+    match policy::validate_plan(&raw, &allowed, spec.budget.max_tasks) {
+        Ok(tasks) => {
+            cx.publish(call, EventKind::PlanAccepted { tasks: tasks.as_slice().into() });
+            Ok(tasks)
+        }
+        Err(fault) => {
+            let reason = StopReason::InvalidPlan(fault);
+            cx.publish(call, EventKind::PlanRefused { reason: reason.clone(), raw });
+            Err(reason)
+        }
+    }
+}
+
+fn put_together(
+    cx: &RunContext,
+    scenario: &Scenario,
+    spec: &OrchestratorSpec,
+    tasks: &[Task],
+    came: &[Came],
+) -> Arc<Value> {
+    let results = tasks.iter().zip(came).map(|(task, came)| (task, came.as_ref()));
+    let echo = payload::echo(scenario, spec);
+    let whole = aggregate(echo, &spec.sections, &spec.level, results, |place, error| {
+        let (place, text) = (format!("aggregate.levels[{place}].when"), error.to_string());
+        cx.publish(SpanId::RUN, EventKind::ConditionFailed { place, text });
+    });
+    let whole = Arc::new(whole);
+    let done = tasks.iter().zip(came).map(|(task, came)| (task, came.is_ok()));
+    cx.publish(
+        SpanId::RUN,
+        EventKind::ResultsAggregated {
+            aggregate: Arc::clone(&whole),
+            overwritten: super::overwritten(done),
+        },
+    );
+    whole
+}
+
+/// One more call, whose text is the answer.
+async fn report(
+    cx: &RunContext,
+    scenario: &Scenario,
+    spec: &OrchestratorSpec,
+    base: Option<Shown>,
+    aggregate: &Value,
+) -> Result<(), StopReason> {
+    let shown = base.map(|mut shown| {
+        shown.set("aggregate", aggregate);
+        shown.set("flags", &asked::value(&cx.gate().flags()));
+        shown
+    });
+    let messages = payload::for_report(&spec.finalize_prompt, &scenario.goal, aggregate);
+    asked::answer(cx, messages, shown).await
+}

@@ -1,0 +1,78 @@
+//! What a user must be able to trust of the orchestrator: which plans are taken, which arguments a
+//! worker takes, how arguments are hashed. Pure (`001`, `gateway.py`).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::event::StopReason;
+use crate::event::kind::Task;
+use crate::event::stop::PlanFault;
+use crate::scenario::canonical;
+use crate::scenario::name::ToolName;
+
+/// `validate_orchestration_plan`: the tasks of a plan, in order, other keys dropped. Ids are
+/// trimmed before they are compared, worker names are not before the allowlist.
+///
+/// # Errors
+/// The first fault in the source's order.
+pub fn validate_plan(
+    raw: &Value,
+    allowed: &BTreeSet<ToolName>,
+    max_tasks: u32,
+) -> Result<Vec<Task>, PlanFault> {
+    let plan = raw.as_object().ok_or(PlanFault::NonJson)?;
+    if plan.get("kind").and_then(Value::as_str) != Some("plan") {
+        return Err(PlanFault::Kind);
+    }
+    let tasks = plan.get("tasks").and_then(Value::as_array).ok_or(PlanFault::Tasks)?;
+    if tasks.is_empty() || tasks.len() > max_tasks as usize {
+        return Err(PlanFault::MaxTasks);
+    }
+    let mut taken: Vec<Task> = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let task = task.as_object().ok_or(PlanFault::TaskShape)?;
+        let (Some(id), Some(worker), Some(args), Some(critical)) =
+            (task.get("id"), task.get("worker"), task.get("args"), task.get("critical"))
+        else {
+            return Err(PlanFault::MissingKeys);
+        };
+        let id = id.as_str().map(str::trim).filter(|id| !id.is_empty()).ok_or(PlanFault::TaskId)?;
+        if taken.iter().any(|earlier| earlier.id.as_str() == id) {
+            return Err(PlanFault::DuplicateTaskId);
+        }
+        let worker = worker.as_str().filter(|worker| !worker.trim().is_empty());
+        let worker = worker.ok_or(PlanFault::Worker)?;
+        if !allowed.contains(worker) {
+            return Err(PlanFault::worker_not_allowed(worker));
+        }
+        let args = args.as_object().ok_or(PlanFault::Args)?;
+        let critical = critical.as_bool().ok_or(PlanFault::Critical)?;
+        let worker = ToolName::from(worker);
+        taken.push(Task { id: id.into(), worker, args: Arc::new(args.clone()), critical });
+    }
+    Ok(taken)
+}
+
+/// Whether a worker takes these arguments: exactly those that its catalogue entry names, as a call
+/// with keyword arguments does in the source.
+pub fn takes(declared: &Map<String, Value>, given: &Map<String, Value>) -> bool {
+    declared.len() == given.len() && given.keys().all(|key| declared.contains_key(key))
+}
+
+/// `args_hash`: the first 12 hex digits of SHA-256 over the canonical JSON of a task's own
+/// arguments.
+pub fn args_hash(args: &Map<String, Value>) -> String {
+    let text = canonical::text(&Value::Object(args.clone()));
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The critical tasks among those that failed, and whether any did.
+pub fn failed_critical<'a>(
+    results: impl Iterator<Item = (&'a Task, Option<&'a StopReason>)>,
+) -> bool {
+    results.into_iter().any(|(task, failed)| task.critical && failed.is_some())
+}

@@ -1,0 +1,109 @@
+//! The loop of source `003`'s incident: each agent goes through its steps turn by turn; all share a
+//! pool of call slots, as the workers of a service.
+
+use std::sync::Arc;
+
+use futures::stream::{FuturesUnordered, StreamExt};
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+
+use crate::event::kind::Purpose;
+use crate::event::{Boundary, SpanId, StopReason};
+use crate::run::{Caller, RunContext, ToolAsk};
+use crate::scenario::draw::part;
+use crate::scenario::name::ToolName;
+use crate::scenario::storm::ResilienceSpec;
+
+/// Plays every agent to its end. An agent goes on when a step gets no answer: what it could not
+/// have it does without.
+///
+/// # Errors
+/// Why the run stopped before that.
+pub async fn play(cx: &RunContext, spec: &ResilienceSpec) -> Result<(), StopReason> {
+    cx.at_phase("agents".to_owned());
+    let storm = Storm { cx, spec, pool: Semaphore::new(spec.pool as usize) };
+    let mut agents: FuturesUnordered<_> = (1..=spec.agents)
+        .map(|agent| {
+            let branch = cx.gate().branch();
+            let storm = &storm;
+            async move {
+                let _branch = branch;
+                storm.agent(agent).await
+            }
+        })
+        .collect();
+    let _waits = cx.gate().only_waits();
+    while let Some(ended) = agents.next().await {
+        ended?;
+    }
+    Ok(())
+}
+
+/// What all agents have in common.
+struct Storm<'a> {
+    cx: &'a RunContext,
+    spec: &'a ResilienceSpec,
+    pool: Semaphore,
+}
+
+impl Caller for Storm<'_> {
+    fn pool(&self) -> Option<&Semaphore> {
+        Some(&self.pool)
+    }
+}
+
+impl Storm<'_> {
+    async fn agent(&self, agent: u32) -> Result<(), StopReason> {
+        let pace = self.spec.pace;
+        for turn in 1..=self.spec.turns {
+            self.cx.boundary(Boundary::Turn { agent, turn }).await?;
+            for (step, tool) in (0..).zip(&self.spec.steps) {
+                self.step(agent, turn, step, tool).await?;
+            }
+            let draw = self.cx.draw(&format!("agent:{agent}"), turn, "pace");
+            sleep(pace.min + part(pace.max.saturating_sub(pace.min), draw)).await;
+        }
+        Ok(())
+    }
+
+    /// One step, and as many more as an agent that must succeed asks for.
+    async fn step(
+        &self,
+        agent: u32,
+        turn: u32,
+        step: u16,
+        tool: &ToolName,
+    ) -> Result<(), StopReason> {
+        let naive = (!self.spec.guarded).then_some(self.spec.naive);
+        let args: Arc<Map<String, Value>> = Arc::new(
+            [("agent".to_owned(), json!(agent)), ("turn".to_owned(), json!(turn))]
+                .into_iter()
+                .collect(),
+        );
+        for again in 0..=naive.map_or(0, |naive| naive.agent_retries) {
+            let asked = self
+                .cx
+                .ask_tool(ToolAsk {
+                    parent: SpanId::RUN,
+                    tool,
+                    purpose: Purpose::Step { agent, turn, step, again },
+                    path: format!("agent:{agent}:{turn}:{step}:{again}"),
+                    args: Arc::clone(&args),
+                    caller: self,
+                    client_retries: naive.map_or(0, |naive| naive.client_retries),
+                })
+                .await;
+            match asked {
+                Ok(_) => break,
+                Err(failed) => {
+                    let guard = self.cx.belt().get(tool).map(|tool| &tool.guard);
+                    if guard.is_some_and(|guard| !guard.policy().0.safe_mode.allow_partial) {
+                        return Err(failed.reason);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

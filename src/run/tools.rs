@@ -1,0 +1,179 @@
+//! How a pattern asks a tool: through the gateway, with the pattern's own policy before each
+//! attempt.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use super::context::RunContext;
+use crate::bus::Bus;
+use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply};
+use crate::event::{EventKind, SpanId, StopReason};
+use crate::scenario::name::ToolName;
+use crate::tool::{
+    Answered, Attempt, Call, CallFailed, CallScope, Callee, GuardedTool, ToolRequest, contract,
+};
+
+/// What is asked of a tool.
+pub struct ToolAsk<'a> {
+    /// The span that the call stands in.
+    pub parent: SpanId,
+    /// The tool's name at the gateway.
+    pub tool: &'a ToolName,
+    /// On whose behalf.
+    pub purpose: Purpose,
+    /// Where in the run: the same text in every run, what random numbers hang on.
+    pub path: String,
+    /// What the tool is given.
+    pub args: Arc<Map<String, Value>>,
+    /// The pattern's own policy.
+    pub caller: &'a dyn Caller,
+    /// How often the tool's own client asks again by itself, unseen by the gateway's policies: 0
+    /// but for the naive gateway of source `003`.
+    pub client_retries: u32,
+}
+
+/// The pattern that asks: its policy before each attempt, and what a failure means to it.
+pub trait Caller: Send + Sync {
+    /// Awaited before each attempt.
+    ///
+    /// # Errors
+    /// Why the attempt must not be made.
+    fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
+        let _ = attempt;
+        None
+    }
+    /// The reason that a failed attempt gives when it was the last.
+    fn reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
+        StopReason::ToolError(tool.clone(), failure.class)
+    }
+    /// The call slots that the call shares with others.
+    fn pool(&self) -> Option<&Semaphore> {
+        None
+    }
+}
+
+impl RunContext {
+    /// Asks a tool through the gateway. A tool that nothing stands behind fails each attempt.
+    ///
+    /// # Errors
+    /// [`CallFailed`] after the last attempt, where nothing stands in for the tool.
+    pub async fn ask_tool(&self, ask: ToolAsk<'_>) -> Result<Answered, Box<CallFailed>> {
+        let Some(guarded) = self.belt().get(ask.tool).map(Arc::clone) else {
+            let reason = StopReason::ToolError(ask.tool.clone(), FailureClass::Tool);
+            let (span, attempts) = (ask.parent, 0);
+            return Err(Box::new(CallFailed {
+                span,
+                attempts,
+                reason,
+                last: None,
+                left_out: false,
+            }));
+        };
+        let safe = guarded.guard.policy().0.safe_mode.enabled;
+        let call = Call {
+            started: CallStarted {
+                parent: ask.parent,
+                tool: ask.tool.clone(),
+                purpose: ask.purpose.clone(),
+                prompt: Prompt::default(),
+                args: Some(Arc::new(Value::Object((*ask.args).clone()))),
+            },
+            safe_key: safe.then(|| canonical_text(&ask.args)),
+        };
+        let scope = ToolScope { cx: self, ask: &ask };
+        call.make(&scope, &guarded.guard, &AskedTool { scope: &scope, guarded: &guarded }).await
+    }
+}
+
+/// Arguments as one text, keys sorted: what a stand-in is looked up by.
+fn canonical_text(args: &Map<String, Value>) -> String {
+    crate::scenario::canonical::text(&Value::Object(args.clone()))
+}
+
+/// One tool call of a run, as the gateway sees it.
+struct ToolScope<'a> {
+    cx: &'a RunContext,
+    ask: &'a ToolAsk<'a>,
+}
+
+impl CallScope for ToolScope<'_> {
+    fn bus(&self) -> &Bus {
+        self.cx.bus()
+    }
+
+    fn remaining(&self) -> Duration {
+        self.cx.gate().remaining()
+    }
+
+    fn draw(&self, attempt: u32, what: &str) -> u64 {
+        self.cx.draw(&self.ask.path, attempt, what)
+    }
+
+    fn in_flight(&self, out: bool) {
+        self.cx.count_in_flight(out);
+    }
+
+    fn reason(&self, failure: &AttemptFailed) -> StopReason {
+        self.ask.caller.reason(self.ask.tool, failure)
+    }
+
+    fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
+        self.ask.caller.admit(attempt)
+    }
+
+    fn pool(&self) -> Option<&Semaphore> {
+        self.ask.caller.pool()
+    }
+}
+
+/// The tool behind the gateway, with what it is asked.
+struct AskedTool<'a> {
+    scope: &'a ToolScope<'a>,
+    guarded: &'a GuardedTool,
+}
+
+impl AskedTool<'_> {
+    async fn ask(&self, attempt: Attempt<'_>) -> Result<Reply, Box<AttemptFailed>> {
+        let ask = self.scope.ask;
+        let Some(tool) = &self.guarded.tool else {
+            let text = format!("nothing stands behind the tool {}", ask.tool);
+            return Err(AttemptFailed::of(FailureClass::Tool, text));
+        };
+        let mut request = 1;
+        loop {
+            let draw =
+                self.scope.draw(attempt.number, if request == 1 { "tool" } else { "client" });
+            let asked = ToolRequest {
+                args: &ask.args,
+                attempt: attempt.number,
+                draw: draw.wrapping_add(u64::from(request)),
+            };
+            let failed = match tool.ask(asked).await {
+                Ok(result) => match contract::check(&self.guarded.contract, &result) {
+                    Ok(()) => return Ok(Reply::of_tool(result)),
+                    Err(wrong) => AttemptFailed::of(FailureClass::BadResponse, wrong),
+                },
+                Err(failed) => failed,
+            };
+            if request > ask.client_retries {
+                return Err(failed);
+            }
+            request += 1;
+            let after = failed.class;
+            self.scope.cx.publish(attempt.span, EventKind::ClientRetried { request, after });
+        }
+    }
+}
+
+impl Callee for AskedTool<'_> {
+    fn attempt<'a>(
+        &'a self,
+        attempt: Attempt<'a>,
+    ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
+        Box::pin(self.ask(attempt))
+    }
+}

@@ -1,0 +1,68 @@
+//! One text for equal JSON: what arguments are hashed and looked up by (source `001`,
+//! `args_hash`).
+
+use serde_json::Value;
+
+/// The value as JSON with sorted keys, `,` and `:` without blanks, and everything beyond ASCII as
+/// `\uXXXX`. Numbers have JSON's shortest form.
+pub fn text(value: &Value) -> String {
+    let mut out = String::new();
+    put(value, &mut out);
+    out
+}
+
+fn put(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
+        Value::Number(number) => out.push_str(&number.to_string()),
+        Value::String(text) => put_text(text, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (place, item) in items.iter().enumerate() {
+                if place > 0 {
+                    out.push(',');
+                }
+                put(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(fields) => {
+            // Python sorts by code points, as `str` compares here.
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(key, _)| key.as_str());
+            out.push('{');
+            for (place, (key, value)) in fields.into_iter().enumerate() {
+                if place > 0 {
+                    out.push(',');
+                }
+                put_text(key, out);
+                out.push(':');
+                put(value, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn put_text(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            ' '..='~' => out.push(c),
+            _ => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+    }
+    out.push('"');
+}

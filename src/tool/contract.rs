@@ -1,0 +1,79 @@
+//! Whether a tool's answer holds what its scenario says it must.
+
+use serde_json::Value;
+
+use crate::scenario::tool::{Contract, FieldKind};
+
+/// Checks an answer. Keys beyond the contract are welcome.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub fn check(contract: &Contract, answer: &Value) -> Result<(), String> {
+    let Value::Object(fields) = answer else {
+        return Err(format!("the answer is {}, not a JSON object", kind_of(answer)));
+    };
+    for (key, kind) in &contract.required {
+        match fields.get(key) {
+            None => return Err(format!("the answer has no `{key}`")),
+            Some(value) if !is(value, *kind) => {
+                let (wanted, found) = (kind.word(), kind_of(value));
+                return Err(format!("`{key}` of the answer is {found}, not a {wanted}"));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn is(value: &Value, kind: FieldKind) -> bool {
+    match kind {
+        FieldKind::Text => value.is_string(),
+        FieldKind::Number => value.is_number(),
+        FieldKind::Bool => value.is_boolean(),
+        FieldKind::List => value.is_array(),
+        FieldKind::Table => value.is_object(),
+        FieldKind::Any => true,
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a bool",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a table",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_holds_what_the_contract_names() {
+        let contract = Contract {
+            required: vec![
+                ("rate".to_owned(), FieldKind::Number),
+                ("skus".to_owned(), FieldKind::List),
+                ("note".to_owned(), FieldKind::Any),
+            ],
+        };
+        let good = json!({ "rate": 0.5, "skus": [], "note": null, "more": 1 });
+        assert_eq!(check(&contract, &good), Ok(()));
+        for (answer, wrong) in [
+            (json!(null), "the answer is null, not a JSON object"),
+            (json!([1]), "the answer is a list, not a JSON object"),
+            (json!({ "skus": [], "note": 1 }), "the answer has no `rate`"),
+            (
+                json!({ "rate": "1", "skus": [], "note": 1 }),
+                "`rate` of the answer is a text, not a number",
+            ),
+        ] {
+            assert_eq!(check(&contract, &answer), Err(wrong.to_owned()));
+        }
+    }
+}
