@@ -1,5 +1,7 @@
 //! The policy of pattern `000` against tables of what the source's own functions answer.
 
+mod vectors;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -9,13 +11,7 @@ use roundtable::pattern::collaboration::policy::{
     ContributionGateway, RoleSet, decide_round_outcome, detect_conflicts, validate_contribution,
 };
 use serde_json::{Value, json};
-
-fn table(text: &str) -> (Value, Vec<Value>) {
-    let table: Value = serde_json::from_str(text).expect("a table");
-    let cases = table["cases"].as_array().expect("cases").clone();
-    assert!(!cases.is_empty());
-    (table["with"].clone(), cases)
-}
+use vectors::{same, table};
 
 fn roles(names: &Value) -> RoleSet {
     names
@@ -32,20 +28,6 @@ fn stances(rows: &Value) -> Vec<Stance> {
         .iter()
         .map(|row| serde_json::from_value(row["stance"].clone()).expect("a stance"))
         .collect()
-}
-
-/// Compares with the source's answer: numbers by value, so that `1` and `1.0` are the same.
-fn same(ours: &Value, theirs: &Value) -> bool {
-    match (ours, theirs) {
-        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
-        }
-        (a, b) => a == b,
-    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 pub use super::call::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, Speaker, Usage,
 };
+pub use super::head::{FlagAt, ModelLabel, PricesHead, RunClosed, RunStarted};
 pub use super::plan::{
     BehindFlag, CollaborationPlan, OrchestratorPlan, PatternPlan, ResiliencePlan, WorkerHead,
 };
@@ -21,7 +22,6 @@ pub use super::tool::{
 use super::contribution::{Conflict, Contribution, Decision};
 use super::id::{BoundaryId, RunId, SpanId};
 use super::stop::StopReason;
-use crate::scenario::alert::AlertLimits;
 use crate::scenario::name::{FlagName, RoleName, ScenarioName, TaskId, ToolName};
 use crate::scenario::tool::{Fault, FaultKind};
 
@@ -422,75 +422,6 @@ pub enum EventKind {
     },
 }
 
-/// What was asked, whole: the head of the log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunStarted {
-    /// The run.
-    pub run: RunId,
-    /// Wall clock at the start, Unix time in milliseconds.
-    pub wall_ms: u64,
-    /// The scenario's name.
-    pub scenario: ScenarioName,
-    /// Its title.
-    pub title: String,
-    /// What the run is asked.
-    pub goal: String,
-    /// Who answers.
-    pub model: ModelLabel,
-    /// The inputs with their values, in the scenario's order.
-    pub inputs: Map<String, Value>,
-    /// The flags at the start, in the scenario's order.
-    pub flags: Vec<FlagAt>,
-    /// Start of every random number.
-    pub seed: u64,
-    /// Prices, where known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prices: Option<PricesHead>,
-    /// The tools behind the gateway, the model first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<ToolHead>,
-    /// When a person is alerted.
-    #[serde(default)]
-    pub alerts: AlertLimits,
-    /// What the pattern alone needs.
-    pub plan: PatternPlan,
-}
-
-/// US dollars for a million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PricesHead {
-    /// Tokens of the prompt.
-    pub prompt_usd_per_million: f64,
-    /// Tokens of the reply.
-    pub completion_usd_per_million: f64,
-}
-
-/// A flag and its position.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FlagAt {
-    /// Which.
-    pub name: FlagName,
-    /// What it does, for people.
-    pub label: String,
-    /// Its position.
-    pub on: bool,
-}
-
-/// Who answers a run's model calls.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "source", rename_all = "snake_case")]
-pub enum ModelLabel {
-    /// The scenario's script.
-    Scripted,
-    /// An endpoint.
-    Live {
-        /// The model's name.
-        name: String,
-        /// The endpoint's host, never more of its address.
-        host: String,
-    },
-}
-
 /// Who made something happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -540,163 +471,7 @@ pub enum Asked {
     NotReached,
 }
 
-/// How a run ended. What it came to is a fold of the log
-/// ([`World::outcome`](super::world::World::outcome)).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunClosed {
-    /// Why.
-    pub reason: StopReason,
-    /// Where, as the sources say it (`round_2:risk_analyst`, `finalize`); `None` for a success.
-    pub phase: Option<String>,
-    /// The last boundary that was passed.
-    pub boundary: Option<BoundaryId>,
-    /// Milliseconds since the start, pauses left out.
-    pub elapsed_ms: u64,
-    /// Milliseconds of pauses.
-    pub paused_ms: u64,
-    /// Calls still in flight: always 0.
-    pub in_flight: u32,
-}
-
 /// For fields that are left out where they say nothing.
 fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-/// About how many bytes a JSON value takes. It came through a parser that bounds its depth.
-fn json_weight(value: &Value) -> usize {
-    let held = match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(json_weight).sum(),
-        Value::Object(fields) => {
-            fields.iter().map(|(name, value)| 64 + name.len() + json_weight(value)).sum()
-        }
-    };
-    std::mem::size_of::<Value>() + held
-}
-
-impl EventKind {
-    /// The dotted name, as in JSON.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::RunStarted(_) => "run.started",
-            Self::RunClosed(_) => "run.closed",
-            Self::Pausing { .. } => "pausing",
-            Self::Paused { .. } => "paused",
-            Self::Resumed { .. } => "resumed",
-            Self::Stepped { .. } => "stepped",
-            Self::FlagChanged { .. } => "flag.changed",
-            Self::BreakpointChanged { .. } => "breakpoint.changed",
-            Self::RoundStarted { .. } => "round.started",
-            Self::RoundClosed { .. } => "round.closed",
-            Self::ContributionAccepted { .. } => "contribution.accepted",
-            Self::ContributionRefused { .. } => "contribution.refused",
-            Self::PlanAccepted { .. } => "plan.accepted",
-            Self::PlanRefused { .. } => "plan.refused",
-            Self::TaskStarted { .. } => "task.started",
-            Self::TaskDone { .. } => "task.done",
-            Self::TaskFailed { .. } => "task.failed",
-            Self::ParallelChanged { .. } => "parallel.changed",
-            Self::ResultsAggregated { .. } => "results.aggregated",
-            Self::AnswerComposed { .. } => "answer.composed",
-            Self::CallStarted(_) => "call.started",
-            Self::CallAnswered { .. } => "call.answered",
-            Self::CallFailed { .. } => "call.failed",
-            Self::CallRetried { .. } => "call.retried",
-            Self::CallQueued => "call.queued",
-            Self::CallAdmitted { .. } => "call.admitted",
-            Self::CallDegraded { .. } => "call.degraded",
-            Self::AttemptRefused { .. } => "attempt.refused",
-            Self::AttemptQueued { .. } => "attempt.queued",
-            Self::AttemptStarted { .. } => "attempt.started",
-            Self::ClientRetried { .. } => "client.retried",
-            Self::AttemptAnswered(_) => "attempt.answered",
-            Self::AttemptFailed(_) => "attempt.failed",
-            Self::BreakerChanged { .. } => "breaker.changed",
-            Self::ResultStale { .. } => "result.stale",
-            Self::LimitsChanged { .. } => "limits.changed",
-            Self::FaultInjected { .. } => "fault.injected",
-            Self::FaultHealed { .. } => "fault.healed",
-            Self::ReplyRepaired { .. } => "reply.repaired",
-            Self::ConditionFailed { .. } => "condition.failed",
-            Self::Warning { .. } => "warning",
-            Self::SessionRunStarted { .. } => "session.run_started",
-            Self::SessionRunClosed { .. } => "session.run_closed",
-            Self::SessionRunForgotten { .. } => "session.run_forgotten",
-            Self::Unknown { kind, .. } => kind,
-        }
-    }
-
-    /// About how many bytes a fact of this kind takes: what memory is bounded by.
-    pub fn weight(&self) -> usize {
-        let held = match self {
-            Self::CallStarted(call) => {
-                let said = call.prompt.messages.iter().map(|message| 24 + message.content.len());
-                said.sum::<usize>() + call.args.as_deref().map_or(0, json_weight)
-            }
-            Self::AttemptAnswered(reply) => {
-                128 + reply.text.len() + reply.result.as_deref().map_or(0, json_weight)
-            }
-            Self::AttemptFailed(failed) => {
-                128 + failed.text.len() + failed.partial.as_ref().map_or(0, |text| text.len())
-            }
-            Self::ContributionAccepted { contribution, .. } => {
-                contribution.summary.len()
-                    + contribution.actions.iter().map(|action| 24 + action.len()).sum::<usize>()
-            }
-            Self::ContributionRefused { raw, .. } => raw.as_ref().map_or(0, json_weight),
-            Self::PlanAccepted { tasks } => tasks
-                .iter()
-                .flat_map(|task| task.args.values())
-                .map(|it| 96 + json_weight(it))
-                .sum(),
-            Self::PlanRefused { raw, .. } => json_weight(raw),
-            Self::ResultsAggregated { aggregate, .. } => json_weight(aggregate),
-            Self::LimitsChanged { .. } => std::mem::size_of::<ToolLimits>(),
-            Self::RunStarted(head) => {
-                let inputs = head.inputs.iter().map(|(name, it)| name.len() + json_weight(it));
-                1024 + head.title.len() + head.goal.len() + inputs.sum::<usize>()
-            }
-            Self::Warning { text } => text.len(),
-            Self::ConditionFailed { place, text } => place.len() + text.len(),
-            Self::RunClosed(closed) => std::mem::size_of_val(&**closed),
-            Self::RoundStarted { seats, .. } => seats.len() * 32,
-            Self::AnswerComposed { text } => text.len(),
-            Self::Unknown { kind, fields } => {
-                let fields = fields.iter().map(|(name, it)| name.len() + json_weight(it));
-                kind.len() + fields.sum::<usize>()
-            }
-            _ => 0,
-        };
-        std::mem::size_of::<super::Event>() + 32 + held
-    }
-
-    /// The parent of the span that this fact opens, if it opens one.
-    pub fn opens(&self) -> Option<SpanId> {
-        match self {
-            Self::RunStarted(_) => Some(SpanId::RUN),
-            Self::RoundStarted { parent, .. }
-            | Self::TaskStarted { parent, .. }
-            | Self::AttemptStarted { parent, .. } => Some(*parent),
-            Self::CallStarted(call) => Some(call.parent),
-            _ => None,
-        }
-    }
-
-    /// Whether this fact closes its span.
-    pub fn closes(&self) -> bool {
-        matches!(
-            self,
-            Self::RunClosed(_)
-                | Self::RoundClosed { .. }
-                | Self::TaskDone { .. }
-                | Self::TaskFailed { .. }
-                | Self::CallAnswered { .. }
-                | Self::CallDegraded { .. }
-                | Self::CallFailed { .. }
-                | Self::AttemptAnswered(_)
-                | Self::AttemptFailed(_)
-        )
-    }
 }

@@ -7,6 +7,8 @@
 pub mod call;
 pub mod command;
 pub mod contribution;
+mod facets;
+pub mod head;
 pub mod id;
 pub mod kind;
 pub mod plan;

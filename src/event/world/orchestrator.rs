@@ -132,6 +132,15 @@ impl TaskRow {
         }
     }
 
+    /// Whether the run does without its result, or with what stood in for it.
+    pub fn is_replaced(&self) -> bool {
+        match self.state {
+            TaskState::Degraded => true,
+            TaskState::Failed => !self.task.critical,
+            _ => false,
+        }
+    }
+
     /// Whether it has ended.
     pub fn is_over(&self) -> bool {
         !matches!(self.state, TaskState::Waiting | TaskState::Running | TaskState::Retrying)
@@ -159,9 +168,9 @@ impl Orchestrator {
         Some((place, &self.tasks[place]))
     }
 
-    /// Whether a task failed, or something stood in for one.
+    /// Whether the run does without a task's result, or with what stood in for one.
     pub fn is_degraded(&self) -> bool {
-        self.tasks.iter().any(|row| matches!(row.state, TaskState::Degraded | TaskState::Failed))
+        self.tasks.iter().any(|row| row.is_replaced())
     }
 
     fn row(&mut self, index: usize) -> Option<&mut TaskRow> {

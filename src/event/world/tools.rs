@@ -41,6 +41,8 @@ pub struct ToolRow {
     pub queued: u32,
     /// Its latest attempts and refusals, the oldest first, at most [`MARKS`].
     pub marks: VecDeque<CallMark>,
+    /// Milliseconds: the oldest last good value that stood in for it.
+    pub oldest_ms: u64,
     /// How long its answered calls took, from being asked for to their end.
     pub latencies: Latencies,
     /// Requests over time: the load on the tool.
@@ -171,6 +173,7 @@ impl ToolRow {
             peak: 0,
             queued: 0,
             marks: VecDeque::new(),
+            oldest_ms: 0,
             latencies: Latencies::default(),
             load: Activity::default(),
             since: Elapsed::default(),
@@ -283,7 +286,10 @@ impl Tools {
             }
             EventKind::CallFailed { .. } => self.close(event.span, |row| row.tally.failed += 1),
             EventKind::CallDegraded { by, .. } => self.close(event.span, |row| match by {
-                StandIn::Cached { .. } => row.tally.cached += 1,
+                StandIn::Cached { age_ms } => {
+                    row.tally.cached += 1;
+                    row.oldest_ms = row.oldest_ms.max(*age_ms);
+                }
                 StandIn::Fallback => row.tally.fallback += 1,
                 StandIn::LeftOut => row.tally.left_out += 1,
             }),

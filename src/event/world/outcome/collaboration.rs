@@ -1,55 +1,13 @@
-//! What a run came to: the one outcome object, in the words of the sources, with ours added.
+//! The fields of a collaboration's outcome (`000`).
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Collaboration, World};
+use super::value;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
-use crate::event::kind::{CollaborationPlan, RunStarted, Usage};
-use crate::event::{RunId, StopReason};
+use crate::event::kind::{CollaborationPlan, RunStarted};
+use crate::event::world::{Collaboration, World};
 use crate::scenario::name::RoleName;
-
-/// The outcome of a finished run. Its JSON has the source's fields in the source's order, then
-/// ours.
-#[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
-    /// `ok` or `stopped`.
-    pub status: &'static str,
-    /// Why it ended.
-    pub stop_reason: StopReason,
-    /// Where, when it was stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub phase: Option<String>,
-    /// The pattern's own fields, `trace` and `history` last.
-    #[serde(flatten)]
-    pub fields: Map<String, Value>,
-    /// The run.
-    pub run_id: RunId,
-    /// The pattern.
-    pub pattern: &'static str,
-    /// Calls, tokens, cost.
-    pub usage: OutcomeUsage,
-    /// Milliseconds, pauses left out.
-    pub elapsed_ms: u64,
-    /// Milliseconds of pauses.
-    pub paused_ms: u64,
-    /// Whether something was replaced by a fallback.
-    pub degraded: bool,
-}
-
-/// What a run used.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct OutcomeUsage {
-    /// Calls asked for.
-    pub calls: u64,
-    /// Attempts made.
-    pub attempts: u64,
-    /// Tokens, of the replies that counted them.
-    #[serde(flatten)]
-    pub tokens: Usage,
-    /// US dollars; `null` where no prices are known.
-    pub cost_usd: Option<f64>,
-}
 
 #[derive(Serialize)]
 struct SeatRow<'a> {
@@ -82,40 +40,8 @@ struct StanceRow<'a> {
     confidence: f64,
 }
 
-/// A value of ours as JSON: ours always can be.
-fn value(of: &impl Serialize) -> Value {
-    serde_json::to_value(of).unwrap_or(Value::Null)
-}
-
 impl World {
-    /// The outcome, once the run is closed.
-    pub fn outcome(&self) -> Option<Outcome> {
-        let (head, closed) = (self.head.as_ref()?, self.closed.as_ref()?);
-        let success = closed.reason.is_success();
-        let mut fields = Map::new();
-        if let Some((world, plan)) = self.collaboration() {
-            self.collaboration_fields(head, world, plan, success, &mut fields);
-        }
-        Some(Outcome {
-            status: if success { "ok" } else { "stopped" },
-            stop_reason: closed.reason.clone(),
-            phase: closed.phase.clone(),
-            fields,
-            run_id: head.run.clone(),
-            pattern: head.plan.name(),
-            usage: OutcomeUsage {
-                calls: self.tally.calls,
-                attempts: self.tally.attempts,
-                tokens: self.tally.usage,
-                cost_usd: self.cost_usd(),
-            },
-            elapsed_ms: closed.elapsed_ms,
-            paused_ms: closed.paused_ms,
-            degraded: false,
-        })
-    }
-
-    fn collaboration_fields(
+    pub(super) fn collaboration_fields(
         &self,
         head: &RunStarted,
         world: &Collaboration,

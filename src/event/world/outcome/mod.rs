@@ -1,0 +1,106 @@
+//! What a run came to: the one outcome object, in the words of the sources, with ours added.
+
+mod collaboration;
+mod orchestrator;
+mod tools;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+pub use tools::{AlertOutcome, Replaced, ToolOutcome};
+
+use super::World;
+use crate::event::kind::Usage;
+use crate::event::{RunId, StopReason};
+
+/// The outcome of a finished run. Its JSON has the source's fields in the source's order, then
+/// ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// `ok` or `stopped`.
+    pub status: &'static str,
+    /// Why it ended.
+    pub stop_reason: StopReason,
+    /// Where, when it was stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The pattern's own fields, `trace` and `history` last.
+    #[serde(flatten)]
+    pub fields: Map<String, Value>,
+    /// The run.
+    pub run_id: RunId,
+    /// The pattern.
+    pub pattern: &'static str,
+    /// Calls, tokens, cost.
+    pub usage: OutcomeUsage,
+    /// Milliseconds, pauses left out.
+    pub elapsed_ms: u64,
+    /// Milliseconds of pauses.
+    pub paused_ms: u64,
+    /// Whether something was replaced by a stand-in or left out.
+    pub degraded: bool,
+    /// What was replaced by what, or left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<Replaced>,
+    /// What each tool was asked and what that cost; none where only a model was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolOutcome>,
+    /// What a person was alerted of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alerts: Vec<AlertOutcome>,
+}
+
+/// What a run used.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OutcomeUsage {
+    /// Calls asked for.
+    pub calls: u64,
+    /// Attempts made.
+    pub attempts: u64,
+    /// Tokens, of the replies that counted them.
+    #[serde(flatten)]
+    pub tokens: Usage,
+    /// US dollars; `null` where no prices are known.
+    pub cost_usd: Option<f64>,
+}
+
+/// A value of ours as JSON: ours always can be.
+fn value(of: &impl Serialize) -> Value {
+    serde_json::to_value(of).unwrap_or(Value::Null)
+}
+
+impl World {
+    /// The outcome, once the run is closed.
+    pub fn outcome(&self) -> Option<Outcome> {
+        let (head, closed) = (self.head.as_ref()?, self.closed.as_ref()?);
+        let success = closed.reason.is_success();
+        let mut fields = Map::new();
+        if let Some((world, plan)) = self.collaboration() {
+            self.collaboration_fields(head, world, plan, success, &mut fields);
+        } else if let Some((world, _)) = self.orchestrator() {
+            self.orchestrator_fields(world, success, closed.phase.as_deref(), &mut fields);
+        } else if let Some((world, plan)) = self.resilience() {
+            self.resilience_fields(world, plan, &mut fields);
+        }
+        Some(Outcome {
+            status: if success { "ok" } else { "stopped" },
+            stop_reason: closed.reason.clone(),
+            phase: closed.phase.clone(),
+            fields,
+            run_id: head.run.clone(),
+            pattern: head.plan.name(),
+            usage: OutcomeUsage {
+                calls: self.tally.calls,
+                attempts: self.tally.attempts,
+                tokens: self.tally.usage,
+                cost_usd: self.cost_usd(),
+            },
+            elapsed_ms: closed.elapsed_ms,
+            paused_ms: closed.paused_ms,
+            degraded: self.is_degraded(),
+            replaced: self.replaced(),
+            tools: self.tools_outcome(),
+            alerts: self.alerts_outcome(),
+        })
+    }
+}

@@ -1,0 +1,102 @@
+//! The fields of an orchestrator's outcome (`001`).
+
+use serde_json::{Map, Value, json};
+
+use super::value;
+use crate::event::world::World;
+use crate::event::world::orchestrator::{Orchestrator, TaskRow, TaskState};
+
+impl World {
+    pub(super) fn orchestrator_fields(
+        &self,
+        world: &Orchestrator,
+        success: bool,
+        phase: Option<&str>,
+        fields: &mut Map<String, Value>,
+    ) {
+        let mut add = |name: &str, value: Value| {
+            fields.insert(name.to_owned(), value);
+        };
+        // What had ended stays, whatever stopped the run.
+        let over = || world.tasks.iter().filter(|row| is_in(row));
+        if success {
+            add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
+        }
+        if let Some((_, raw)) = &world.refused {
+            add("raw_plan", raw.clone());
+        }
+        if !world.tasks.is_empty() && (success || phase == Some("dispatch")) {
+            let plan: Vec<_> = world.tasks.iter().map(|row| &row.task).collect();
+            add("plan", value(&plan));
+        }
+        let failed: Vec<Value> = over()
+            .filter(|row| row.state == TaskState::Failed && row.task.critical)
+            .map(|row| item(row))
+            .collect();
+        if !failed.is_empty() && phase == Some("dispatch") {
+            add("failed_critical", Value::Array(failed));
+        }
+        if let Some(aggregate) = &world.aggregate {
+            add("aggregate", (**aggregate).clone());
+        }
+        let trace = over().map(|row| {
+            let reason = row.reason.as_ref().filter(|_| row.state == TaskState::Failed);
+            let mut line = json!({
+                "task_id": row.task.id,
+                "worker": row.task.worker,
+                "status": status(row),
+                "attempts_used": row.attempts_used,
+                "retried": row.attempts_used > 1,
+                "args_hash": row.args_hash,
+                "stop_reason": reason,
+                "critical": row.task.critical,
+            });
+            stood_in(row, &mut line);
+            line
+        });
+        add("trace", trace.collect());
+        add("history", over().map(|row| item(row)).collect());
+    }
+}
+
+/// Whether a task came to something.
+fn is_in(row: &TaskRow) -> bool {
+    matches!(row.state, TaskState::Done | TaskState::Degraded | TaskState::Failed)
+}
+
+fn status(row: &TaskRow) -> &'static str {
+    if row.state == TaskState::Failed { "failed" } else { "done" }
+}
+
+/// A task as the source's `history` holds it.
+fn item(row: &TaskRow) -> Value {
+    let mut item = json!({
+        "task_id": row.task.id,
+        "worker": row.task.worker,
+        "critical": row.task.critical,
+        "status": status(row),
+        "attempts_used": row.attempts_used,
+        "retried": row.attempts_used > 1,
+        "args_hash": row.args_hash,
+    });
+    if row.state == TaskState::Failed {
+        item["stop_reason"] = value(&row.reason);
+    } else {
+        item["observation"] = json!({
+            "status": "done",
+            "worker": row.task.worker,
+            "result": row.result,
+        });
+    }
+    stood_in(row, &mut item);
+    item
+}
+
+/// Ours: what stood in for the worker, where something did.
+fn stood_in(row: &TaskRow, line: &mut Value) {
+    if let Some(by) = &row.stand_in
+        && row.state == TaskState::Degraded
+    {
+        line["stand_in"] = by.word().into();
+    }
+}
