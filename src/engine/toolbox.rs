@@ -1,12 +1,14 @@
 //! What answers for the tools of a scenario, made before its run starts, so that what is missing is
 //! told before anything is spent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::scenario::Scenario;
 use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
-use crate::scenario::tool::ToolSpec;
-use crate::tool::Making;
+use crate::scenario::tool::{ToolKind, ToolSpec};
+use crate::tool::fixture::FixtureTool;
+use crate::tool::{Making, Tool};
 
 /// The bound of an attempt where neither scenario nor pattern sets one (source `003`).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -18,8 +20,11 @@ impl Toolbox {
     /// The tools of a scenario as far as they can be had without the environment: a tool that needs
     /// more of it is not there. `instant` leaves the latencies of fixtures out.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
-        let _ = instant;
-        Self(scenario.tools.values().map(|spec| making(scenario, spec)).collect())
+        let made = scenario.tools.values().map(|spec| {
+            let tool = spec.kind.as_ref().and_then(|kind| offline(kind, instant));
+            making(scenario, spec, tool)
+        });
+        Self(made.collect())
     }
 
     pub(super) fn into_makings(self) -> Vec<Making> {
@@ -27,14 +32,22 @@ impl Toolbox {
     }
 }
 
-fn making(scenario: &Scenario, spec: &ToolSpec) -> Making {
+/// What answers without the environment.
+fn offline(kind: &ToolKind, instant: bool) -> Option<Box<dyn Tool>> {
+    match kind {
+        ToolKind::Fixture(spec) => Some(Box::new(FixtureTool::new(Arc::clone(spec), instant))),
+        ToolKind::Http(_) | ToolKind::Command(_) => None,
+    }
+}
+
+fn making(scenario: &Scenario, spec: &ToolSpec, tool: Option<Box<dyn Tool>>) -> Making {
     let timeout = match &scenario.pattern {
         PatternSpec::Orchestrator(orchestrator) => orchestrator.budget.task_timeout,
         PatternSpec::Collaboration(_) | PatternSpec::Resilience(_) => DEFAULT_TIMEOUT,
     };
     Making {
         name: spec.name.clone(),
-        tool: None,
+        tool,
         kind: spec.kind.as_ref().map_or("none", |kind| kind.word()),
         contract: spec.contract.clone(),
         policy: policy(scenario, spec),

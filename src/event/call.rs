@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::id::SpanId;
+use super::id::{SpanId, millis};
+use crate::scenario::model::ScriptFaultKind;
 use crate::scenario::name::{RoleName, TaskId, ToolName};
 
 /// What is asked of a model or tool.
@@ -192,6 +193,28 @@ impl AttemptFailed {
             _ => FailureClass::Status,
         };
         Box::new(Self { status: Some(status), ..*Self::of(class, text) })
+    }
+
+    /// What a scripted fault comes to once its time has passed; `None`: it never does, it hangs.
+    /// `malformed` says what came where the answer is malformed.
+    pub fn scripted(fault: &ScriptFaultKind, malformed: &str) -> Option<Box<Self>> {
+        Some(match fault {
+            ScriptFaultKind::Hang => return None,
+            ScriptFaultKind::Reset => {
+                Self::of(FailureClass::Reset, "the connection broke half-way (scripted)")
+            }
+            ScriptFaultKind::Refused => {
+                Self::of(FailureClass::Connect, "connection refused (scripted)")
+            }
+            ScriptFaultKind::BadResponse => {
+                Self::of(FailureClass::BadResponse, format!("{malformed} (scripted)"))
+            }
+            ScriptFaultKind::Status { status, retry_after } => {
+                let mut failed = Self::of_status(*status, format!("HTTP {status} (scripted)"));
+                failed.retry_after_ms = retry_after.map(millis);
+                failed
+            }
+        })
     }
 }
 

@@ -14,8 +14,8 @@ use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
-use crate::scenario::draw::part;
-use crate::scenario::model::{Latency, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
+use crate::scenario::draw::between;
+use crate::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 
 /// The least time between two pieces: the dashboard draws no faster.
 const PIECE: Duration = Duration::from_millis(33);
@@ -57,14 +57,6 @@ impl Scripted {
         })
     }
 
-    fn latency(&self, latency: Latency, draw: u64) -> Duration {
-        if self.instant {
-            return Duration::ZERO;
-        }
-        let spread = latency.max.saturating_sub(latency.min);
-        latency.min + part(spread, draw)
-    }
-
     async fn play(
         &self,
         request: &ChatRequest,
@@ -78,7 +70,7 @@ impl Scripted {
             _ => None,
         });
         let started = Instant::now();
-        let takes = self.latency(row.latency, request.draw);
+        let takes = if self.instant { Duration::ZERO } else { between(row.latency, request.draw) };
         if let Some(fault) = row.fault.as_ref().filter(|fault| request.attempt <= fault.times) {
             return Err(self.fail(fault, &answer, started, takes, listener).await);
         }
@@ -137,28 +129,17 @@ impl Scripted {
         takes: Duration,
         listener: &dyn Listener,
     ) -> Box<Failure> {
-        match &fault.kind {
-            ScriptFaultKind::Hang => std::future::pending().await,
-            ScriptFaultKind::Reset => {
-                let half: String = answer.chars().take(answer.chars().count() / 2).collect();
-                self.speak(&half, started, takes, listener).await;
-                failure(FailureClass::Reset, "the connection broke half-way (scripted)")
-            }
-            ScriptFaultKind::Refused => {
-                sleep_until(started + takes).await;
-                failure(FailureClass::Connect, "connection refused (scripted)")
-            }
-            ScriptFaultKind::BadResponse => {
-                sleep_until(started + takes).await;
-                failure(FailureClass::BadResponse, "a body that is no chat completion (scripted)")
-            }
-            ScriptFaultKind::Status { status, retry_after } => {
-                sleep_until(started + takes).await;
-                let mut failed = Failure::of_status(*status, format!("HTTP {status} (scripted)"));
-                failed.retry_after_ms = retry_after.map(millis);
-                failed
-            }
+        let malformed = "a body that is no chat completion";
+        let Some(failed) = Failure::scripted(&fault.kind, malformed) else {
+            return std::future::pending().await;
+        };
+        if fault.kind == ScriptFaultKind::Reset {
+            let half: String = answer.chars().take(answer.chars().count() / 2).collect();
+            self.speak(&half, started, takes, listener).await;
+        } else {
+            sleep_until(started + takes).await;
         }
+        failed
     }
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use siphasher::sip::SipHasher13;
 
+use super::model::Latency;
+
 /// A random number of its own. `path` is where in the run (the same text in every run), `what`
 /// tells two uses at one place apart.
 pub fn draw(seed: u64, path: &str, attempt: u32, what: &str) -> u64 {
@@ -20,6 +22,16 @@ pub fn draw(seed: u64, path: &str, attempt: u32, what: &str) -> u64 {
 pub fn part(whole: Duration, draw: u64) -> Duration {
     let nanos = whole.as_nanos() * u128::from(draw) / u128::from(u64::MAX);
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// A time between the two bounds, both included.
+pub fn between(latency: Latency, draw: u64) -> Duration {
+    latency.min + part(latency.max.saturating_sub(latency.min), draw)
+}
+
+/// Whether something happens that happens in this share of the cases, from 0 (never) to 1 (always).
+pub fn happens(share: f64, draw: u64) -> bool {
+    share >= 1.0 || (draw as f64) < share * (u64::MAX as f64)
 }
 
 #[cfg(test)]
@@ -46,5 +58,13 @@ mod tests {
         assert_eq!(part(whole, 0), Duration::ZERO);
         assert_eq!(part(whole, u64::MAX), whole);
         assert_eq!(part(Duration::ZERO, 7), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_happens_in_a_share_of_the_cases() {
+        for draw in [0, 7, u64::MAX / 2, u64::MAX] {
+            assert!(!happens(0.0, draw) && happens(1.0, draw) && happens(2.0, draw));
+        }
+        assert!(happens(0.5, u64::MAX / 4) && !happens(0.5, u64::MAX / 4 * 3));
     }
 }

@@ -13,9 +13,11 @@ pub mod bulkhead;
 pub mod contained;
 pub mod contract;
 pub mod faults;
+pub mod fixture;
 pub mod gateway;
 pub mod guard;
 mod last_good;
+mod reading;
 pub mod retry;
 
 pub use answering::{Tool, ToolRequest};

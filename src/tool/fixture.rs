@@ -1,0 +1,344 @@
+//! Answers that stand in the scenario, and a vendor that breaks down under load: everything that a
+//! tool can do, offline and repeatable.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep};
+
+use super::answering::{Tool, ToolRequest};
+use super::reading;
+use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::event::visible::visible_within;
+use crate::net::Redactor;
+use crate::scenario::draw::{between, draw, happens};
+use crate::scenario::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
+
+/// The most characters of a call's arguments that a failure repeats.
+const ARGS_CHARS: usize = 120;
+
+/// A tool that answers from the scenario's table.
+pub struct FixtureTool {
+    spec: Arc<FixtureSpec>,
+    instant: bool,
+    /// Requests that are with it now.
+    in_flight: AtomicU32,
+    /// When it was first asked: what its flaky time is counted from.
+    first: OnceLock<Instant>,
+}
+
+impl FixtureTool {
+    /// The tool of this table; `instant` leaves its latencies out.
+    pub fn new(spec: Arc<FixtureSpec>, instant: bool) -> Self {
+        Self { spec, instant, in_flight: AtomicU32::new(0), first: OnceLock::new() }
+    }
+
+    async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
+        let now = Instant::now();
+        let since_first = now.duration_since(*self.first.get_or_init(|| now));
+        let here = InFlight::enter(&self.in_flight);
+        let Some(row) = self.spec.rows.iter().find(|row| fits(row, request)) else {
+            return Err(no_row(request));
+        };
+        // Requests of one attempt have draws that are neighbours, so each is hashed once more.
+        let draw = |what| draw(request.draw, "fixture", request.attempt, what);
+        let takes =
+            if self.instant { Duration::ZERO } else { between(row.latency, draw("latency")) };
+        let strain = self.spec.load.map(|load| Strain::of(load, here.number, since_first));
+        let takes = strain.as_ref().map_or(takes, |strain| takes.mul_f64(strain.slower));
+        let fault = row.fault.as_ref().filter(|fault| request.attempt <= fault.times);
+        if let Some(fault) = fault {
+            let Some(failed) = AttemptFailed::scripted(&fault.kind, "a malformed answer") else {
+                return std::future::pending().await;
+            };
+            pass(takes).await;
+            return Err(failed);
+        }
+        pass(takes).await;
+        if let Some(Strain { overload, flaky, .. }) = strain {
+            let why = if happens(overload, draw("overload")) {
+                Some("more at once than it bears")
+            } else if happens(flaky, draw("flaky")) {
+                Some("flaky for now")
+            } else {
+                None
+            };
+            if let Some(why) = why {
+                return Err(AttemptFailed::of_status(503, format!("HTTP 503 ({why}, scripted)")));
+            }
+        }
+        match &row.answer {
+            FixtureAnswer::Value(value) => Ok(Arc::clone(value)),
+            FixtureAnswer::Raw(text) => {
+                reading::json(text.as_bytes(), "the answer", &Redactor::default())
+            }
+        }
+    }
+}
+
+impl Tool for FixtureTool {
+    fn ask<'a>(
+        &'a self,
+        request: ToolRequest<'a>,
+    ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
+        Box::pin(self.answer(request))
+    }
+}
+
+/// One request that is with the fixture; it leaves when this is dropped, however that comes.
+struct InFlight<'a> {
+    count: &'a AtomicU32,
+    /// How many there were with this one.
+    number: u32,
+}
+
+impl<'a> InFlight<'a> {
+    fn enter(count: &'a AtomicU32) -> Self {
+        let number = count.fetch_add(1, Ordering::AcqRel) + 1;
+        Self { count, number }
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// What load and time do to one request.
+#[derive(Debug, PartialEq)]
+struct Strain {
+    /// How many times its latency it takes.
+    slower: f64,
+    /// In which share of the cases it fails for the load.
+    overload: f64,
+    /// In which share it fails besides.
+    flaky: f64,
+}
+
+impl Strain {
+    fn of(load: LoadSpec, in_flight: u32, since_first: Duration) -> Self {
+        let capacity = f64::from(load.capacity.max(1));
+        let of_capacity = f64::from(in_flight) / capacity;
+        let flaky = (load.flaky_from..load.flaky_until).contains(&since_first);
+        Self {
+            slower: of_capacity.max(1.0),
+            overload: (of_capacity - 1.0).clamp(0.0, 1.0),
+            flaky: if flaky { load.flaky_rate } else { 0.0 },
+        }
+    }
+}
+
+/// Lets time pass; for none of it no timer is set, which would round it up.
+async fn pass(time: Duration) {
+    if !time.is_zero() {
+        sleep(time).await;
+    }
+}
+
+/// Whether a row is for these arguments and this attempt.
+fn fits(row: &FixtureRow, request: ToolRequest<'_>) -> bool {
+    row.attempt.is_none_or(|attempt| attempt == request.attempt)
+        && row.args.iter().all(|(name, value)| request.args.get(name) == Some(value))
+}
+
+fn no_row(request: ToolRequest<'_>) -> Box<AttemptFailed> {
+    let args = shown(request.args);
+    let text = format!(
+        "no row answers {args} (attempt {}): add one whose args are among these, or one without",
+        request.attempt
+    );
+    AttemptFailed::of(FailureClass::Tool, text)
+}
+
+fn shown(args: &Map<String, Value>) -> String {
+    visible_within(&Value::Object(args.clone()).to_string(), ARGS_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use futures::future::join_all;
+    use serde_json::json;
+
+    use super::*;
+    use crate::scenario::model::{Latency, ScriptFault, ScriptFaultKind};
+
+    fn args(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().expect("a table")
+    }
+
+    fn row(needs: Value, answer: Value) -> FixtureRow {
+        FixtureRow {
+            args: args(needs),
+            attempt: None,
+            latency: Latency::default(),
+            fault: None,
+            answer: FixtureAnswer::Value(Arc::new(answer)),
+        }
+    }
+
+    fn tool(rows: Vec<FixtureRow>, load: Option<LoadSpec>) -> FixtureTool {
+        FixtureTool::new(Arc::new(FixtureSpec { rows, load }), false)
+    }
+
+    async fn ask(
+        tool: &FixtureTool,
+        args: &Map<String, Value>,
+        attempt: u32,
+    ) -> Result<Arc<Value>, Box<AttemptFailed>> {
+        tool.ask(ToolRequest { args, attempt, draw: 7 }).await
+    }
+
+    fn takes(ms: u64) -> Latency {
+        Latency { min: Duration::from_millis(ms), max: Duration::from_millis(ms) }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_row_that_fits_answers() {
+        let second = FixtureRow { attempt: Some(2), ..row(json!({}), json!({ "n": 2 })) };
+        let rows = vec![row(json!({ "sku": "a" }), json!({ "n": 1 })), second];
+        let tool = tool(rows, None);
+        let a = args(json!({ "sku": "a", "more": true }));
+        assert_eq!(*ask(&tool, &a, 1).await.expect("an answer"), json!({ "n": 1 }));
+        let b = args(json!({ "sku": "b" }));
+        assert_eq!(*ask(&tool, &b, 2).await.expect("an answer"), json!({ "n": 2 }));
+        let failed = ask(&tool, &b, 1).await.expect_err("no row fits");
+        assert_eq!(failed.class, FailureClass::Tool);
+        assert_eq!(
+            failed.text,
+            "no row answers {\"sku\":\"b\"} (attempt 1): add one whose args are among these, or \
+             one without"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn latency_is_drawn_between_its_bounds_and_left_out_when_instant() {
+        let bounds = Latency { min: Duration::from_millis(100), max: Duration::from_millis(900) };
+        let spec = FixtureSpec {
+            rows: vec![FixtureRow { latency: bounds, ..row(json!({}), json!({})) }],
+            load: None,
+        };
+        let spec = Arc::new(spec);
+        let slow = FixtureTool::new(Arc::clone(&spec), false);
+        let (args, mut seen) = (Map::new(), std::collections::BTreeSet::new());
+        for draw in 0..20 {
+            let began = Instant::now();
+            slow.ask(ToolRequest { args: &args, attempt: 1, draw }).await.expect("an answer");
+            let took = began.elapsed();
+            // tokio's timer counts whole milliseconds
+            assert!(took >= bounds.min && took <= bounds.max + Duration::from_millis(1));
+            seen.insert(took);
+        }
+        assert!(seen.len() > 10, "neighbouring draws differ: {seen:?}");
+        let began = Instant::now();
+        let instant = FixtureTool::new(spec, true);
+        ask(&instant, &args, 1).await.expect("an answer");
+        assert_eq!(began.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fault_comes_first_and_passes() {
+        let kind =
+            ScriptFaultKind::Status { status: 429, retry_after: Some(Duration::from_secs(2)) };
+        let fault = Some(ScriptFault { kind, times: 2 });
+        let latency = takes(50);
+        let tool = tool(vec![FixtureRow { fault, latency, ..row(json!({}), json!({})) }], None);
+        for attempt in 1..=2 {
+            let began = Instant::now();
+            let failed = ask(&tool, &Map::new(), attempt).await.expect_err("a fault");
+            assert_eq!(failed.class, FailureClass::RateLimited);
+            assert_eq!((failed.status, failed.retry_after_ms), (Some(429), Some(2_000)));
+            assert_eq!(began.elapsed(), Duration::from_millis(50));
+        }
+        ask(&tool, &Map::new(), 3).await.expect("an answer");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hang_never_ends_and_leaves_when_it_is_dropped() {
+        let fault = Some(ScriptFault { kind: ScriptFaultKind::Hang, times: 1 });
+        let tool = tool(vec![FixtureRow { fault, ..row(json!({}), json!({})) }], None);
+        let args = Map::new();
+        let mut asked = ask(&tool, &args, 1).boxed();
+        assert!(tokio::time::timeout(Duration::from_secs(3_600), &mut asked).await.is_err());
+        assert_eq!(tool.in_flight.load(Ordering::Acquire), 1);
+        drop(asked);
+        assert_eq!(tool.in_flight.load(Ordering::Acquire), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_raw_answer_is_read_as_json() {
+        let raw = |text: &str| FixtureRow {
+            answer: FixtureAnswer::Raw(text.into()),
+            ..row(json!({}), json!({}))
+        };
+        let good = tool(vec![raw(" {\"n\": 1} ")], None);
+        assert_eq!(*ask(&good, &Map::new(), 1).await.expect("JSON"), json!({ "n": 1 }));
+        for (text, says) in [
+            ("{\"n\": }", "the answer is no JSON: expected value at line 1 column 7: {\"n\": }"),
+            (" \n", "the answer is empty, where JSON was to come"),
+        ] {
+            let failed = ask(&tool(vec![raw(text)], None), &Map::new(), 1).await;
+            let failed = failed.expect_err("no JSON");
+            assert_eq!((failed.class, &*failed.text), (FailureClass::BadResponse, says));
+        }
+    }
+
+    const VENDOR: LoadSpec = LoadSpec {
+        capacity: 10,
+        flaky_rate: 1.0,
+        flaky_from: Duration::from_secs(5),
+        flaky_until: Duration::from_secs(8),
+    };
+
+    /// So many at once; how many failed, and how long the last took.
+    async fn storm(tool: &FixtureTool, at_once: u64) -> (usize, Duration) {
+        let (args, began) = (Map::new(), Instant::now());
+        let asked =
+            (0..at_once).map(|draw| tool.ask(ToolRequest { args: &args, attempt: 1, draw }));
+        let failed = join_all(asked).await.into_iter().filter_map(Result::err);
+        let failed = failed.inspect(|failed| assert_eq!(failed.status, Some(503))).count();
+        (failed, began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn load_past_its_capacity_slows_it_and_twice_of_it_takes_it_down() {
+        let rows = || vec![FixtureRow { latency: takes(100), ..row(json!({}), json!({})) }];
+        let vendor = tool(rows(), Some(VENDOR));
+        assert_eq!(storm(&vendor, 10).await, (0, Duration::from_millis(100)));
+        let (failed, took) = storm(&vendor, 15).await;
+        assert!(failed <= 5, "none of the first ten fails: {failed}");
+        assert_eq!(took, Duration::from_millis(150));
+        let (failed, took) = storm(&vendor, 100).await;
+        assert!((81..90).contains(&failed), "all from the twentieth on: {failed}");
+        assert_eq!(took, Duration::from_millis(1_000));
+        assert_eq!(vendor.in_flight.load(Ordering::Acquire), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_flaky_for_its_time_and_recovers() {
+        let vendor = tool(vec![row(json!({}), json!({}))], Some(VENDOR));
+        tokio::time::advance(Duration::from_secs(6)).await;
+        assert_eq!(storm(&vendor, 1).await.0, 0, "its time begins with the first request");
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(storm(&vendor, 5).await.0, 5);
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert_eq!(storm(&vendor, 5).await.0, 0);
+    }
+
+    #[test]
+    fn what_load_does_to_a_request() {
+        let early = Duration::ZERO;
+        for (in_flight, slower, overload) in
+            [(1, 1.0, 0.0), (10, 1.0, 0.0), (15, 1.5, 0.5), (20, 2.0, 1.0), (90, 9.0, 1.0)]
+        {
+            let strain = Strain { slower, overload, flaky: 0.0 };
+            assert_eq!(Strain::of(VENDOR, in_flight, early), strain);
+        }
+        let at = |secs| Strain::of(VENDOR, 1, Duration::from_secs(secs)).flaky;
+        assert_eq!((at(4), at(5), at(7), at(8)), (0.0, 1.0, 1.0, 0.0));
+    }
+}
