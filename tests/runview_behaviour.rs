@@ -96,14 +96,14 @@ mod keys {
     #[test]
     fn panes_are_focused_by_number_and_in_turn() {
         let mut dash = dash(&facts::streaming());
-        for (number, pane) in [("3", Pane::Stances), ("5", Pane::Events), ("1", Pane::Table)] {
+        for (number, pane) in [("3", Pane::Third), ("5", Pane::Events), ("1", Pane::First)] {
             dash.text(number);
             assert_eq!(shown(&dash).focus(), pane);
         }
         dash.press(KeyCode::BackTab);
         assert_eq!(shown(&dash).focus(), Pane::Events);
         dash.press(KeyCode::Tab).press(KeyCode::Tab);
-        assert_eq!(shown(&dash).focus(), Pane::Speaker);
+        assert_eq!(shown(&dash).focus(), Pane::Second);
     }
 
     #[test]
@@ -817,12 +817,12 @@ mod pointer {
     #[test]
     fn a_click_focuses_and_selects() {
         let mut dash = dash(&facts::streaming());
-        click_in(&mut dash, Pane::Gateway, 5, 3);
-        assert_eq!(shown(&dash).focus(), Pane::Gateway);
+        click_in(&mut dash, Pane::Fourth, 5, 3);
+        assert_eq!(shown(&dash).focus(), Pane::Fourth);
         assert_eq!(shown(&dash).selection(), Selection::Seat(3));
-        click_in(&mut dash, Pane::Stances, 5, 1);
+        click_in(&mut dash, Pane::Third, 5, 1);
         assert_eq!(shown(&dash).selection(), Selection::Seat(0));
-        click_in(&mut dash, Pane::Table, 2, 6);
+        click_in(&mut dash, Pane::First, 2, 6);
         assert_eq!(shown(&dash).selection(), Selection::Seat(3), "the seat on the left");
         click_in(&mut dash, Pane::Events, 9, 0);
         assert!(!shown(&dash).list().follows());
@@ -846,7 +846,7 @@ mod pointer {
         let mut dash = Dash::new(80, 24);
         dash.run(RUN, &facts::streaming().log);
         dash.click(32, 2);
-        assert_eq!(shown(&dash).focus(), Pane::Stances);
+        assert_eq!(shown(&dash).focus(), Pane::Third);
         dash.text("1").press(KeyCode::Enter);
         dash.click(24, 2);
         assert_eq!(shown(&dash).inspector().map(|open| open.tab), Some(Tab::Raw));

@@ -178,8 +178,8 @@ impl RunPage {
     pub(super) fn focus_on(&mut self, pane: Pane) {
         self.focus = pane;
         match pane {
-            Pane::Table | Pane::Speaker => self.upper = pane,
-            Pane::Stances | Pane::Gateway => self.middle = pane,
+            Pane::First | Pane::Second => self.upper = pane,
+            Pane::Third | Pane::Fourth => self.middle = pane,
             Pane::Events => {}
         }
     }
@@ -217,8 +217,8 @@ impl RunPage {
     fn move_in_pane(&mut self, action: Action, areas: &Areas) -> Outcome {
         match self.focus {
             Pane::Events => self.move_in_list(action, areas),
-            Pane::Speaker => self.move_in_words(action, areas),
-            Pane::Table | Pane::Stances | Pane::Gateway => self.move_among_seats(action),
+            Pane::Second => self.move_in_words(action, areas),
+            Pane::First | Pane::Third | Pane::Fourth => self.move_among_seats(action),
         }
         Outcome::redraw()
     }
@@ -238,7 +238,7 @@ impl RunPage {
     }
 
     fn move_in_words(&mut self, action: Action, areas: &Areas) {
-        let page = areas.pane(Pane::Speaker).map_or(1, |area| isize::from(area.height as i16 / 2));
+        let page = areas.pane(Pane::Second).map_or(1, |area| isize::from(area.height as i16 / 2));
         match action {
             Action::Up => self.scroll_words(-1, areas),
             Action::Down => self.scroll_words(1, areas),
@@ -272,7 +272,7 @@ impl RunPage {
             None => first.min(last),
         };
         let pick = |place: usize| rows.get(place).copied().unwrap_or_default();
-        let rounds = self.focus == Pane::Stances;
+        let rounds = self.focus == Pane::Third;
         match action {
             Action::Left | Action::Right if rounds => {
                 let from = self.round.unwrap_or(last_round);

@@ -60,7 +60,7 @@ impl RunPage {
             (Pane::Events, _) => {
                 self.selected_row().map(|row| format!("`{row}`\n")).unwrap_or_default()
             }
-            (Pane::Table | Pane::Speaker | Pane::Gateway, Subject::Seat { round, seat }) => {
+            (Pane::First | Pane::Second | Pane::Fourth, Subject::Seat { round, seat }) => {
                 let contribution = self
                     .shown()
                     .collaboration()

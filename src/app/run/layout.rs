@@ -3,6 +3,7 @@
 
 use ratatui::layout::Rect;
 
+use super::face::Face;
 use super::inspect::Tab;
 use crate::app::state::Size;
 
@@ -20,25 +21,25 @@ const STACKED: u16 = 84;
 /// From this height of the page on, more than one pane stands at a time.
 const TALL: u16 = 26;
 
-/// The panes of a run's page, in the order of their numbers.
+/// The places of a run's page, in the order of their numbers. What stands in them is said by its
+/// [`Face`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pane {
-    /// The seats around the table.
-    Table,
-    /// Who speaks, or who is selected; at the end what the run came to.
-    Speaker,
-    /// Every seat in every round.
-    Stances,
-    /// What the gateway made of each seat, and the budgets.
-    Gateway,
+    /// The whole at a glance: the seats, the waterfall, the breakers.
+    First,
+    /// What is selected, or what goes on just now; at the end what the run came to.
+    Second,
+    /// Below on the left: stances, results, bulkheads.
+    Third,
+    /// Below on the right: the gateway, the slots, the retries.
+    Fourth,
     /// The facts.
     Events,
 }
 
 impl Pane {
     /// Every pane.
-    pub const ALL: [Pane; 5] =
-        [Self::Table, Self::Speaker, Self::Stances, Self::Gateway, Self::Events];
+    pub const ALL: [Pane; 5] = [Self::First, Self::Second, Self::Third, Self::Fourth, Self::Events];
 
     /// Its number, from 1.
     pub fn number(self) -> u8 {
@@ -59,8 +60,10 @@ impl Pane {
 /// What decides where the panes stand, beside the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Seats of the sequence.
-    pub seats: usize,
+    /// What fills them.
+    pub face: Face,
+    /// Rows that the panes in the middle have: one for each seat, or tool.
+    pub rows: usize,
     /// Columns of the longest name of a seat, with the sign of its flag.
     pub names: usize,
     /// Rounds at most.
@@ -69,9 +72,9 @@ pub struct Wanted {
     pub focus: Pane,
     /// Whether it is shown alone.
     pub zoom: bool,
-    /// Of the table and the speaker, the one seen last.
+    /// Of the first and the second pane, the one seen last.
     pub upper: Pane,
-    /// Of stances and gateway, the one seen last.
+    /// Of the third and the fourth pane, the one seen last.
     pub middle: Pane,
 }
 
@@ -163,17 +166,6 @@ pub fn holds(area: Rect, col: u16, row: u16) -> bool {
     (area.left()..area.right()).contains(&col) && (area.top()..area.bottom()).contains(&row)
 }
 
-/// The name on a pane's tab.
-pub fn tab_name(pane: Pane) -> &'static str {
-    match pane {
-        Pane::Table => "Round table",
-        Pane::Speaker => "Speaker",
-        Pane::Stances => "Stances",
-        Pane::Gateway => "Gateway",
-        Pane::Events => "Events",
-    }
-}
-
 /// Where each of some tabs stands in its row: a blank, a digit, a blank, the name, a blank.
 pub fn tabs<'a>(row: Rect, names: impl IntoIterator<Item = &'a str>) -> Vec<Rect> {
     let mut x = row.x;
@@ -187,9 +179,9 @@ pub fn tabs<'a>(row: Rect, names: impl IntoIterator<Item = &'a str>) -> Vec<Rect
     tabs
 }
 
-/// The pane whose tab stands here.
-pub fn tab_at(row: Rect, col: u16) -> Option<Pane> {
-    let places = tabs(row, Pane::ALL.map(tab_name));
+/// The pane of this face whose tab stands here.
+pub fn tab_at(row: Rect, face: Face, col: u16) -> Option<Pane> {
+    let places = tabs(row, Pane::ALL.map(|pane| face.tab(pane)));
     Pane::ALL.into_iter().zip(places).find(|(_, tab)| holds(*tab, col, row.y)).map(|(pane, _)| pane)
 }
 
@@ -265,8 +257,8 @@ const LIST: u16 = 4;
 
 /// The rows of the three places, inside: `rows` is what is left without the four lines.
 fn heights(rows: u16, wanted: Wanted) -> [u16; 3] {
-    let seats = u16::try_from(wanted.seats).unwrap_or(u16::MAX);
-    let middle = seats.saturating_add(2).max(4).min(rows.saturating_sub(TABLE + LIST).max(4));
+    let wanted = u16::try_from(wanted.rows).unwrap_or(u16::MAX);
+    let middle = wanted.saturating_add(2).max(4).min(rows.saturating_sub(TABLE + LIST).max(4));
     let left = rows.saturating_sub(middle);
     let upper = (left * 13 / 20).max(TABLE.min(left.saturating_sub(LIST)));
     [upper, middle, left - upper]
@@ -276,18 +268,25 @@ fn wide(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
     let [upper, middle, lower] = heights(area.height - 4, wanted);
     // Three lines stand beside what two panes hold.
     let inner = area.width - 3;
-    let table = (area.width * 57 / 100).clamp(66, 96);
-    let rounds = u16::try_from(wanted.rounds).unwrap_or(u16::MAX).min(40);
-    let names = u16::try_from(wanted.names).unwrap_or(u16::MAX).min(30);
-    let stances = (5 + names + STANCE * rounds).clamp(30, inner.saturating_sub(66).min(inner / 2));
+    let (first, third) = match wanted.face {
+        Face::Collaboration => {
+            let rounds = u16::try_from(wanted.rounds).unwrap_or(u16::MAX).min(40);
+            let names = u16::try_from(wanted.names).unwrap_or(u16::MAX).min(30);
+            let most = inner.saturating_sub(66).min(inner / 2);
+            ((area.width * 57 / 100).clamp(66, 96), (5 + names + STANCE * rounds).clamp(30, most))
+        }
+        // Time runs to the right, so more of it is more to see.
+        Face::Orchestrator => (area.width * 65 / 100, inner * 55 / 100),
+        Face::Tools => ((area.width * 62 / 100).min(130), inner * 47 / 100),
+    };
     let row = |y: u16, height: u16, left: u16| {
         let right = Rect::new(area.x + left + 2, y, inner - left, height);
         (Some(Rect::new(area.x + 1, y, left, height)), Some(right))
     };
-    let (table, speaker) = row(area.y + 1, upper, table);
-    let (stances, gateway) = row(area.y + upper + 2, middle, stances);
+    let (first, second) = row(area.y + 1, upper, first);
+    let (third, fourth) = row(area.y + upper + 2, middle, third);
     let events = Rect::new(area.x + 1, area.y + upper + middle + 3, area.width - 2, lower);
-    [table, speaker, stances, gateway, Some(events)]
+    [first, second, third, fourth, Some(events)]
 }
 
 fn stacked(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
@@ -305,13 +304,14 @@ mod tests {
     use super::*;
 
     const WANTED: Wanted = Wanted {
-        seats: 4,
+        face: Face::Collaboration,
+        rows: 4,
         names: 17,
         rounds: 3,
         focus: Pane::Events,
         zoom: false,
-        upper: Pane::Table,
-        middle: Pane::Stances,
+        upper: Pane::First,
+        middle: Pane::Third,
     };
 
     #[test]
@@ -319,9 +319,12 @@ mod tests {
         for cols in 1..=210 {
             for rows in 1..=60 {
                 let page = page(Size { cols, rows });
-                for seats in [1, 4, 9, 60] {
+                for (face, rows) in Face::ALL
+                    .into_iter()
+                    .flat_map(|face| [1, 4, 9, 60].into_iter().map(move |rows| (face, rows)))
+                {
                     for zoom in [false, true] {
-                        let wanted = Wanted { seats, zoom, ..WANTED };
+                        let wanted = Wanted { face, rows, zoom, ..WANTED };
                         let areas = Areas::of(page, wanted);
                         let mut cells = 0;
                         for pane in Pane::ALL {

@@ -5,6 +5,7 @@ mod act;
 mod cause;
 mod copy;
 pub mod document;
+pub mod face;
 pub mod filter;
 pub mod inspect;
 pub mod layout;
@@ -25,6 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::face::Face;
 pub use self::inspect::{Inspector, Tab, Target};
 pub use self::layout::{Areas, Pane, Shape};
 pub use self::list::FactList;
@@ -59,6 +61,8 @@ pub struct RunPage {
     world: World,
     past: Past,
     live: BTreeMap<SpanId, LiveText>,
+    /// What it shows, where that is not its pattern's own.
+    over: Option<Face>,
     focus: Pane,
     zoom: bool,
     upper: Pane,
@@ -116,10 +120,11 @@ impl RunPage {
             world: World::new(),
             past: Past::default(),
             live: BTreeMap::new(),
-            focus: Pane::Table,
+            over: None,
+            focus: Pane::First,
             zoom: false,
-            upper: Pane::Table,
-            middle: Pane::Stances,
+            upper: Pane::First,
+            middle: Pane::Third,
             selection: Selection::Follow,
             round: None,
             list: FactList::default(),
@@ -205,6 +210,11 @@ impl RunPage {
         self.focus
     }
 
+    /// What the page shows: its pattern, or the tools over it.
+    pub fn face(&self) -> Face {
+        self.over.unwrap_or_else(|| Face::of(&self.world))
+    }
+
     /// Who is selected.
     pub fn selection(&self) -> Selection {
         self.selection
@@ -235,10 +245,16 @@ impl RunPage {
             });
             widths.max().unwrap_or(0)
         };
+        let face = self.face();
         Areas::of(
             page,
             Wanted {
-                seats: plan.map_or(0, |plan| plan.sequence.len()),
+                face,
+                rows: match face {
+                    Face::Collaboration => plan.map_or(0, |plan| plan.sequence.len()),
+                    Face::Orchestrator => 6,
+                    Face::Tools => self.world.tools.rows().len().clamp(5, 8),
+                },
                 names: plan.map_or(0, name),
                 rounds: plan.map_or(0, |plan| plan.max_rounds),
                 focus: self.focus,

@@ -30,7 +30,7 @@ impl RunPage {
                 self.scrub_to(col, size)
             }
             MouseKind::Down if holds(areas.tabs, col, row) => {
-                match layout::tab_at(areas.tabs, col) {
+                match layout::tab_at(areas.tabs, self.face(), col) {
                     Some(pane) => {
                         self.focus_on(pane);
                         Outcome::redraw()
@@ -53,7 +53,7 @@ impl RunPage {
                         let height = self.list_height(&areas);
                         self.list.scroll(by, self.log.len(), height);
                     }
-                    Some(Pane::Speaker) => self.scroll_words(by, &areas),
+                    Some(Pane::Second) => self.scroll_words(by, &areas),
                     _ => return Outcome::Handled { redraw: false },
                 }
                 Outcome::redraw()
@@ -113,16 +113,16 @@ impl RunPage {
                     self.list.select(place, self.log.len(), height);
                 }
             }
-            Pane::Speaker => {}
-            Pane::Table => {
+            Pane::Second => {}
+            Pane::First => {
                 let rows = area.height.saturating_sub(table::LIST_HEAD);
                 let first = table::first_seat(self.selected_seat(), seats, usize::from(rows));
                 if let Some(seat) = table::seat_at(area, seats, first, col, row) {
                     self.select(Selection::Seat(seat));
                 }
             }
-            Pane::Stances | Pane::Gateway => {
-                let head = usize::from(pane == Pane::Stances);
+            Pane::Third | Pane::Fourth => {
+                let head = usize::from(pane == Pane::Third);
                 let first = table::first_seat(
                     self.selected_seat(),
                     seats,

@@ -259,7 +259,7 @@ impl RunPage {
 
     /// Scrolls what the subject says.
     pub(super) fn scroll_words(&mut self, by: isize, areas: &super::Areas) {
-        let Some(area) = areas.pane(Pane::Speaker).map(text_area) else { return };
+        let Some(area) = areas.pane(Pane::Second).map(text_area) else { return };
         let words = self.words();
         let rows = Shares::of(area, self.subject(), &words).words;
         let rows = rows - words.told_in(rows);

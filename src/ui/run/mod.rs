@@ -20,7 +20,7 @@ use super::Cx;
 use super::glyph::Glyph;
 use super::text::{Pen, clear, columns, on_line};
 use super::theme::{Role, Sign};
-use crate::app::run::layout::{tab_name, tabs};
+use crate::app::run::layout::tabs;
 use crate::app::run::subject::Subject;
 use crate::app::run::{Areas, Pane, RunPage, Shape};
 use crate::event::kind::CollaborationPlan;
@@ -39,10 +39,10 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     for pane in Pane::ALL {
         let Some(inside) = areas.pane(pane) else { continue };
         match pane {
-            Pane::Table => table::render(page, cx, inside, buf),
-            Pane::Speaker => speaker::render(page, cx, inside, buf),
-            Pane::Stances => stances::render(page, cx, inside, buf),
-            Pane::Gateway => gateway::render(page, cx, inside, buf),
+            Pane::First => table::render(page, cx, inside, buf),
+            Pane::Second => speaker::render(page, cx, inside, buf),
+            Pane::Third => stances::render(page, cx, inside, buf),
+            Pane::Fourth => gateway::render(page, cx, inside, buf),
             Pane::Events => events::render(page, cx, inside, buf),
         }
     }
@@ -66,11 +66,12 @@ fn frames(page: &RunPage, cx: &Cx, area: Rect, areas: &Areas, buf: &mut Buffer) 
         let Some(frame) = areas.frame(pane) else { continue };
         title(page, cx, pane, areas.shape, frame, buf);
     }
+    let face = page.face();
     if areas.shape == Shape::Single && areas.tabs.height > 0 {
-        let places = tabs(areas.tabs, Pane::ALL.map(tab_name));
+        let places = tabs(areas.tabs, Pane::ALL.map(|pane| face.tab(pane)));
         for (pane, place) in Pane::ALL.into_iter().zip(places) {
             let role = if pane == page.focus() { Role::Button } else { Role::Dim };
-            let text = format!(" {} {} ", pane.number(), tab_name(pane));
+            let text = format!(" {} {} ", pane.number(), face.tab(pane));
             Pen::new(buf, place, cx.glyphs).put(&text, cx.theme.style(role));
         }
     }
@@ -84,6 +85,7 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
         height: frame.height.min(1),
         ..frame
     };
+    let face = page.face();
     let focused = page.focus() == pane;
     let style = |role| on_line(cx.theme.style(role));
     let plain = style(if focused { Role::Title } else { Role::Text });
@@ -98,7 +100,7 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
     pen.put(" ", dim).put(&format!("{} ", pane.number()), number);
     let left = |pen: &Pen| end.saturating_sub(pen.x());
     match pane {
-        Pane::Speaker => {
+        Pane::Second => {
             let (who, sign) = speaker_title(page, cx);
             let state = sign.map_or(0, |sign| columns(sign.word) as u16 + 3);
             let room = left(&pen).saturating_sub(state);
@@ -109,24 +111,23 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
             }
         }
         Pane::Events => events::title(page, cx, &mut pen, end, plain),
-        Pane::Table | Pane::Stances | Pane::Gateway => {
-            let name = if pane == Pane::Stances { "Stances by round" } else { tab_name(pane) };
+        Pane::First | Pane::Third | Pane::Fourth => {
             let room = left(&pen);
-            pen.put_within(name, room, plain);
+            pen.put_within(face.title(pane), room, plain);
         }
     }
     pen.put(" ", dim);
     if shape == Shape::Stacked {
         // The pane that shares this place.
         let other = match pane {
-            Pane::Table => Some(Pane::Speaker),
-            Pane::Speaker => Some(Pane::Table),
-            Pane::Stances => Some(Pane::Gateway),
-            Pane::Gateway => Some(Pane::Stances),
+            Pane::First => Some(Pane::Second),
+            Pane::Second => Some(Pane::First),
+            Pane::Third => Some(Pane::Fourth),
+            Pane::Fourth => Some(Pane::Third),
             Pane::Events => None,
         };
         if let Some(other) = other {
-            let text = format!(" {} {} ", other.number(), tab_name(other));
+            let text = format!(" {} {} ", other.number(), face.tab(other));
             if pen.fits(columns(&text) + 2) {
                 pen.glyphs(Glyph::Horizontal, 1, cx.theme.style(Role::Border)).put(&text, dim);
             }

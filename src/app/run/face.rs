@@ -1,0 +1,62 @@
+//! What a page shows of its run: each pattern has a face of its own, and the tools have one that
+//! lies over any of them. All faces stand in the same five places.
+
+use super::layout::Pane;
+use crate::event::world::{PatternWorld, World};
+
+/// What the five places of a page are filled with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Face {
+    /// The seats around their table (source `000`).
+    #[default]
+    Collaboration,
+    /// The tasks of a plan and their workers (source `001`).
+    Orchestrator,
+    /// Breakers, bulkheads and retries of the tools (source `003`).
+    Tools,
+}
+
+impl Face {
+    /// Every face.
+    pub const ALL: [Face; 3] = [Self::Collaboration, Self::Orchestrator, Self::Tools];
+
+    /// The face of a run's own pattern.
+    pub fn of(world: &World) -> Face {
+        match world.pattern {
+            PatternWorld::None | PatternWorld::Collaboration(_) => Self::Collaboration,
+            PatternWorld::Orchestrator(_) => Self::Orchestrator,
+            PatternWorld::Resilience(_) => Self::Tools,
+        }
+    }
+
+    /// The name on a pane's tab.
+    pub fn tab(self, pane: Pane) -> &'static str {
+        match (self, pane) {
+            (_, Pane::Events) => "Events",
+            (Self::Collaboration, Pane::First) => "Round table",
+            (Self::Collaboration, Pane::Second) => "Speaker",
+            (Self::Collaboration, Pane::Third) => "Stances",
+            (Self::Collaboration, Pane::Fourth) => "Gateway",
+            (Self::Orchestrator, Pane::First) => "Waterfall",
+            (Self::Orchestrator, Pane::Second) => "Task",
+            (Self::Orchestrator, Pane::Third) => "Results",
+            (Self::Orchestrator, Pane::Fourth) => "Slots",
+            (Self::Tools, Pane::First) => "Breakers",
+            (Self::Tools, Pane::Second) => "Tool",
+            (Self::Tools, Pane::Third) => "Bulkheads",
+            (Self::Tools, Pane::Fourth) => "Retries",
+        }
+    }
+
+    /// The title of a pane, where it does not depend on what is selected.
+    pub fn title(self, pane: Pane) -> &'static str {
+        match (self, pane) {
+            (Self::Collaboration, Pane::Third) => "Stances by round",
+            (Self::Orchestrator, Pane::Third) => "Results so far",
+            (Self::Orchestrator, Pane::Fourth) => "Slots and budgets",
+            (Self::Tools, Pane::First) => "Circuit breakers",
+            (Self::Tools, Pane::Fourth) => "Retries and amplification",
+            _ => self.tab(pane),
+        }
+    }
+}
