@@ -1,6 +1,8 @@
 //! A run as lines for people: one for each thing worth knowing. Texts of models are data, so what
 //! would steer a terminal is made visible.
 
+mod tools;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -59,6 +61,7 @@ pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
             format!("  {}  {role}  {reason}", paint.role(Role::Refused, &word))
         }
+        kind if of_many(kind, world) => return alert(event, world, paint),
         EventKind::CallRetried { attempt, wait_ms, after, status } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Retry), "retry");
             let wait = format::took(Duration::from_millis(*wait_ms));
@@ -69,6 +72,8 @@ pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
                 paint.role(Role::Retry, &word)
             )
         }
+        // Its task says so.
+        EventKind::CallFailed { .. } if is_task(event, world) => return None,
         EventKind::CallFailed { reason, .. } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Failed), "failed");
             format!("  {}  {}  {reason}", paint.role(Role::Failed, &word), who(event, world))
@@ -96,10 +101,45 @@ pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             format!("{} {}", paint.glyph(Glyph::Alert), visible(text))
         }
         EventKind::RunClosed(closed) => ended(closed, world, paint),
-        _ => return None,
+        _ => match tools::line(event, world, paint) {
+            Some(text) => text,
+            None => return alert(event, world, paint),
+        },
     };
+    let mut line = at(event, &text, paint);
+    if let Some(alert) = alert(event, world, paint) {
+        line.push('\n');
+        line.push_str(&alert);
+    }
+    Some(line)
+}
+
+fn at(event: &Event, text: &str, paint: &Paint) -> String {
     let moment = paint.role(Role::Dim, &format::moment(event.at));
-    Some(format!("{moment}  {text}"))
+    format!("{moment}  {text}")
+}
+
+/// The alert that an event has raised, if it has.
+fn alert(event: &Event, world: &World, paint: &Paint) -> Option<String> {
+    let alert = world.alerts.raised().last().filter(|alert| alert.seq == event.seq)?;
+    Some(at(event, &tools::alert(alert, paint), paint))
+}
+
+/// Whether an event is one of so many alike that only their sum is worth a line.
+fn of_many(kind: &EventKind, world: &World) -> bool {
+    let of_call = matches!(
+        kind,
+        EventKind::CallRetried { .. }
+            | EventKind::CallFailed { .. }
+            | EventKind::CallDegraded { .. }
+    );
+    of_call && world.resilience().is_some()
+}
+
+/// Whether a call is that of a task.
+fn is_task(event: &Event, world: &World) -> bool {
+    let what = world.spans.get(event.span).map(|span| &span.what);
+    matches!(what, Some(SpanKind::Call(Purpose::Task { .. })))
 }
 
 /// What stands below the last line: the answer, and what to do about a stop.
@@ -112,6 +152,7 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
             out.push('\n');
         }
     }
+    out.push_str(&tools::closing(outcome));
     if let Some(advice) = outcome.stop_reason.advice() {
         out.push_str(advice);
         out.push('\n');
@@ -142,6 +183,13 @@ fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
         let messages = format::things(table.messages.into(), "message");
         let _ = write!(line, "  {rounds}, {messages}");
     }
+    if let Some((orchestrator, _)) = world.orchestrator() {
+        let tasks = format::things(orchestrator.tasks.len() as u64, "task");
+        let _ = write!(line, "  {tasks}");
+    }
+    if world.is_degraded() {
+        let _ = write!(line, "  {} degraded", paint.glyph(Glyph::Alert));
+    }
     let calls = format::things(world.tally.calls, "call");
     let time = format::took(Duration::from_millis(closed.elapsed_ms));
     let _ = write!(line, ", {calls}, {time}");
@@ -160,6 +208,8 @@ fn who(event: &Event, world: &World) -> String {
     match purpose {
         Some(SpanKind::Call(Purpose::Contribution { role, .. })) => role.to_string(),
         Some(SpanKind::Call(Purpose::Finalize)) => "finalize".to_owned(),
+        Some(SpanKind::Call(Purpose::Plan)) => "plan".to_owned(),
+        Some(SpanKind::Call(Purpose::Task { task, .. })) => tools::task(task, world),
         _ => "the model".to_owned(),
     }
 }

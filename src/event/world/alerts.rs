@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::tools::{ToolRow, Tools};
 use crate::event::kind::BreakerStage;
-use crate::event::{Elapsed, Event, EventKind, SpanId};
+use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::scenario::alert::AlertLimits;
 use crate::scenario::name::ToolName;
 
@@ -50,6 +50,8 @@ struct Slot {
 pub struct Alert {
     /// When it was raised.
     pub at: Elapsed,
+    /// The fact that raised it.
+    pub seq: Seq,
     /// When it was over, if it is.
     pub over: Option<Elapsed>,
     /// Whose.
@@ -135,7 +137,7 @@ impl Alerts {
                 let Some(limit) = limits.breaker_opens_per_minute else { return };
                 let Some(row) = tools.get(tool.as_str()) else { return };
                 let opened = row.opened_lately(event.at);
-                self.set(event.at, row, AlertKind::BreakerOpens(opened), opened > limit);
+                self.set(event, row, AlertKind::BreakerOpens(opened), opened > limit);
             }
             EventKind::AttemptAnswered(_) => self.judged(event, tools, spans, true),
             EventKind::AttemptFailed(failed) if failed.class.is_failure_of_tool(failed.status) => {
@@ -148,7 +150,7 @@ impl Alerts {
                     && let Some(p95) = row.latencies.percentile(95)
                 {
                     let passed = p95 > Duration::from_millis(limit);
-                    self.set(event.at, row, AlertKind::P95(p95), passed);
+                    self.set(event, row, AlertKind::P95(p95), passed);
                 }
             }
             _ => {}
@@ -167,12 +169,13 @@ impl Alerts {
         }
         self.windows[place].note(event.at, good);
         if let Some(rate) = self.windows[place].rate() {
-            self.set(event.at, row, AlertKind::ErrorRate(rate), rate > limit);
+            self.set(event, row, AlertKind::ErrorRate(rate), rate > limit);
         }
     }
 
     /// Raises an alert that is not raised yet, or ends one that is.
-    fn set(&mut self, at: Elapsed, row: &ToolRow, what: AlertKind, passed: bool) {
+    fn set(&mut self, event: &Event, row: &ToolRow, what: AlertKind, passed: bool) {
+        let (at, seq) = (event.at, event.seq);
         let same = |alert: &Alert| {
             alert.over.is_none()
                 && alert.tool == *row.name()
@@ -181,7 +184,7 @@ impl Alerts {
         match (self.raised.iter().rposition(same), passed) {
             (None, true) if self.raised.len() < KEPT => {
                 let tool = row.name().clone();
-                self.raised.push(Alert { at, over: None, tool, what });
+                self.raised.push(Alert { at, seq, over: None, tool, what });
             }
             (None, true) => self.left_out += 1,
             (Some(place), false) => self.raised[place].over = Some(at),

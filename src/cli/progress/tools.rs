@@ -1,0 +1,148 @@
+//! Lines of plans, tasks, tools and what stands before them.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::app::run::told;
+use crate::cli::paint::Paint;
+use crate::event::kind::{BreakerStage, StandIn};
+use crate::event::visible::visible;
+use crate::event::world::Outcome;
+use crate::event::world::alerts::{Alert, AlertKind};
+use crate::event::{Event, EventKind, World};
+use crate::scenario::name::TaskId;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::theme::Role;
+
+/// The line of an event of this kind, if it is worth one.
+pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String> {
+    let told = told::tell(event, world);
+    let signed = |glyph: Glyph, word: &str, role: Role, who: &str| {
+        let word = paint.role(role, &format!("{} {word:<11}", paint.glyph(glyph)));
+        format!("  {word}  {}  {}", visible(who), visible(&told.what))
+    };
+    Some(match &event.kind {
+        EventKind::PlanAccepted { .. } => format!("plan  {}", visible(&told.what)),
+        EventKind::PlanRefused { .. } => signed(Glyph::Refused, "refused", Role::Refused, "plan"),
+        EventKind::TaskDone { .. } => {
+            let (task, degraded) = of_task(event, world)?;
+            if degraded {
+                return None;
+            }
+            signed(Glyph::Done, "done", Role::Done, &task)
+        }
+        EventKind::TaskFailed { .. } => {
+            signed(Glyph::Failed, "failed", Role::Failed, &of_task(event, world)?.0)
+        }
+        EventKind::CallDegraded { .. } => {
+            let call = world.spans.get(event.span)?;
+            let task = of_span(call.parent, world).map_or_else(|| told.who.to_string(), |it| it.0);
+            signed(Glyph::Alert, "degraded", Role::Flag, &task)
+        }
+        EventKind::ParallelChanged { .. } => told.what.to_string(),
+        EventKind::ResultsAggregated { aggregate, .. } => {
+            let level = world.orchestrator().map(|(_, plan)| plan.level.as_str())?;
+            let value = aggregate.get(level).and_then(|level| level.as_str()).unwrap_or("none");
+            format!("{} {}", visible(level), paint.role(Role::Strong, &visible(value)))
+        }
+        EventKind::BreakerChanged { to, .. } => {
+            let (glyph, role) = match to {
+                BreakerStage::Open | BreakerStage::Held => (Glyph::Refused, Role::Refused),
+                BreakerStage::HalfOpen | BreakerStage::Disabled => (Glyph::Alert, Role::Flag),
+                BreakerStage::Closed => (Glyph::Done, Role::Done),
+            };
+            signed(glyph, "breaker", role, &told.who)
+        }
+        EventKind::FaultInjected { .. } => signed(Glyph::Alert, "fault", Role::Flag, &told.who),
+        EventKind::FaultHealed { .. } => signed(Glyph::Done, "healed", Role::Done, &told.who),
+        EventKind::LimitsChanged { .. } => signed(Glyph::Alert, "limits", Role::Flag, &told.who),
+        _ => return None,
+    })
+}
+
+/// A task and its worker.
+pub(super) fn task(task: &TaskId, world: &World) -> String {
+    let row = world.orchestrator().and_then(|(world, _)| world.task(task.as_str()));
+    row.map_or_else(|| task.to_string(), |(_, row)| format!("{task} {}", row.task.worker))
+}
+
+/// The task that a fact closes, and whether something stood in for it.
+fn of_task(event: &Event, world: &World) -> Option<(String, bool)> {
+    of_span(event.span, world)
+}
+
+fn of_span(span: crate::event::SpanId, world: &World) -> Option<(String, bool)> {
+    let (orchestrator, _) = world.orchestrator()?;
+    let row = orchestrator.tasks.iter().find(|row| row.span == Some(span))?;
+    Some((format!("{} {}", row.task.id, row.task.worker), row.stand_in.is_some()))
+}
+
+/// An alert that was raised.
+pub(super) fn alert(alert: &Alert, paint: &Paint) -> String {
+    let what = match alert.what {
+        AlertKind::BreakerOpens(times) => {
+            format!("its breaker opened {} within a minute", format::things(times.into(), "time"))
+        }
+        AlertKind::ErrorRate(rate) => {
+            format!("{:.0} % of its attempts of the last minute failed", rate * 100.0)
+        }
+        AlertKind::P95(took) => format!("p95 of its calls is {}", format::took(took)),
+    };
+    let word = paint.role(Role::Flag, &format!("{} {:<11}", paint.glyph(Glyph::Alert), "alert"));
+    format!("  {word}  {}  {what}", alert.tool)
+}
+
+/// What stands below the last line: what was replaced, and what each tool bore.
+pub(super) fn closing(outcome: &Outcome) -> String {
+    let mut out = String::new();
+    for it in &outcome.replaced {
+        let whose = match &it.task_id {
+            Some(task) => format!("{} of {}", it.tool, visible(task.as_str())),
+            None => format!("{}, {}", it.tool, format::things(it.times.unwrap_or(1), "time")),
+        };
+        let by = match it.by {
+            StandIn::Cached { age_ms } => {
+                let age = format::took(Duration::from_millis(age_ms));
+                format!("its last good value, {age} old at most, stood in")
+            }
+            StandIn::Fallback => "the declared value stood in".to_owned(),
+            StandIn::LeftOut => "left out".to_owned(),
+        };
+        let _ = write!(out, "\n{whose}: {by}");
+        if let Some(reason) = &it.reason {
+            let _ = write!(out, " ({reason})");
+        }
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    if outcome.tools.is_empty() {
+        return out;
+    }
+    let width = outcome.tools.iter().map(|it| it.tool.as_str().len()).max().unwrap_or(0).max(4);
+    let _ = writeln!(
+        out,
+        "\n{:<width$}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
+        "tool", "calls", "requests", "each", "answered", "refused", "p50", "p95"
+    );
+    let took = |ms: Option<u64>| {
+        ms.map_or_else(|| "-".to_owned(), |ms| format::took(Duration::from_millis(ms)))
+    };
+    for it in &outcome.tools {
+        let each = it.amplification.map_or_else(|| "-".to_owned(), |each| format!("{each:.2}"));
+        let _ = writeln!(
+            out,
+            "{:<width$}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
+            it.tool,
+            it.calls,
+            it.requests,
+            each,
+            it.answered,
+            it.circuit_open + it.bulkhead_full,
+            took(it.p50_ms),
+            took(it.p95_ms),
+        );
+    }
+    out
+}
