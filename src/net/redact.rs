@@ -67,14 +67,28 @@ impl Redactor {
     /// );
     /// ```
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut out = Cow::Borrowed(text);
-        for secret in &self.known {
-            step(&mut out, |text| known(text, secret.expose()));
-        }
+        let mut out = self.redact_known(text);
         step(&mut out, addresses);
         step(&mut out, named_values);
         step(&mut out, keys);
         out
+    }
+}
+
+impl Redactor {
+    /// The text without the secrets it knows; nothing else is looked for. For data, which has to
+    /// stay what it is.
+    pub fn redact_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut out = Cow::Borrowed(text);
+        for secret in &self.known {
+            step(&mut out, |text| known(text, secret.expose()));
+        }
+        out
+    }
+
+    /// Whether it knows of no secret.
+    pub fn knows_none(&self) -> bool {
+        self.known.is_empty()
     }
 }
 

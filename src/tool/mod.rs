@@ -10,6 +10,7 @@ pub mod belt;
 pub mod breaker;
 pub mod budget;
 pub mod bulkhead;
+pub mod command;
 pub mod contained;
 pub mod contract;
 pub mod faults;
@@ -17,8 +18,10 @@ pub mod fixture;
 pub mod gateway;
 pub mod guard;
 mod last_good;
+mod process_group;
 mod reading;
 pub mod retry;
+pub mod settings;
 
 pub use answering::{Tool, ToolRequest};
 pub use belt::{Belt, GuardedTool, Making};

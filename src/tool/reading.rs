@@ -9,7 +9,7 @@ use crate::event::visible::visible_within;
 use crate::net::Redactor;
 
 /// The most characters of an answer that a failure repeats.
-const SAID_CHARS: usize = 80;
+const SAID_CHARS: usize = 140;
 
 /// Reads an answer. `from` says whose it is, for the text of a failure.
 pub(super) fn json(
@@ -21,10 +21,31 @@ pub(super) fn json(
     if bytes.trim_ascii().is_empty() {
         return Err(bad(format!("{from} is empty, where JSON was to come")));
     }
-    serde_json::from_slice(bytes).map(Arc::new).map_err(|error| {
-        let text = String::from_utf8_lossy(bytes);
-        bad(format!("{from} is no JSON: {error}: {}", said(&text, redactor)))
-    })
+    match serde_json::from_slice(bytes) {
+        Ok(value) if redactor.knows_none() => Ok(Arc::new(value)),
+        Ok(value) => Ok(Arc::new(without_secrets(value, redactor))),
+        Err(error) => {
+            let text = String::from_utf8_lossy(bytes);
+            Err(bad(format!("{from} is no JSON: {error}: {}", said(&text, redactor))))
+        }
+    }
+}
+
+/// An answer may echo what the tool was given to prove itself; the log must not hold it.
+fn without_secrets(value: Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => Value::String(redactor.redact_known(&text).into_owned()),
+        Value::Array(items) => {
+            items.into_iter().map(|item| without_secrets(item, redactor)).collect()
+        }
+        Value::Object(fields) => {
+            let clean = |(key, value): (String, Value)| {
+                (redactor.redact_known(&key).into_owned(), without_secrets(value, redactor))
+            };
+            fields.into_iter().map(clean).collect()
+        }
+        plain => plain,
+    }
 }
 
 /// Foreign text as it may be repeated: redacted whole and only then cut, for half a key is not

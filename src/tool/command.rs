@@ -1,0 +1,215 @@
+//! A program on this machine as a tool: JSON on its standard input, JSON on its standard output, no
+//! shell between, and nothing in its environment but what the scenario names.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStdin, Command};
+
+use super::answering::{Tool, ToolRequest};
+use super::process_group::ProcessGroup;
+use super::reading;
+use super::settings::{Environment, NotReady, Settings};
+use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::event::visible::visible_within;
+use crate::net::error::size;
+use crate::scenario::tool::CommandSpec;
+
+/// The most bytes of its complaints that are kept: the last ones.
+const COMPLAINT_BYTES: usize = 8 << 10;
+/// The most characters of a program's name that a text repeats.
+const NAME_CHARS: usize = 60;
+/// Bytes that are read at a time.
+const PIECE: usize = 16 << 10;
+
+/// A tool that runs a program for each attempt.
+#[derive(Debug)]
+pub struct CommandTool {
+    spec: Arc<CommandSpec>,
+    env: Settings,
+    /// Where programs are looked for, as `PATH` has it.
+    path: Option<String>,
+}
+
+impl CommandTool {
+    /// The tool of this program, its variables looked up in `env`.
+    ///
+    /// # Errors
+    /// Every variable that is not set.
+    pub fn new(spec: Arc<CommandSpec>, env: Environment<'_>) -> Result<Self, Vec<NotReady>> {
+        let settings = Settings::look_up(&spec.env, env)?;
+        Ok(Self { env: settings, path: env("PATH"), spec })
+    }
+
+    async fn run(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
+        let mut group = self.start()?;
+        let (stdin, stdout, stderr) = group.pipes();
+        let cap = usize::try_from(self.spec.max_bytes).unwrap_or(usize::MAX);
+        let answer = async { read_within(stdout, cap).await.map_err(|error| self.unread(&error)) };
+        let answer = async { answer.await?.ok_or_else(|| self.too_large(cap)) };
+        let ended = async { group.ended().await.map_err(|error| self.unread(&error)) };
+        let complaints = async { Ok(last_of(stderr).await) };
+        let fed = async {
+            feed(stdin, request.args).await;
+            Ok(())
+        };
+        // What goes wrong first ends the others; the group goes with its last owner, here.
+        let (answer, status, complaints, ()) = tokio::try_join!(answer, ended, complaints, fed)?;
+        if !status.success() {
+            return Err(self.ended_badly(status, &complaints));
+        }
+        let from = format!("what {} printed", self.name());
+        reading::json(&answer, &from, &self.env.redactor)
+    }
+
+    fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
+        let Some(program) = find(&self.spec.program, self.path.as_deref()) else {
+            let text = format!(
+                "there is no program {}: install it, or name one by its whole path",
+                self.name()
+            );
+            return Err(AttemptFailed::of(FailureClass::Tool, text));
+        };
+        let mut command = Command::new(program);
+        command.args(&self.spec.args).env_clear();
+        command.envs(self.env.values.iter().map(|(name, value)| (name, value.expose())));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        ProcessGroup::start(&mut command).map_err(|error| {
+            let advice = match error.kind() {
+                io::ErrorKind::PermissionDenied => ": make it executable",
+                io::ErrorKind::NotFound => ": is the interpreter in its first line there?",
+                _ => "",
+            };
+            let text = format!("{} cannot be started ({error}){advice}", self.name());
+            AttemptFailed::of(FailureClass::Tool, text)
+        })
+    }
+
+    fn name(&self) -> String {
+        visible_within(&self.spec.program, NAME_CHARS)
+    }
+
+    fn too_large(&self, cap: usize) -> Box<AttemptFailed> {
+        let text = format!(
+            "{} printed more than {} and was ended: let it print less, or raise max_bytes",
+            self.name(),
+            size(cap)
+        );
+        AttemptFailed::of(FailureClass::TooLarge, text)
+    }
+
+    fn unread(&self, error: &io::Error) -> Box<AttemptFailed> {
+        let text = format!("what {} does cannot be followed: {error}", self.name());
+        AttemptFailed::of(FailureClass::Tool, text)
+    }
+
+    /// It ended with an error; the last line of its complaints says more.
+    fn ended_badly(&self, status: ExitStatus, complaints: &[u8]) -> Box<AttemptFailed> {
+        let complaints = String::from_utf8_lossy(complaints);
+        let redacted = self.env.redactor.redact(&complaints);
+        let last = redacted.lines().rev().find(|line| !line.trim().is_empty());
+        let said = last.map_or_else(
+            || "it said nothing on standard error".to_owned(),
+            |line| reading::said(line, &self.env.redactor),
+        );
+        let text = format!("{} ended with {}: {said}", self.name(), how(status));
+        AttemptFailed::of(FailureClass::Tool, text)
+    }
+}
+
+impl Tool for CommandTool {
+    fn ask<'a>(
+        &'a self,
+        request: ToolRequest<'a>,
+    ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
+        Box::pin(self.run(request))
+    }
+}
+
+/// A program by its name: one with a slash is where it says, another in the first folder of `path`
+/// that has it. Looked up here because the program itself is given no `PATH`.
+fn find(program: &str, path: Option<&str>) -> Option<PathBuf> {
+    if program.contains(std::path::MAIN_SEPARATOR) || program.contains('/') {
+        let program = Path::new(program);
+        return program.is_file().then(|| program.to_owned());
+    }
+    std::env::split_paths(path?)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(program))
+        .find(|candidate| is_program(candidate))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// How it ended, in words.
+fn how(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return format!("signal {signal}");
+    }
+    status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
+}
+
+/// Gives it the arguments. One that reads none of them, or closes its input, may.
+async fn feed(stdin: Option<ChildStdin>, args: &Map<String, Value>) {
+    let Some(mut stdin) = stdin else { return };
+    let mut line = serde_json::to_vec(args).unwrap_or_default();
+    line.push(b'\n');
+    let _ = stdin.write_all(&line).await;
+    let _ = stdin.shutdown().await;
+}
+
+/// All of it, or nothing where it is more than the cap.
+async fn read_within(
+    from: Option<impl AsyncRead + Unpin>,
+    cap: usize,
+) -> io::Result<Option<Vec<u8>>> {
+    let (Some(mut from), mut whole) = (from, Vec::new()) else { return Ok(Some(Vec::new())) };
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read = from.read(&mut piece).await?;
+        if read == 0 {
+            return Ok(Some(whole));
+        }
+        if whole.len() + read > cap {
+            return Ok(None);
+        }
+        whole.extend_from_slice(piece.get(..read).unwrap_or_default());
+    }
+}
+
+/// The last lines of it. What was cut off in the middle is left out: half a secret is not found any
+/// more.
+async fn last_of(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+    let (Some(mut from), mut last, mut cut) = (from, Vec::new(), false) else { return Vec::new() };
+    let mut piece = vec![0; PIECE];
+    while let Ok(read @ 1..) = from.read(&mut piece).await {
+        last.extend_from_slice(piece.get(..read).unwrap_or_default());
+        if let Some(surplus @ 1..) = last.len().checked_sub(COMPLAINT_BYTES) {
+            last.drain(..surplus);
+            cut = true;
+        }
+    }
+    if cut {
+        let whole = last.iter().position(|byte| *byte == b'\n').map_or(last.len(), |end| end + 1);
+        last.drain(..whole);
+        if last.is_empty() {
+            return b"(a line that is too long)".to_vec();
+        }
+    }
+    last
+}
