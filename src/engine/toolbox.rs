@@ -27,6 +27,14 @@ impl Toolbox {
         Self(made.collect())
     }
 
+    /// Puts something else behind a name, in place of what the scenario says; nothing where it has
+    /// no such tool.
+    pub fn put(&mut self, name: &str, tool: Box<dyn Tool>) {
+        if let Some(making) = self.0.iter_mut().find(|making| making.name.as_str() == name) {
+            making.tool = Some(tool);
+        }
+    }
+
     pub(super) fn into_makings(self) -> Vec<Making> {
         self.0
     }

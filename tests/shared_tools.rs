@@ -1,0 +1,108 @@
+//! Many runs at once in one session, and the tools that they have in common.
+
+mod plan;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use plan::{engine, facts, plans, scenario, told, until, with, world};
+use roundtable::engine::{Launch, RunHandle};
+use roundtable::event::command::BreakerHand;
+use roundtable::event::kind::{AttemptFailed, BreakerStage, By};
+use roundtable::event::{Command, EventKind};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+fn policy(extra: &str) -> String {
+    format!(
+        "[tools.money]\nretries = {{ max_attempts = 1 }}\nsafe_mode = {{ enabled = false }}\n{extra}\n"
+    )
+}
+
+fn moves(facts: &[Arc<roundtable::event::Event>]) -> Vec<BreakerStage> {
+    let moves = facts.iter().filter_map(|fact| match &fact.kind {
+        EventKind::BreakerChanged { to, .. } => Some(*to),
+        _ => None,
+    });
+    moves.collect()
+}
+
+/// One process holds a thousand running runs, and what they share bears all of them together.
+#[tokio::test(start_paused = true)]
+async fn a_thousand_runs_at_once_share_one_bulkhead() {
+    let shared = policy("shared = true\nbulkhead = { max_in_flight = 40, max_wait_ms = 600000 }");
+    let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
+    let engine = engine();
+    let since = Instant::now();
+    let runs: Vec<RunHandle> =
+        (0..1_000).map(|_| engine.start(Launch::scripted(Arc::clone(&scenario), false))).collect();
+    sleep(Duration::from_millis(500)).await;
+    let fill = runs[0].tools().into_iter().find(|it| it.tool.as_str() == "money").expect("it").fill;
+    assert_eq!((fill.in_flight, fill.queued), (40, 960), "all runs stand in one line");
+    for run in &runs {
+        let world = world(run).await;
+        assert!(world.closed.is_some_and(|closed| closed.reason.is_success()));
+    }
+    assert_eq!(since.elapsed(), Duration::from_secs(25), "a second for each forty");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_run_does_to_a_shared_breaker_stands_in_the_logs_of_all() {
+    let shared = policy("shared = true\nbreaker = { fail_threshold = 1 }");
+    let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
+    let (bad, _) = told(|_| async { Err(AttemptFailed::of_status(500, "down")) }.boxed());
+    let engine = engine();
+    let first = engine.start(with(&scenario, vec![("money", bad)]));
+    let (good, _) = told(|_| async { Ok(json!({ "incident": "none" })) }.boxed());
+    let waits = roundtable::engine::Schedule { start_paused: true, ..Default::default() };
+    let launch = with(&scenario, vec![("money", good)]);
+    let second = engine.start(Launch { schedule: waits, ..launch });
+    first.finished().await;
+    second.send(Command::Resume { by: By::You });
+    let (first, second) = (facts(&first).await, facts(&second).await);
+    assert_eq!(moves(&first), [BreakerStage::Open]);
+    assert_eq!(moves(&second), [BreakerStage::Open], "its own log says so too");
+    let refused = second.iter().any(|fact| {
+        matches!(&fact.kind, EventKind::AttemptRefused { reason, .. } if reason.to_string() == "circuit_open:money")
+    });
+    assert!(refused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_not_shared_is_each_runs_own() {
+    let own = policy("breaker = { fail_threshold = 1 }");
+    let scenario = scenario(&format!("{own}{}", plans(&[("t1", "money", true)])), &[]);
+    let engine = engine();
+    let (bad, _) = told(|_| async { Err(AttemptFailed::of_status(500, "down")) }.boxed());
+    let first = world(&engine.start(with(&scenario, vec![("money", bad)]))).await;
+    assert!(!first.closed.expect("closed").reason.is_success());
+    let second = world(&engine.start(Launch::scripted(scenario, false))).await;
+    assert!(second.closed.expect("closed").reason.is_success());
+}
+
+/// By hand, live: what is tripped is refused from the next attempt on, and a reset lets it through.
+#[tokio::test(start_paused = true)]
+async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
+    let tasks = [("t1", "money", false), ("t2", "money", false), ("t3", "money", false)];
+    let scenario =
+        scenario(&format!("{}{}", policy(""), plans(&tasks)), &["budget.max_parallel=1"]);
+    let run = engine().start(Launch::scripted(scenario, false));
+    let hand = |hand| Command::Breaker { tool: "money".into(), hand, by: By::You };
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    until(&run, |kind| matches!(kind, EventKind::TaskStarted { index: 0, .. })).await;
+    sleep(Duration::from_millis(500)).await;
+    run.send(hand(BreakerHand::Hold));
+    until(&run, |kind| matches!(kind, EventKind::TaskFailed { .. })).await;
+    run.send(hand(BreakerHand::Reset));
+    let facts = facts(&run).await;
+    assert_eq!(moves(&facts), [BreakerStage::Held, BreakerStage::Closed]);
+    let world = roundtable::event::World::of(facts.iter().map(|fact| &**fact));
+    let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+    let reasons: Vec<_> =
+        orchestrator.tasks.iter().map(|row| row.reason.as_ref().map(ToString::to_string)).collect();
+    // The first was out before it was held; its late answer is stale, and it is good.
+    assert_eq!(reasons[0], None);
+    assert_eq!(reasons[1].as_deref(), Some("circuit_open:money"));
+    assert_eq!(world.tools.get("money").expect("it").tally.stale, 1);
+}
