@@ -65,12 +65,7 @@ impl Console for Tty {
 
     fn surface(&mut self) -> io::Result<Canvas> {
         // A frame that was under way when the terminal was given away is not drawn on the shell.
-        Canvas::new(
-            self.size(),
-            |bytes| {
-                if screen::is_taken() { screen::write(bytes) } else { Ok(()) }
-            },
-        )
+        Canvas::new(self.size(), screen::write_frame)
     }
 
     fn input(&mut self) -> EventStream {

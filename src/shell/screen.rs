@@ -4,8 +4,8 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError, mpsc};
+use std::time::{Duration, Instant};
 use std::{process, thread};
 
 use crossterm::event::{
@@ -19,6 +19,9 @@ use crate::tool::contained;
 
 /// Whether the terminal is ours now.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Held while a frame is on its way: the terminal is given back after it, never in the middle.
+static WRITING: Mutex<()> = Mutex::new(());
 
 /// How long the last bytes may take before the program ends without them.
 const STALLED: Duration = Duration::from_secs(1);
@@ -104,6 +107,15 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Writes a frame while the terminal is ours; one that comes too late is dropped.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_frame(bytes: &[u8]) -> io::Result<()> {
+    let _turn = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_taken() { write(bytes) } else { Ok(()) }
+}
+
 /// As [`write()`], but waits no longer than a second: a program that is told to end does so
 /// also before a terminal that takes no more bytes.
 ///
@@ -124,6 +136,22 @@ fn within(
     result.recv_timeout(limit).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
+/// The turn to write, once the frame on its way is through; `None` when that takes too long, as
+/// before a terminal that stalls, or when the writer itself is what failed.
+fn turn_soon() -> Option<MutexGuard<'static, ()>> {
+    let patience = Instant::now() + STALLED / 2;
+    loop {
+        match WRITING.try_lock() {
+            Ok(turn) => return Some(turn),
+            Err(TryLockError::Poisoned(turn)) => return Some(turn.into_inner()),
+            Err(TryLockError::WouldBlock) if Instant::now() < patience => {
+                thread::sleep(Duration::from_millis(2));
+            }
+            Err(TryLockError::WouldBlock) => return None,
+        }
+    }
+}
+
 /// Gives the terminal back. Does nothing when it is not ours, and never fails: there is no one
 /// left to tell.
 fn restore() {
@@ -141,7 +169,11 @@ fn restore() {
         LeaveAlternateScreen,
         cursor::Show,
     );
-    let _ = write_last(&bytes);
+    // After the frame that is on its way, unless that one does not get on.
+    let _ = within(STALLED, move || {
+        let _turn = turn_soon();
+        write(&bytes)
+    });
     let _ = terminal::disable_raw_mode();
 }
 
