@@ -163,7 +163,9 @@ title = "B""#,
         (
             r#"pattern = "collaboration""#,
             r#"pattern = "swarm""#,
-            &["2:11: error: pattern: `swarm` is not known here (there is only collaboration)"],
+            &[
+                "2:11: error: pattern: `swarm` is not known here (one of collaboration, orchestrator, resilience)",
+            ],
         ),
     ]);
 }
@@ -726,7 +728,7 @@ role"#,
             "27:13: error: tools.llm.timeout_s: 0 is out of range (0.001 to 86400)",
             "28:28: error: tools.llm.retries.max_attempts: 0 is out of range (1 to 20)",
             "28:48: error: tools.llm.retries.backoff_ms[1]: -1 is out of range (0 to 600000)",
-            "29:8: error: tools.http: unknown key `http` (there is only llm)",
+            "29:8: warning: tools.http: nobody asks `http` (a collaboration asks only llm)",
         ],
     )]);
 }
@@ -826,7 +828,7 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             "a.b.c=1",
             &[
-                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, inputs, flags, budget, facts, collaboration, roles, model, tools, script)",
+                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, resilience, model, tools, … (18 in all))",
             ],
         ),
         (

@@ -62,7 +62,15 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("[facts]", "[model.prices]\nprompt_usd_per_million = -1\n[facts]"),
         ("[facts]", "[tools.llm]\ntimeout_s = 0\n[facts]"),
         ("[facts]", "[tools.llm.retries]\nmax_attempts = 0\n[facts]"),
-        ("[facts]", "[tools.http]\n[facts]"),
+        ("[facts]", "[tools.http]\nurl = \"x\"\n[facts]"),
+        ("[facts]", "[tools.http]\nbreaker = { mode = \"shut\" }\n[facts]"),
+        ("[facts]", "[tools.http]\nfaults = [{ kind = \"latency\" }]\n[facts]"),
+        ("[facts]", "[tools.http]\nfaults = [{ kind = \"hang\", ms = 1 }]\n[facts]"),
+        ("[facts]", "[tools.llm]\nsafe_mode = {}\n[facts]"),
+        ("[facts]", "[workers]\n[facts]"),
+        ("[facts]", "[orchestrator]\n[facts]"),
+        ("max_rounds   = 3", "max_tasks = 3"),
+        ("[facts]", "[alerts]\nerror_rate = 1.5\n[facts]"),
     ] {
         assert!(good.contains(from), "{from}");
         let bad = good.replacen(from, to, 1);

@@ -66,6 +66,7 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
             "checkout-denied",
             "checkout-launch",
             "checkout-unanimous",
+            "morning-report",
         ]
     );
     for shipped in shipped() {

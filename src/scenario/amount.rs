@@ -33,6 +33,54 @@ impl Shape for Seconds {
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
         number(node, cx, 0.001, 86_400.0).map(|seconds| Self(milliseconds(seconds)))
     }
+    fn plain(&self) -> Value {
+        self.0.as_secs_f64().into()
+    }
+}
+
+impl Seconds {
+    /// That many.
+    pub fn whole(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+}
+
+/// A share, from 0 to 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fraction(pub f64);
+
+impl Shape for Fraction {
+    fn schema() -> Value {
+        json!({ "type": "number", "minimum": 0, "maximum": 1 })
+    }
+    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+        number(node, cx, 0.0, 1.0).map(Self)
+    }
+    fn plain(&self) -> Value {
+        self.0.into()
+    }
+}
+
+/// A point on a clock that starts at zero: `2s`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moment(pub Duration);
+
+impl Shape for Moment {
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": format!(r"^\s*{TIME}\s*$") })
+    }
+    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+        let Tree::Text(text) = &node.value else {
+            cx.wrong_type(node, "a time such as \"2s\"");
+            return None;
+        };
+        let found = time(text).map(Self);
+        if found.is_none() {
+            let help = "such as 900ms, 1.5s or 2m, at most 60m";
+            cx.error(node.at, format!("{text:?} is no time"), help);
+        }
+        found
+    }
 }
 
 /// Some seconds or none at all, kept as whole milliseconds.
@@ -68,10 +116,12 @@ fn number(node: &Node, cx: &mut Reader, min: f64, max: f64) -> Option<f64> {
     None
 }
 
+/// How a time is written.
+const TIME: &str = r"[0-9]+(\.[0-9]+)?(ms|s|m)";
+
 impl Shape for Latency {
     fn schema() -> Value {
-        let one = r"[0-9]+(\.[0-9]+)?(ms|s|m)";
-        json!({ "type": "string", "pattern": format!(r"^\s*{one}\s*(\.\.\s*{one}\s*)?$") })
+        json!({ "type": "string", "pattern": format!(r"^\s*{TIME}\s*(\.\.\s*{TIME}\s*)?$") })
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
         let Tree::Text(text) = &node.value else {

@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::format::{
-    CollaborationTable, Escalation, File, LlmTable, ModelTable, Pattern, RoleTable,
-};
+use super::build_orchestrator::orchestrator;
+use super::build_storm::resilience;
+use super::build_tools;
+use super::format::{File, ModelTable, Pattern};
+use super::format_patterns::{BudgetTable, CollaborationTable, Escalation, RoleTable};
 use super::input::{input, label};
 use super::model::{
-    Behind, Budget, CallPolicy, CollaborationSpec, Flag, Input, ModelSettings, Origin, PatternSpec,
-    Prices, Role, Scenario, WhenOff,
+    Behind, Budget, CollaborationSpec, Flag, Input, ModelSettings, Origin, PatternSpec, Prices,
+    Role, Scenario, WhenOff,
 };
 use super::name::{FlagName, InputName, RoleName, ScenarioName};
 use super::named::Entry;
 use super::reader::{Reader, among};
-use super::resilience::BulkheadLimits;
 use super::script;
 use super::shape::Prose;
 use super::template::Filling;
@@ -27,6 +28,7 @@ use super::tree::Span;
 /// The scenario of a file, as far as it can be made. Problems are told to `cx`.
 pub(super) fn scenario(
     file: File,
+    pattern: Pattern,
     name: ScenarioName,
     origin: Origin,
     hash: String,
@@ -64,10 +66,24 @@ pub(super) fn scenario(
     let facts = cx.within("facts", |cx| {
         file.facts.table.json(&mut |text, at| filling.value_of(text, at, cx)).unwrap_or_default()
     });
-    let pattern = match file.pattern {
-        Some(Pattern::Collaboration) | None => collaboration(&file, &filling, cx),
+    let spec = match pattern {
+        Pattern::Collaboration => {
+            collaboration(&file, &filling, cx).map(PatternSpec::Collaboration)
+        }
+        Pattern::Orchestrator => orchestrator(&file, &filling, cx).map(PatternSpec::Orchestrator),
+        Pattern::Resilience => resilience(&file, &filling, cx).map(PatternSpec::Resilience),
     };
-    let script = script::build(&file, &Filling { facts: Some(&facts), ..filling }, cx);
+    let filling = Filling { facts: Some(&facts), ..filling };
+    let tools = build_tools::tools(&file, pattern, &filling, cx);
+    let script = script::build(&file, pattern, &filling, cx);
+    let llm = file
+        .tools
+        .as_ref()
+        .and_then(|tools| tools.llm.as_ref())
+        .and_then(|llm| build_tools::llm(llm, cx));
+    let (llm, llm_faults) = llm?;
+    // A file that names no pattern there is has been judged all the same.
+    file.pattern?;
     Some(Scenario {
         name,
         origin,
@@ -78,11 +94,12 @@ pub(super) fn scenario(
         inputs,
         flags,
         facts,
-        pattern: PatternSpec::Collaboration(pattern?),
+        pattern: spec?,
         model: model(file.model?),
-        llm: calls(file.tools?.llm?)?,
-        tools: BTreeMap::new(),
-        alerts: super::alert::AlertLimits::default(),
+        llm,
+        llm_faults,
+        tools,
+        alerts: build_tools::alerts(&file.alerts?),
         script,
         seed: u64::from(file.seed.0),
         warnings: Vec::new(),
@@ -124,7 +141,7 @@ fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<
         budget: Budget {
             max_rounds: budget.max_rounds.value.0,
             max_messages: budget.max_messages.value.0,
-            max_seconds: Duration::from_secs(u64::from(budget.max_seconds.0)),
+            max_seconds: budget.max_seconds(40),
             min_go_votes: budget.min_go_votes.value.0,
         },
         sequence: sequence?,
@@ -138,6 +155,14 @@ fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<
             .map(|input| InputName::from(input.text.as_str()))
             .collect(),
     })
+}
+
+impl BudgetTable {
+    /// Bound of the whole run; `otherwise` is the pattern's own, in seconds.
+    pub fn max_seconds(&self, otherwise: u32) -> Duration {
+        let seconds = self.max_seconds.map_or(otherwise, |seconds| seconds.0);
+        Duration::from_secs(u64::from(seconds))
+    }
 }
 
 fn sequence(table: &CollaborationTable, file: &File, cx: &mut Reader) -> Option<Vec<RoleName>> {
@@ -236,22 +261,4 @@ fn model(table: ModelTable) -> ModelSettings {
         repair: table.repair,
         prices,
     }
-}
-
-fn calls(table: LlmTable) -> Option<CallPolicy> {
-    let retries = table.retries?;
-    Some(CallPolicy {
-        timeout: table.timeout_s.map(|seconds| seconds.0),
-        bulkhead: Some(BulkheadLimits { max_wait: None, ..BulkheadLimits::default() }),
-        max_attempts: retries.max_attempts.value.0,
-        backoff: retries
-            .backoff_ms
-            .0
-            .iter()
-            .map(|wait| Duration::from_millis(u64::from(wait.0)))
-            .collect(),
-        jitter: retries.jitter,
-        idempotent: table.idempotent,
-        ..CallPolicy::default()
-    })
 }

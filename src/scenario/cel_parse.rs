@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use cel::common::ast::{Expr, IdedExpr};
 
+use super::cel_functions::environment;
 use super::condition::{ConditionError, children};
 
 /// The most bytes that a condition may have.
@@ -20,8 +21,8 @@ const MAX_DEPTH: usize = 64;
 /// multiplies the work of an evaluation, which nothing interrupts.
 const MAX_LOOPS: usize = 2;
 
-/// CEL's own functions and macros.
-pub(super) static ENV: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(cel::Env::stdlib()));
+/// The functions and macros that there are.
+pub(super) static ENV: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(environment()));
 
 /// Parses a condition.
 ///

@@ -315,6 +315,41 @@ mod tests {
         }
     }
 
+    /// What tools answer is not always of the type that it should be.
+    #[test]
+    fn values_of_different_types_are_unequal_and_no_error() {
+        for (text, expected) in [
+            ("facts.alerts != 'none'", true),
+            ("facts.none != 'none'", true),
+            ("facts.none != null", false),
+            ("facts.alerts != null && facts.list != 'none' && facts.sub != 'none'", true),
+            ("'none' == 'none' && facts.list[0] != 1", true),
+        ] {
+            assert_eq!(holds(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn truth_and_numbers_are_as_python_has_them() {
+        for (text, expected) in [
+            (
+                "truthy(facts.none) || truthy(0) || truthy(0.0) || truthy(0u) || truthy(false)",
+                false,
+            ),
+            ("truthy('') || truthy([]) || truthy({})", false),
+            ("truthy('0') && truthy(-1) && truthy(0.1) && truthy(true) && truthy([0])", true),
+            ("truthy(facts.sub) && truthy(facts.list) && truthy({'a': 0})", true),
+            ("number(true) == 1.0 && number(false) == 0.0 && number(3) >= 0.03", true),
+            ("number(facts.rate) < 0.03 && number(facts.big) > 1.0e18", true),
+        ] {
+            assert_eq!(holds(text), Ok(expected), "{text}");
+        }
+        for text in ["number('1') == 1.0", "number(facts.none) == 0.0", "truthy()", "number(1, 2)"]
+        {
+            assert!(holds(text).is_err(), "{text}");
+        }
+    }
+
     #[test]
     fn maps_are_gone_through_in_the_order_of_the_file() {
         for text in [

@@ -3,9 +3,14 @@
 
 use serde_json::{Value, json};
 
-use super::amount::{Dollars, Seconds, Wait};
-use super::model::{Concurrency, Latency, Repair, ScriptStep, WhenOff};
+use super::amount::{Dollars, Wait};
+use super::format_patterns::{
+    BudgetTable, CollaborationTable, OrchestratorTable, ResilienceTable, RoleTable, WorkerTable,
+};
+use super::format_tools::{AlertsTable, ToolsTable};
+use super::model::{Latency, Repair, ScriptStep};
 use super::named::{Actor, Ident, Named};
+use super::pattern;
 use super::reader::{Reader, among};
 use super::record::{Need, ObjectSchema, record, sentence, words};
 use super::shape::{At, Free, List, Prose, Shape, Text, Whole};
@@ -13,7 +18,7 @@ use super::tree::{Node, Tree};
 
 record! {
     /// A scenario of roundtable: everything that a run needs, in one file.
-    struct File => {
+    struct File rule pattern::rules() => {
         /// One line for lists and headers.
         title: Prose = needed,
         /// The pattern that is run.
@@ -34,13 +39,21 @@ record! {
         /// text that is nothing else takes the value with its type.
         facts: Free = default(Free::default()),
         /// What the pattern `collaboration` alone needs.
-        collaboration: CollaborationTable = table,
+        collaboration: CollaborationTable = optional,
         /// Who sits at the table, by name.
         roles: Named<RoleTable, Actor> = default(Named::default()),
+        /// What the pattern `orchestrator` alone needs.
+        orchestrator: OrchestratorTable = optional,
+        /// Whom the orchestrator's planner may give tasks, by name.
+        workers: Named<WorkerTable, Actor> = default(Named::default()),
+        /// What the pattern `resilience` alone needs.
+        resilience: ResilienceTable = optional,
         /// How the model is asked.
         model: ModelTable = table,
-        /// What the gateway does with calls of a tool.
+        /// What the gateway does with calls, by the name of the tool; `llm` is the model.
         tools: ToolsTable = table,
+        /// When a person is alerted while the run goes on.
+        alerts: AlertsTable = table,
         /// What the model says offline. The first row whose conditions hold is used.
         script: List<At<ScriptTable>, 0, 2_000> = default(List(Vec::new())),
     }
@@ -50,10 +63,14 @@ record! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pattern {
     Collaboration,
+    Orchestrator,
+    Resilience,
 }
 
 words! { Pattern:
     "collaboration" => Pattern::Collaboration, "Roles with stances speak in rounds until they agree.";
+    "orchestrator" => Pattern::Orchestrator, "A plan of tasks, done by workers at the same time.";
+    "resilience" => Pattern::Resilience, "Many agents ask tools that fail.";
 }
 
 record! {
@@ -118,85 +135,6 @@ record! {
 }
 
 record! {
-    /// Limits of the run.
-    struct BudgetTable => {
-        /// Rounds at most.
-        max_rounds: At<Whole<1, 1_000>> = default(At::nowhere(Whole(3))),
-        /// Contributions at most.
-        max_messages: At<Whole<1, 100_000>> = default(At::nowhere(Whole(12))),
-        /// Seconds of the whole run, pauses not counted.
-        max_seconds: Whole<1, 86_400> = default(Whole(40)),
-        /// Votes for go that decide.
-        min_go_votes: At<Whole<1, 64>> = default(At::nowhere(Whole(2))),
-    }
-}
-
-record! {
-    /// Who speaks, and how.
-    struct CollaborationTable => {
-        /// The roles in the order in which they speak.
-        sequence: At<List<Prose, 1, 64>> = needed,
-        /// Whether the seats of a round are asked at once. The outcome is the same.
-        concurrency: Concurrency = default(Concurrency::Parallel),
-        /// Rounds in a row with a block after which a person is asked. 0: never; escalation is not
-        /// available yet.
-        escalate_after_blocks: Escalation = default(Escalation),
-        /// System prompt of the launch brief at the end.
-        finalize_prompt: Prose = needed,
-        /// Inputs that `team_summary` of the outcome repeats.
-        summary: List<Prose, 0, 64> = default(List(Vec::new())),
-    }
-}
-
-/// `escalate_after_blocks`: only 0 so far.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Escalation;
-
-impl Shape for Escalation {
-    fn schema() -> Value {
-        json!({ "type": "integer", "const": 0 })
-    }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        match node.value {
-            Tree::Whole(Some(0)) => Some(Self),
-            Tree::Whole(_) => {
-                cx.error(node.at, "escalation to a person is not available yet", "0: never");
-                None
-            }
-            _ => {
-                cx.wrong_type(node, "the number 0");
-                None
-            }
-        }
-    }
-    fn plain(&self) -> Value {
-        0.into()
-    }
-}
-
-words! { Concurrency:
-    "parallel" => Concurrency::Parallel, "All at once: a round takes as long as its slowest seat.";
-    "sequential" => Concurrency::Sequential, "One after another.";
-}
-
-record! {
-    /// A role at the table.
-    struct RoleTable => {
-        /// Its system prompt; how it must reply is added to it. `{{input}}` is filled in.
-        prompt: Prose = needed,
-        /// The flag it sits behind.
-        flag: Prose = optional,
-        /// What happens while that flag is off.
-        when_off: At<WhenOff> = optional,
-    }
-}
-
-words! { WhenOff:
-    "skip" => WhenOff::Skip, "The seat stays empty until the flag is on.";
-    "deny" => WhenOff::Deny, "The run stops with agent_denied when its turn comes.";
-}
-
-record! {
     /// How the model is asked.
     struct ModelTable => {
         /// Whether replies are streamed.
@@ -228,53 +166,23 @@ record! {
 }
 
 record! {
-    /// The tools that the pattern calls.
-    struct ToolsTable => {
-        /// Calls of the model.
-        llm: LlmTable = table,
-    }
-}
-
-record! {
-    /// What the gateway does with calls of the model.
-    struct LlmTable => {
-        /// Seconds that one attempt may take, as a whole. Without it: OPENAI_TIMEOUT_SECONDS, else 60.
-        timeout_s: Seconds = optional,
-        /// When a call that failed is made again.
-        retries: RetriesTable = table,
-        /// Whether a call may be made again at all.
-        idempotent: bool = default(true),
-    }
-}
-
-record! {
-    /// When a call that failed is made again.
-    struct RetriesTable => {
-        /// Attempts of one call, the first included.
-        max_attempts: At<Whole<1, 20>> = default(At::nowhere(Whole(2))),
-        /// Milliseconds before attempt 2, 3, …; the last repeats.
-        backoff_ms: List<Whole<0, 600_000>, 0, 20> = default(List(vec![Whole(250), Whole(750)])),
-        /// Whether half of each wait is drawn by the seed.
-        jitter: bool = default(true),
-    }
-}
-
-record! {
     /// One thing that the model says offline, and when. Exactly one of reply, raw and text.
     struct ScriptTable rule json!({
         "oneOf": [{ "required": ["reply"] }, { "required": ["raw"] }, { "required": ["text"] }]
     }) => {
         /// Only for this role.
         role: Prose = optional,
-        /// Only for this step of the pattern. Without it: the contribution of a role.
+        /// Only for this step of the pattern. Without it: the contribution of a role. A row of an
+        /// orchestrator needs it.
         step: At<ScriptStep> = optional,
         /// Only in this round, from 1.
         round: At<Whole<1, 1_000>> = optional,
         /// Only for this attempt of a call, from 1.
         attempt: At<Whole<1, 20>> = optional,
         /// Only when this CEL condition holds for what the role is shown: facts, inputs, goal,
-        /// role, round, attempt, flags, recent_rounds, open_conflicts. For step = "finalize":
-        /// facts, inputs, goal, attempt, flags, final_decision, history.
+        /// role, round, attempt, flags, recent_rounds, open_conflicts. For a step facts, inputs,
+        /// goal, attempt, flags, and: max_tasks, available_workers for a plan; final_decision,
+        /// history for a launch brief; aggregate for an orchestrator's report.
         when: Prose = optional,
         /// How long the answer takes: `900ms`, or `900ms..1.8s` to draw by the seed.
         latency: Latency = default(Latency::default()),
@@ -291,7 +199,8 @@ record! {
 }
 
 words! { ScriptStep:
-    "finalize" => ScriptStep::Finalize, "The launch brief at the end.";
+    "plan" => ScriptStep::Plan, "The orchestrator's plan of tasks.";
+    "finalize" => ScriptStep::Finalize, "The launch brief or report at the end.";
 }
 
 record! {

@@ -10,6 +10,7 @@ use super::format::File;
 use super::model::{Origin, Scenario};
 use super::name::ScenarioName;
 use super::overrides::Override;
+use super::pattern;
 use super::problem::Problems;
 use super::reader::Reader;
 use super::shape::Shape as _;
@@ -60,9 +61,12 @@ pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
     for (index, set) in overrides.iter().enumerate() {
         set.apply(index + 1, &mut table, &mut cx);
     }
-    let root = Node { at: Span::new(0, 0..0), value: Tree::Table(table) };
-    let built = File::read(&root, &mut cx)
-        .and_then(|file| build::scenario(file, name(&origin), origin, hash(text), &mut cx));
+    let at = Span::new(0, 0..0);
+    let pattern = pattern::settle(&mut table, at, &mut cx);
+    let root = Node { at, value: Tree::Table(table) };
+    let built = File::read(&root, &mut cx).and_then(|file| {
+        build::scenario(file, pattern, name(&origin), origin, hash(text), &mut cx)
+    });
     let failed = cx.failed();
     let problems = cx.finish();
     let scenario = built.filter(|_| !failed).map(|scenario| Scenario {

@@ -13,7 +13,7 @@ use super::name::{FlagName, InputName, RoleName, ScenarioName, ToolName};
 use super::orchestrator::OrchestratorSpec;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
 use super::storm::ResilienceSpec;
-use super::tool::ToolSpec;
+use super::tool::{Fault, ToolSpec};
 
 /// One scenario, complete in itself.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub struct Scenario {
     pub model: ModelSettings,
     /// The gateway's policy for model calls (`[tools.llm]`).
     pub llm: CallPolicy,
+    /// Faults that are injected into model calls from the start.
+    pub llm_faults: Vec<Fault>,
     /// The tools behind the gateway, by name; `llm` is none of them.
     pub tools: BTreeMap<ToolName, ToolSpec>,
     /// When a person is alerted.

@@ -1,4 +1,4 @@
-//! Tables under names that the file gives: inputs, flags, roles.
+//! Tables under names that the file gives: inputs, flags, roles, workers, tools.
 
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ impl NameRule for Ident {
     }
 }
 
-/// The name of someone who acts: a role.
+/// The name of someone who acts: a role, a worker, a tool.
 #[derive(Debug, Clone)]
 pub(super) struct Actor;
 
@@ -41,6 +41,47 @@ impl NameRule for Actor {
     fn fits(text: &str) -> bool {
         (1..=64).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    }
+}
+
+/// A key of a tool's answer.
+#[derive(Debug, Clone)]
+pub(super) struct Key;
+
+impl NameRule for Key {
+    const PATTERN: &'static str = "^.{1,128}$";
+    const WORDS: &'static str = "1 to 128 characters";
+    fn fits(text: &str) -> bool {
+        (1..=128).contains(&text.chars().count()) && !text.contains('\n')
+    }
+}
+
+/// The name of an HTTP header.
+#[derive(Debug, Clone)]
+pub(super) struct Header;
+
+impl NameRule for Header {
+    const PATTERN: &'static str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$";
+    const WORDS: &'static str = "a header such as Authorization or X-Api-Key";
+    fn fits(text: &str) -> bool {
+        (1..=128).contains(&text.len())
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+.^_`|~-".contains(&byte))
+    }
+}
+
+/// The name of an environment variable.
+#[derive(Debug, Clone)]
+pub(super) struct EnvName;
+
+impl NameRule for EnvName {
+    const PATTERN: &'static str = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
+    const WORDS: &'static str = "letters, digits and _, not a digit first, at most 128";
+    fn fits(text: &str) -> bool {
+        (1..=128).contains(&text.len())
+            && !text.starts_with(|c: char| c.is_ascii_digit())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     }
 }
 

@@ -5,23 +5,34 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::build::unknown;
-use super::condition::{self, Condition};
-use super::format::{FaultTable, FaultWord, File, ScriptTable};
+use super::condition;
+use super::format::{FaultTable, FaultWord, File, Pattern, ScriptTable};
 use super::model::{Script, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 use super::name::RoleName;
-use super::reader::{Reader, among};
-use super::shape::{At, Prose};
+use super::reader::Reader;
+use super::shape::At;
 use super::template::Filling;
+use super::when::{self, Known};
 
 /// The script of a file. Problems are told to `cx`.
-pub(super) fn build(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Script {
+pub(super) fn build(
+    file: &File,
+    pattern: Pattern,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Script {
+    if let (Pattern::Resilience, Some(first)) = (pattern, file.script.0.first()) {
+        let what = "nobody asks the model in the pattern resilience";
+        cx.within("script", |cx| cx.error(first.at, what, "leave [[script]] out"));
+        return Script::default();
+    }
     let rows = file
         .script
         .0
         .iter()
         .enumerate()
         .filter_map(|(index, table)| {
-            cx.within("script", |cx| cx.item(index, |cx| row(table, file, filling, cx)))
+            cx.within("script", |cx| cx.item(index, |cx| row(table, file, pattern, filling, cx)))
         })
         .collect();
     never_used(file, cx);
@@ -32,11 +43,13 @@ pub(super) fn build(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Scri
 fn row(
     row: &At<ScriptTable>,
     file: &File,
+    pattern: Pattern,
     filling: &Filling<'_>,
     cx: &mut Reader,
 ) -> Option<ScriptRow> {
     let table = &row.value;
     if let Some(role) = &table.role
+        && pattern == Pattern::Collaboration
         && !file.roles.has(&role.text)
     {
         cx.within("role", |cx| unknown(role, "a role", file.roles.names(), cx));
@@ -45,14 +58,34 @@ fn row(
         let what = "a step of the pattern is no role's turn";
         cx.within("role", |cx| cx.error(role.at, what, "leave `role` or `step` out"));
     }
-    if let (Some(_), Some(round)) = (&table.step, &table.round) {
-        let what = "the step finalize belongs to no round";
+    if let (Some(step), Some(round)) = (&table.step, &table.round) {
+        let what = match step.value {
+            ScriptStep::Plan => "the step plan belongs to no round",
+            ScriptStep::Finalize => "the step finalize belongs to no round",
+        };
         cx.within("round", |cx| cx.error(round.at, what, "leave `round` out"));
     }
     let step = table.step.as_ref().map(|step| step.value);
-    let shown = Known { file, filling };
+    match (pattern, &table.step) {
+        (Pattern::Orchestrator, None) if !cx.within("step", |cx| cx.failed_here()) => {
+            let help = "step = \"plan\" or step = \"finalize\"";
+            cx.error(row.at, "an orchestrator has no roles: the row needs a step", help);
+        }
+        (Pattern::Collaboration, Some(At { at, value: ScriptStep::Plan })) => {
+            let help = "step = \"finalize\", or leave it out for a role's contribution";
+            cx.within("step", |cx| cx.error(*at, "a collaboration makes no plan", help));
+        }
+        _ => {}
+    }
+    let names = match (step, pattern) {
+        (None, _) => condition::CONTRIBUTION_NAMES,
+        (Some(ScriptStep::Plan), _) => condition::PLAN_NAMES,
+        (Some(ScriptStep::Finalize), Pattern::Orchestrator) => condition::REPORT_NAMES,
+        (Some(ScriptStep::Finalize), _) => condition::FINALIZE_NAMES,
+    };
+    let shown = Known { names, file, filling };
     let when =
-        table.when.as_ref().map(|when| cx.within("when", |cx| compile(when, step, &shown, cx)));
+        table.when.as_ref().map(|when| cx.within("when", |cx| when::compile(when, &shown, cx)));
     let fault = table.fault.as_ref().map(|table| cx.within("fault", |cx| fault(table, cx)));
     let answer = answer(row, filling, cx);
     Some(ScriptRow {
@@ -70,90 +103,8 @@ fn row(
     })
 }
 
-fn compile(
-    when: &Prose,
-    step: Option<ScriptStep>,
-    shown: &Known<'_>,
-    cx: &mut Reader,
-) -> Option<Condition> {
-    let names = match step {
-        None => condition::CONTRIBUTION_NAMES,
-        Some(ScriptStep::Plan) => condition::PLAN_NAMES,
-        Some(ScriptStep::Finalize) => condition::FINALIZE_NAMES,
-    };
-    let condition = match Condition::compile(&when.text) {
-        Ok(condition) => condition,
-        Err(error) => {
-            let at = match error.offset() {
-                Some(at) => cx.inside(when.at, at, at + 1),
-                None => when.at,
-            };
-            let help = "a condition is CEL, such as facts.alerts >= 3 && inputs.region == 'EU'";
-            cx.error(at, error.to_string(), help);
-            return None;
-        }
-    };
-    let mut good = true;
-    for name in condition.names() {
-        let at = cx.inside(when.at, name.at, name.at + name.path.join(".").len());
-        match name.path[..] {
-            [first, ..] if !names.contains(&first) => {
-                let help = among(first, names.iter().copied());
-                let at = cx.inside(when.at, name.at, name.at + first.len());
-                cx.error(at, format!("`{first}` is not shown to this condition"), help);
-                good = false;
-            }
-            ["inputs", field, ..] if !shown.file.inputs.has(field) => {
-                cx.error(
-                    at,
-                    format!("`{field}` is no input"),
-                    among(field, shown.file.inputs.names()),
-                );
-                good = false;
-            }
-            ["flags", field, ..] if !shown.file.flags.has(field) => {
-                cx.error(
-                    at,
-                    format!("`{field}` is no flag"),
-                    among(field, shown.file.flags.names()),
-                );
-                good = false;
-            }
-            ["facts", ref fields @ ..] if !name.guarded => {
-                if let Some(help) = shown.missing_fact(fields) {
-                    let what = format!("there is no fact `{}`", name.path.join("."));
-                    cx.warn(at, what, help);
-                }
-            }
-            _ => {}
-        }
-    }
-    good.then_some(condition)
-}
-
-/// What the conditions of a file are shown.
-struct Known<'f> {
-    file: &'f File,
-    filling: &'f Filling<'f>,
-}
-
-impl Known<'_> {
-    /// What was meant, where one of these nested fields is not among the facts.
-    fn missing_fact(&self, fields: &[&str]) -> Option<String> {
-        let mut facts = self.filling.facts.filter(|_| !self.file.facts.broken)?;
-        for field in fields {
-            match facts.get(*field) {
-                None => return Some(among(field, facts.keys().map(String::as_str))),
-                Some(Value::Object(inner)) => facts = inner,
-                // Fields of what is no table are an error of their own, told when it runs.
-                Some(_) => return None,
-            }
-        }
-        None
-    }
-}
-
-fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFault> {
+/// What goes wrong first, of a row of the script or of a fixture.
+pub(super) fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFault> {
     let table = &fault.value;
     if let (None, Some(wait)) = (&table.status, &table.retry_after_s) {
         let what = "only an answer with a status has a Retry-After";
@@ -304,15 +255,13 @@ fn out_of_reach(row: &ScriptTable, file: &File) -> Option<(super::tree::Span, St
 
 /// Roles and steps that offline would have nothing to say.
 fn silent(file: &File, cx: &mut Reader) {
-    let Some(table) = &file.collaboration else { return };
     if cx.within("script", |cx| cx.failed_here()) {
         return;
     }
     let rows = &file.script.0;
+    let sequence = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
     for entry in &file.roles.entries {
-        let sits = table
-            .sequence
-            .as_ref()
+        let sits = sequence
             .is_some_and(|sequence| sequence.value.0.iter().any(|seat| seat.text == entry.name));
         let speaks = rows.iter().any(|row| {
             let row = &row.value;
@@ -325,12 +274,30 @@ fn silent(file: &File, cx: &mut Reader) {
             });
         }
     }
-    if let Some(prompt) = &table.finalize_prompt
-        && !rows.iter().any(|row| row.value.step.is_some())
-    {
-        cx.within("collaboration.finalize_prompt", |cx| {
-            let what = "offline there would be no launch brief";
-            cx.warn(prompt.at, what, "give it a row in [[script]] with step = \"finalize\"");
-        });
+    let (brief, report) = (file.collaboration.as_ref(), file.orchestrator.as_ref());
+    let steps = [
+        (
+            ScriptStep::Finalize,
+            "collaboration.finalize_prompt",
+            "launch brief",
+            brief.map(|it| &it.finalize_prompt),
+        ),
+        (ScriptStep::Plan, "orchestrator.plan_prompt", "plan", report.map(|it| &it.plan_prompt)),
+        (
+            ScriptStep::Finalize,
+            "orchestrator.finalize_prompt",
+            "report",
+            report.map(|it| &it.finalize_prompt),
+        ),
+    ];
+    for (step, place, what, prompt) in steps {
+        let Some(Some(prompt)) = prompt else { continue };
+        if rows.iter().all(|row| row.value.step.as_ref().is_none_or(|it| it.value != step)) {
+            let word = if step == ScriptStep::Plan { "plan" } else { "finalize" };
+            let help = format!("give it a row in [[script]] with step = \"{word}\"");
+            cx.within(place, |cx| {
+                cx.warn(prompt.at, format!("offline there would be no {what}"), help);
+            });
+        }
     }
 }

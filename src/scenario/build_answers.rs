@@ -1,0 +1,299 @@
+//! What answers for a tool: a fixture, an HTTP request or a program, exactly one of them.
+
+use std::sync::Arc;
+
+use super::format_patterns::{BudgetTable, ResilienceTable, WorkerTable};
+use super::format_tools::{
+    CommandTable, FixtureRowTable, FixtureTable, HttpTable, LoadTable, RetriesTable, ToolTable,
+    filled, settings,
+};
+use super::named::{Key, Named};
+use super::reader::{Reader, among};
+use super::script;
+use super::shape::{At, Prose};
+use super::template::Filling;
+use super::tool::{
+    CommandSpec, FieldKind, FixtureAnswer, FixtureRow, FixtureSpec, HttpSpec, LoadSpec, Setting,
+    ToolKind,
+};
+use super::tree::Span;
+
+/// What a table of the file declares to answer for a tool.
+pub(super) struct Declared<'f> {
+    fixture: Option<&'f At<FixtureTable>>,
+    http: Option<&'f At<HttpTable>>,
+    command: Option<&'f At<CommandTable>>,
+    pub contract: &'f Named<FieldKind, Key>,
+}
+
+impl<'f> Declared<'f> {
+    pub fn of_worker(table: &'f WorkerTable) -> Self {
+        Self {
+            fixture: table.fixture.as_ref(),
+            http: table.http.as_ref(),
+            command: table.command.as_ref(),
+            contract: &table.contract,
+        }
+    }
+
+    pub fn of_tool(table: &'f ToolTable) -> Self {
+        Self {
+            fixture: table.fixture.as_ref(),
+            http: table.http.as_ref(),
+            command: table.command.as_ref(),
+            contract: &table.contract,
+        }
+    }
+
+    fn places(&self) -> Vec<Span> {
+        let fixture = self.fixture.map(|table| table.at);
+        let http = self.http.map(|table| table.at);
+        let command = self.command.map(|table| table.at);
+        [fixture, http, command].into_iter().flatten().collect()
+    }
+
+    /// Where the first of them stands, a contract counted too.
+    pub fn first(&self) -> Option<Span> {
+        let contract = self.contract.entries.first().map(|entry| entry.at);
+        self.places().first().copied().or(contract)
+    }
+
+    pub fn says_something(&self) -> bool {
+        self.first().is_some()
+    }
+}
+
+/// How many attempts a call of a tool may have, as far as the file says.
+pub(super) struct Attempts {
+    most: u32,
+    /// An override that sets them is for one run alone: nothing is told of rows for others.
+    set: bool,
+    of: String,
+}
+
+impl Attempts {
+    pub fn of_retries(place: &str, retries: &RetriesTable) -> Self {
+        let limit = &retries.max_attempts;
+        let of = format!("{place}.retries.max_attempts is {}", limit.value.0);
+        Self { most: limit.value.0, set: limit.at.text > 0, of }
+    }
+
+    pub fn of_orchestrator(budget: &BudgetTable) -> Self {
+        let limit = &budget.max_retries_per_task;
+        let of = format!("budget.max_retries_per_task is {}", limit.value.0);
+        Self { most: limit.value.0 + 1, set: limit.at.text > 0, of }
+    }
+
+    /// An unguarded run may have more of them.
+    pub fn or_of_naive(&mut self, table: &ResilienceTable) {
+        if let Some(naive) = &table.naive {
+            self.most = self.most.max(naive.tool_retries.0 + 1);
+        }
+    }
+}
+
+/// What answers. The outer `None`: it is not as it should be; the inner: nothing does. `args` are
+/// the arguments that there are, where that is known.
+pub(super) fn kind(
+    declared: &Declared<'_>,
+    args: Option<&[&str]>,
+    attempts: &Attempts,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<Option<ToolKind>> {
+    if let [_, second, ..] = declared.places()[..] {
+        cx.error(second, "two things answer for one tool", "one of fixture, http and command");
+        return None;
+    }
+    Some(Some(if let Some(table) = declared.fixture {
+        let spec = cx.within("fixture", |cx| fixture(&table.value, attempts, filling, cx))?;
+        ToolKind::Fixture(Arc::new(spec))
+    } else if let Some(table) = declared.http {
+        ToolKind::Http(Arc::new(cx.within("http", |cx| http(&table.value, args, cx))?))
+    } else if let Some(table) = declared.command {
+        ToolKind::Command(Arc::new(command(&table.value)?))
+    } else {
+        return Some(None);
+    }))
+}
+
+fn fixture(
+    table: &FixtureTable,
+    attempts: &Attempts,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<FixtureSpec> {
+    let load = match &table.load {
+        Some(table) => Some(cx.within("load", |cx| load(table, cx))?),
+        None => None,
+    };
+    let rows = table.rows.as_ref()?;
+    let read: Vec<Option<FixtureRow>> = rows
+        .0
+        .iter()
+        .enumerate()
+        .map(|(index, table)| cx.within("rows", |cx| cx.item(index, |cx| row(table, filling, cx))))
+        .collect();
+    for (index, later) in read.iter().enumerate() {
+        let Some(later) = later else { continue };
+        let earlier = read[..index]
+            .iter()
+            .position(|earlier| earlier.as_ref().is_some_and(|earlier| covers(earlier, later)));
+        let place = rows.0[index].at;
+        let why = match (earlier, &rows.0[index].value.attempt) {
+            (Some(earlier), _) => Some((
+                place,
+                format!("rows[{earlier}] stands before it and takes every call of it"),
+            )),
+            (None, Some(attempt)) if attempt.value.0 > attempts.most && !attempts.set => {
+                Some((attempt.at, attempts.of.clone()))
+            }
+            _ => None,
+        };
+        if let Some((at, help)) = why {
+            cx.within("rows", |cx| {
+                cx.item(index, |cx| cx.warn(at, "this row can never be used", help));
+            });
+        }
+    }
+    Some(FixtureSpec { rows: read.into_iter().collect::<Option<_>>()?, load })
+}
+
+/// Whether every call that a row could answer is answered by an earlier one.
+fn covers(earlier: &FixtureRow, row: &FixtureRow) -> bool {
+    let same_attempt = earlier.attempt.is_none() || earlier.attempt == row.attempt;
+    same_attempt && earlier.args.iter().all(|(key, value)| row.args.get(key) == Some(value))
+}
+
+fn row(row: &At<FixtureRowTable>, filling: &Filling<'_>, cx: &mut Reader) -> Option<FixtureRow> {
+    let table = &row.value;
+    let args =
+        cx.within("args", |cx| filled(&table.args, &mut |text, at| filling.value_of(text, at, cx)));
+    let fault = match &table.fault {
+        Some(table) => Some(cx.within("fault", |cx| script::fault(table, cx))?),
+        None => None,
+    };
+    let answer = match (&table.result, &table.raw) {
+        (Some(result), None) => {
+            let result = cx.within("result", |cx| {
+                filled(result, &mut |text, at| filling.value_of(text, at, cx))
+            });
+            FixtureAnswer::Value(Arc::new(result.into()))
+        }
+        (None, Some(raw)) => {
+            FixtureAnswer::Raw(cx.within("raw", |cx| filling.text(&raw.text, raw.at, cx)).into())
+        }
+        (None, None) if cx.failed_here() => return None,
+        (given, _) => {
+            let what = match given {
+                Some(_) => "the row says more than one thing",
+                None => "the row says nothing",
+            };
+            cx.error(row.at, what, "one of `result` and `raw`");
+            return None;
+        }
+    };
+    Some(FixtureRow {
+        args,
+        attempt: table.attempt.as_ref().map(|attempt| attempt.value.0),
+        latency: table.latency,
+        fault,
+        answer,
+    })
+}
+
+fn load(table: &LoadTable, cx: &mut Reader) -> Option<LoadSpec> {
+    let until = &table.flaky_until;
+    if until.value.0 < table.flaky_from.0 {
+        let what = "it has recovered before it becomes flaky";
+        cx.within("flaky_until", |cx| cx.error(until.at, what, "later than flaky_from"));
+        return None;
+    }
+    Some(LoadSpec {
+        capacity: table.capacity?.0,
+        flaky_rate: table.flaky_rate.0,
+        flaky_from: table.flaky_from.0,
+        flaky_until: until.value.0,
+    })
+}
+
+fn http(table: &HttpTable, args: Option<&[&str]>, cx: &mut Reader) -> Option<HttpSpec> {
+    cx.within("headers", |cx| {
+        for entry in &table.headers.entries {
+            if let Some(At { at, value: Setting::Text(text) }) = &entry.value
+                && text.contains(|c: char| c.is_control())
+            {
+                let what = "a header is one line without control characters";
+                cx.within(&entry.name, |cx| cx.error(*at, what, ""));
+            }
+        }
+    });
+    if let Some(pointer) = &table.pointer
+        && !pointer.text.is_empty()
+        && !pointer.text.starts_with('/')
+    {
+        let what = format!("{:?} is no JSON pointer", pointer.text);
+        cx.within("pointer", |cx| cx.error(pointer.at, what, "such as /data/0"));
+    }
+    let given = table.url.as_ref()?;
+    cx.within("url", |cx| url(given, args, cx))?;
+    Some(HttpSpec {
+        method: table.method,
+        url: given.text.clone(),
+        headers: settings(&table.headers),
+        send_args: table.send_args,
+        pointer: table.pointer.as_ref().map(|it| it.text.clone()).unwrap_or_default(),
+        max_bytes: u64::from(table.max_bytes.0),
+        allow_private: table.allow_private,
+    })
+}
+
+/// Whether it is an address whose host is certain, and whose arguments are there.
+fn url(url: &Prose, args: Option<&[&str]>, cx: &mut Reader) -> Option<()> {
+    let text = url.text.as_str();
+    let Some(host) = ["http://", "https://"].iter().find_map(|start| text.strip_prefix(start))
+    else {
+        let what = format!("{text:?} is no address");
+        cx.error(url.at, what, "it begins with http:// or https://");
+        return None;
+    };
+    let host_at = text.len() - host.len();
+    let path_at = host.find(['/', '?', '#']).map_or(text.len(), |at| host_at + at);
+    if path_at == host_at {
+        cx.error(url.at, format!("{text:?} has no host"), "such as https://vendor.example/v1");
+        return None;
+    }
+    let mut good = true;
+    let mut rest = 0;
+    while let Some(found) = text[rest..].find('{') {
+        let open = rest + found;
+        let Some(length) = text[open..].find('}') else {
+            let at = cx.inside(url.at, open, open + 1);
+            cx.error(at, "`{` is not closed", "`{name}` stands for the argument of that name");
+            return None;
+        };
+        let close = open + length;
+        let name = &text[open + 1..close];
+        let at = cx.inside(url.at, open, close + 1);
+        if open < path_at {
+            let help = "arguments come from a model: they may stand in the path and after it";
+            cx.error(at, "an argument cannot choose the host", help);
+            good = false;
+        } else if let Some(args) = args.filter(|args| !args.contains(&name)) {
+            let help = among(name, args.iter().copied());
+            cx.error(at, format!("`{{{name}}}` is no argument of this worker"), help);
+            good = false;
+        }
+        rest = close + 1;
+    }
+    good.then_some(())
+}
+
+fn command(table: &CommandTable) -> Option<CommandSpec> {
+    Some(CommandSpec {
+        program: table.program.as_ref()?.text.clone(),
+        args: table.args.0.iter().map(|arg| arg.text.clone()).collect(),
+        env: settings(&table.env),
+        max_bytes: u64::from(table.max_bytes.0),
+    })
+}

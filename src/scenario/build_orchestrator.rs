@@ -1,0 +1,219 @@
+//! What the parts of an orchestrator say about one another.
+
+use std::sync::Arc;
+
+use super::build::unknown;
+use super::condition::Condition;
+use super::format::File;
+use super::format_patterns::{BudgetTable, LevelTable, OrchestratorTable, WorkerTable};
+use super::format_tools::filled;
+use super::name::{FlagName, InputName, ToolName};
+use super::named::Entry;
+use super::orchestrator::{
+    LevelRule, LevelRules, OrchestratorBudget, OrchestratorSpec, Section, Worker,
+};
+use super::reader::Reader;
+use super::shape::Prose;
+use super::template::Filling;
+use super::tree::Span;
+use super::when::{self, Known};
+
+/// The orchestrator of a file. Problems are told to `cx`.
+pub(super) fn orchestrator(
+    file: &File,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<OrchestratorSpec> {
+    if file.workers.entries.is_empty() && !cx.within("workers", |cx| cx.failed_here()) {
+        let what = "there is no worker";
+        cx.within("workers", |cx| cx.error(Span::new(0, 0..0), what, "add [workers.NAME]"));
+    }
+    let workers: Vec<Option<Worker>> = cx.within("workers", |cx| {
+        file.workers.entries.iter().map(|entry| worker(entry, file, filling, cx)).collect()
+    });
+    let table = file.orchestrator.as_ref()?;
+    let mut prompt = |key: &str, prompt: &Option<Prose>| {
+        let prompt = prompt.as_ref()?;
+        let text = cx
+            .within(&format!("orchestrator.{key}"), |cx| filling.text(&prompt.text, prompt.at, cx));
+        Some(Arc::from(text))
+    };
+    let plan_prompt = prompt("plan_prompt", &table.plan_prompt);
+    let finalize_prompt = prompt("finalize_prompt", &table.finalize_prompt);
+    let (sections, level) = cx.within("orchestrator", |cx| {
+        cx.within("echo", |cx| echo(table, file, cx));
+        let sections = cx.within("sections", |cx| sections(table, file, cx));
+        let level = table.level.as_ref().and_then(|level| {
+            cx.within("level", |cx| self::level(level, table, file, filling, cx))
+        });
+        (sections, level)
+    });
+    Some(OrchestratorSpec {
+        budget: budget(file.budget.as_ref()?),
+        workers: workers.into_iter().collect::<Option<_>>()?,
+        plan_prompt: plan_prompt?,
+        finalize_prompt: finalize_prompt?,
+        echo: table.echo.0.iter().map(|input| InputName::from(input.text.as_str())).collect(),
+        sections,
+        level: level?,
+    })
+}
+
+fn budget(table: &BudgetTable) -> OrchestratorBudget {
+    OrchestratorBudget {
+        max_tasks: table.max_tasks.0,
+        max_parallel: table.max_parallel.0,
+        max_retries_per_task: table.max_retries_per_task.value.0,
+        max_dispatches: table.max_dispatches.0,
+        task_timeout: table.task_timeout_seconds.0,
+        max_seconds: table.max_seconds(25),
+    }
+}
+
+fn worker(
+    entry: &Entry<WorkerTable>,
+    file: &File,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<Worker> {
+    cx.within(&entry.name, |cx| {
+        let table = entry.value.as_ref()?;
+        if let Some(flag) = &table.flag
+            && !file.flags.has(&flag.text)
+        {
+            cx.within("flag", |cx| unknown(flag, "a flag", file.flags.names(), cx));
+        }
+        let args = cx.within("args", |cx| {
+            filled(&table.args, &mut |text, at| filling.value_of(text, at, cx))
+        });
+        let description = table.description.as_ref()?;
+        Some(Worker {
+            name: ToolName::from(entry.name.as_str()),
+            description: cx
+                .within("description", |cx| filling.text(&description.text, description.at, cx)),
+            args,
+            flag: table.flag.as_ref().map(|flag| FlagName::from(flag.text.as_str())),
+        })
+    })
+}
+
+fn echo(table: &OrchestratorTable, file: &File, cx: &mut Reader) {
+    for (index, input) in table.echo.0.iter().enumerate() {
+        cx.item(index, |cx| {
+            if !file.inputs.has(&input.text) {
+                unknown(input, "an input", file.inputs.names(), cx);
+            } else if PAYLOAD.contains(&input.text.as_str()) {
+                let what = format!("the planner is shown `{}` anyway", input.text);
+                cx.error(input.at, what, "give the input another name");
+            }
+        });
+    }
+}
+
+/// What planner and aggregate have under names of their own.
+const PAYLOAD: [&str; 4] = ["goal", "max_tasks", "available_workers", FAILED];
+const FAILED: &str = "failed_tasks";
+
+/// Words of CEL: a section of such a name could not be named in a condition.
+const CEL_WORDS: [&str; 14] = [
+    "bool",
+    "bytes",
+    "double",
+    "false",
+    "in",
+    "int",
+    "list",
+    "map",
+    "null",
+    "null_type",
+    "string",
+    "true",
+    "type",
+    "uint",
+];
+
+fn sections(table: &OrchestratorTable, file: &File, cx: &mut Reader) -> Vec<Section> {
+    let mut sections = Vec::new();
+    for entry in &table.sections.entries {
+        cx.within(&entry.name, |cx| {
+            let name = entry.name.as_str();
+            if ["inputs", FAILED].contains(&name) || CEL_WORDS.contains(&name) {
+                let what = format!("`{name}` is taken in conditions");
+                cx.error(entry.at, what, "another name");
+            } else if table.echo.0.iter().any(|input| input.text == name) {
+                let what = format!("`{name}` is an input that the aggregate repeats");
+                cx.error(entry.at, what, "another name");
+            }
+            let Some(worker) = &entry.value else { return };
+            if !file.workers.has(&worker.text) {
+                unknown(worker, "a worker", file.workers.names(), cx);
+            }
+            let worker = ToolName::from(worker.text.as_str());
+            sections.push(Section { name: entry.name.clone(), worker });
+        });
+    }
+    sections
+}
+
+fn level(
+    level: &LevelTable,
+    table: &OrchestratorTable,
+    file: &File,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<LevelRules> {
+    let sections: Vec<&str> = table.sections.names().collect();
+    if let Some(name) = &level.name {
+        let repeated = table.echo.0.iter().any(|input| input.text == name.text);
+        if repeated || name.text == FAILED || sections.contains(&name.text.as_str()) {
+            let what = format!("the aggregate has something else under `{}`", name.text);
+            cx.within("name", |cx| cx.error(name.at, what, "another name"));
+        }
+    }
+    let names: Vec<&str> = sections.into_iter().chain(["inputs", FAILED]).collect();
+    let shown = Known { names: &names, file, filling };
+    let rules: Vec<Option<LevelRule>> = level
+        .rules
+        .0
+        .iter()
+        .enumerate()
+        .map(|(index, rule)| {
+            let place = |cx: &mut Reader, when| rule_condition(when, table, &shown, cx);
+            let when = rule.when.as_ref().and_then(|when| {
+                cx.within("rules", |cx| {
+                    cx.item(index, |cx| cx.within("when", |cx| place(cx, when)))
+                })
+            });
+            Some(LevelRule { level: rule.level.as_ref()?.text.clone(), when: when? })
+        })
+        .collect();
+    Some(LevelRules {
+        name: level.name.as_ref()?.text.clone(),
+        rules: rules.into_iter().collect::<Option<_>>()?,
+        otherwise: level.otherwise.as_ref()?.text.clone(),
+    })
+}
+
+/// The condition of a rule: of the inputs it is shown those that the aggregate repeats.
+fn rule_condition(
+    when: &Prose,
+    table: &OrchestratorTable,
+    shown: &Known<'_>,
+    cx: &mut Reader,
+) -> Option<Condition> {
+    let condition = when::compile(when, shown, cx)?;
+    let repeated = || table.echo.0.iter().map(|input| input.text.as_str());
+    let strange = condition.names().into_iter().find_map(|name| match name.path[..] {
+        ["inputs", field, ..] if !repeated().any(|input| input == field) => {
+            Some((field.to_owned(), name.at, name.at + "inputs.".len() + field.len()))
+        }
+        _ => None,
+    });
+    if let Some((field, from, to)) = strange {
+        let at = cx.inside(when.at, from, to);
+        let what = format!("`{field}` is not in orchestrator.echo");
+        cx.error(at, what, "rules see the inputs that are repeated: add it there");
+        return None;
+    }
+    Some(condition)
+}

@@ -1,0 +1,66 @@
+//! What the parts of the pattern resilience say about one another.
+
+use serde_json::Value;
+
+use super::build::unknown;
+use super::format::File;
+use super::format_patterns::Switch;
+use super::name::ToolName;
+use super::reader::Reader;
+use super::storm::{Naive, ResilienceSpec};
+use super::template::Filling;
+
+/// The storm of a file. Problems are told to `cx`.
+pub(super) fn resilience(
+    file: &File,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<ResilienceSpec> {
+    let table = file.resilience.as_ref()?;
+    let (steps, guarded) = cx.within("resilience", |cx| {
+        let tools = &file.tools.as_ref()?.named;
+        let steps = table.steps.as_ref();
+        for (index, step) in steps.iter().flat_map(|steps| steps.0.iter().enumerate()) {
+            if !tools.has(&step.text) {
+                cx.within("steps", |cx| {
+                    cx.item(index, |cx| unknown(step, "a tool", tools.names(), cx));
+                });
+            }
+        }
+        Some((steps, cx.within("guarded", |cx| guarded(&table.guarded, filling, cx))))
+    })?;
+    let naive = table.naive.as_ref()?;
+    let steps = steps?.0.iter();
+    Some(ResilienceSpec {
+        agents: table.agents?.0,
+        turns: table.turns?.0,
+        steps: steps.map(|step| ToolName::from(step.text.as_str())).collect(),
+        pool: table.pool?.0,
+        pace: table.pace,
+        guarded: guarded?,
+        naive: Naive {
+            client_retries: naive.client_retries.0,
+            tool_retries: naive.tool_retries.0,
+            agent_retries: naive.agent_retries.0,
+        },
+        max_seconds: file.budget.as_ref()?.max_seconds(60),
+    })
+}
+
+fn guarded(switch: &Switch, filling: &Filling<'_>, cx: &mut Reader) -> Option<bool> {
+    let text = match switch {
+        Switch::Set(truth) => return Some(*truth),
+        Switch::Named(text) => text,
+    };
+    match filling.value_of(&text.text, text.at, cx) {
+        Value::Bool(truth) => Some(truth),
+        // An input that is wrong has been told of.
+        _ if cx.failed_here() => None,
+        Value::Null => None,
+        _ => {
+            let what = "this is neither true nor false";
+            cx.error(text.at, what, "true, false, or \"{{input}}\" of an input that is");
+            None
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Which part of a file belongs to which pattern. What is another pattern's is told and taken out
+//! before the file is read, so that nothing else is said of it.
+
+use serde_json::{Map, Value, json};
+
+use super::format::Pattern;
+use super::reader::Reader;
+use super::tree::{Key, Node, Span, Table, Tree};
+
+/// What only one pattern has.
+struct Own {
+    pattern: Pattern,
+    /// The table that must be there: it is named as the pattern is.
+    name: &'static str,
+    /// Other tables.
+    tables: &'static [&'static str],
+    /// Keys of `[budget]`; `max_seconds` is everyone's.
+    budget: &'static [&'static str],
+}
+
+const ALL: [Own; 3] = [
+    Own {
+        pattern: Pattern::Collaboration,
+        name: "collaboration",
+        tables: &["roles"],
+        budget: &["max_rounds", "max_messages", "min_go_votes"],
+    },
+    Own {
+        pattern: Pattern::Orchestrator,
+        name: "orchestrator",
+        tables: &["workers"],
+        budget: &[
+            "max_tasks",
+            "max_parallel",
+            "max_retries_per_task",
+            "max_dispatches",
+            "task_timeout_seconds",
+        ],
+    },
+    Own { pattern: Pattern::Resilience, name: "resilience", tables: &[], budget: &[] },
+];
+
+/// The pattern of a file: the one it names or, where that is wrong, the one whose table it has.
+/// Told and taken out is what belongs to another; the pattern's own table is put in where it is
+/// missing, so that what it needs is told.
+pub(super) fn settle(file: &mut Table, root: Span, cx: &mut Reader) -> Pattern {
+    let named = match file.get("pattern").map(|node| &node.value) {
+        Some(Tree::Text(text)) => ALL.iter().find(|own| own.name == text),
+        _ => None,
+    };
+    let Some(own) = named else {
+        let guess = ALL.iter().find(|own| file.get(own.name).is_some());
+        return guess.map_or(Pattern::Collaboration, |own| own.pattern);
+    };
+    for other in ALL.iter().filter(|other| other.pattern != own.pattern) {
+        take_out(file, |key| key == other.name || other.tables.contains(&key), other, own, cx);
+        if let Some(Node { value: Tree::Table(budget), .. }) = file.get_mut("budget") {
+            cx.within("budget", |cx| {
+                take_out(budget, |key| other.budget.contains(&key), other, own, cx);
+            });
+        }
+    }
+    if file.get(own.name).is_none() {
+        let key = Key { at: root, text: own.name.to_owned() };
+        file.entries.push((key, Node::empty_table(root)));
+    }
+    own.pattern
+}
+
+fn take_out(table: &mut Table, is: impl Fn(&str) -> bool, other: &Own, own: &Own, cx: &mut Reader) {
+    table.entries.retain(|(key, _)| {
+        let strange = is(&key.text);
+        if strange {
+            cx.within(&key.text, |cx| {
+                let what = format!("`{}` belongs to the pattern {}", key.text, other.name);
+                cx.error(key.at, what, format!("this is pattern = \"{}\"", own.name));
+            });
+        }
+        !strange
+    });
+}
+
+/// The same for the JSON schema.
+pub(super) fn rules() -> Value {
+    let rules = ALL.iter().map(|own| {
+        let others = || ALL.iter().filter(|other| other.pattern != own.pattern);
+        let mut properties: Map<String, Value> = others()
+            .flat_map(|other| [other.name].into_iter().chain(other.tables.iter().copied()))
+            .map(|name| (name.to_owned(), Value::Bool(false)))
+            .collect();
+        let foreign: Map<String, Value> = others()
+            .flat_map(|other| other.budget.iter())
+            .map(|key| ((*key).to_owned(), Value::Bool(false)))
+            .collect();
+        properties.insert("budget".to_owned(), json!({ "properties": foreign }));
+        let mut required = vec![own.name];
+        // A planner without a worker can do nothing.
+        required.extend((own.pattern == Pattern::Orchestrator).then_some("workers"));
+        json!({
+            "if": { "properties": { "pattern": { "const": own.name } }, "required": ["pattern"] },
+            "then": { "required": required, "properties": properties },
+        })
+    });
+    json!({ "allOf": rules.collect::<Vec<_>>() })
+}

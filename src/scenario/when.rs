@@ -1,0 +1,85 @@
+//! Conditions of a file: whether they are CEL, and over what is shown to them.
+
+use serde_json::Value;
+
+use super::condition::Condition;
+use super::format::File;
+use super::reader::{Reader, among};
+use super::shape::Prose;
+use super::template::Filling;
+
+/// What a condition of a file is shown.
+pub(super) struct Known<'f> {
+    /// The names it may use.
+    pub names: &'f [&'f str],
+    pub file: &'f File,
+    pub filling: &'f Filling<'f>,
+}
+
+/// The condition of a text. What is wrong with it is told to `cx`.
+pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Option<Condition> {
+    let condition = match Condition::compile(&when.text) {
+        Ok(condition) => condition,
+        Err(error) => {
+            let at = match error.offset() {
+                Some(at) => cx.inside(when.at, at, at + 1),
+                None => when.at,
+            };
+            let help = "a condition is CEL, such as facts.alerts >= 3 && inputs.region == 'EU'";
+            cx.error(at, error.to_string(), help);
+            return None;
+        }
+    };
+    let mut good = true;
+    for name in condition.names() {
+        let at = cx.inside(when.at, name.at, name.at + name.path.join(".").len());
+        match name.path[..] {
+            [first, ..] if !shown.names.contains(&first) => {
+                let help = among(first, shown.names.iter().copied());
+                let at = cx.inside(when.at, name.at, name.at + first.len());
+                cx.error(at, format!("`{first}` is not shown to this condition"), help);
+                good = false;
+            }
+            ["inputs", field, ..] if !shown.file.inputs.has(field) => {
+                cx.error(
+                    at,
+                    format!("`{field}` is no input"),
+                    among(field, shown.file.inputs.names()),
+                );
+                good = false;
+            }
+            ["flags", field, ..] if !shown.file.flags.has(field) => {
+                cx.error(
+                    at,
+                    format!("`{field}` is no flag"),
+                    among(field, shown.file.flags.names()),
+                );
+                good = false;
+            }
+            ["facts", ref fields @ ..] if !name.guarded => {
+                if let Some(help) = shown.missing_fact(fields) {
+                    let what = format!("there is no fact `{}`", name.path.join("."));
+                    cx.warn(at, what, help);
+                }
+            }
+            _ => {}
+        }
+    }
+    good.then_some(condition)
+}
+
+impl Known<'_> {
+    /// What was meant, where one of these nested fields is not among the facts.
+    fn missing_fact(&self, fields: &[&str]) -> Option<String> {
+        let mut facts = self.filling.facts.filter(|_| !self.file.facts.broken)?;
+        for field in fields {
+            match facts.get(*field) {
+                None => return Some(among(field, facts.keys().map(String::as_str))),
+                Some(Value::Object(inner)) => facts = inner,
+                // Fields of what is no table are an error of their own, told when it runs.
+                Some(_) => return None,
+            }
+        }
+        None
+    }
+}
