@@ -6,6 +6,8 @@
 //! fails; the absolute figures fail nothing. Without `--bench` (as `cargo test --benches` starts it)
 //! it only makes sure that everything answers.
 
+mod paired;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read};
@@ -16,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, try_join_all};
+use paired::cpu;
 use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice};
 use roundtable::event::kind::{ChatMessage, Purpose, Speaker};
 use roundtable::event::{Seq, World};
@@ -280,21 +283,6 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
-}
-
-/// CPU time of this process, all its threads.
-#[cfg(unix)]
-fn cpu() -> Duration {
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).unwrap_or(0))
-}
-
-/// Wall time, where there is nothing better.
-#[cfg(not(unix))]
-fn cpu() -> Duration {
-    static START: std::sync::LazyLock<std::time::Instant> =
-        std::sync::LazyLock::new(std::time::Instant::now);
-    START.elapsed()
 }
 
 /// The other process: answers whatever it is asked, at once, until its input ends.

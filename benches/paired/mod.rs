@@ -28,6 +28,21 @@ pub fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
+/// CPU time of this process, all its threads.
+#[cfg(unix)]
+pub fn cpu() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).unwrap_or(0))
+}
+
+/// Wall time, where there is nothing better.
+#[cfg(not(unix))]
+pub fn cpu() -> Duration {
+    static START: std::sync::LazyLock<std::time::Instant> =
+        std::sync::LazyLock::new(std::time::Instant::now);
+    START.elapsed()
+}
+
 /// The middle of some figures.
 pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);

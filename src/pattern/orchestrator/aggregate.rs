@@ -1,6 +1,7 @@
 //! How results are put together: named sections and a level, by the scenario's rules (`001`,
 //! `aggregate_results`). Pure.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -76,9 +77,8 @@ pub fn aggregate<'a>(
 /// The tasks with a result whose worker has a later one.
 pub fn overwritten<'a>(results: impl Iterator<Item = (&'a Task, bool)>) -> Vec<TaskId> {
     let done: Vec<&Task> = results.filter(|(_, done)| *done).map(|(task, _)| task).collect();
-    let later = |place: usize, task: &Task| {
-        done[place + 1..].iter().any(|other| other.worker == task.worker)
-    };
-    let replaced = done.iter().enumerate().filter(|(place, task)| later(*place, task));
+    let last: BTreeMap<&ToolName, usize> =
+        done.iter().enumerate().map(|(place, task)| (&task.worker, place)).collect();
+    let replaced = done.iter().enumerate().filter(|(place, task)| last[&task.worker] > *place);
     replaced.map(|(_, task)| task.id.clone()).collect()
 }

@@ -1,7 +1,7 @@
 //! What a user must be able to trust of the orchestrator: which plans are taken, which arguments a
 //! worker takes, how arguments are hashed. Pure (`001`, `gateway.py`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -31,7 +31,8 @@ pub fn validate_plan(
     if tasks.is_empty() || tasks.len() > max_tasks as usize {
         return Err(PlanFault::MaxTasks);
     }
-    let mut taken: Vec<Task> = Vec::with_capacity(tasks.len());
+    let mut taken = Vec::with_capacity(tasks.len());
+    let mut ids = HashSet::with_capacity(tasks.len());
     for task in tasks {
         let task = task.as_object().ok_or(PlanFault::TaskShape)?;
         let (Some(id), Some(worker), Some(args), Some(critical)) =
@@ -40,7 +41,7 @@ pub fn validate_plan(
             return Err(PlanFault::MissingKeys);
         };
         let id = id.as_str().map(str::trim).filter(|id| !id.is_empty()).ok_or(PlanFault::TaskId)?;
-        if taken.iter().any(|earlier| earlier.id.as_str() == id) {
+        if !ids.insert(id) {
             return Err(PlanFault::DuplicateTaskId);
         }
         let worker = worker.as_str().filter(|worker| !worker.trim().is_empty());
