@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use plan::{engine, facts, plans, scenario, told, until, with, world};
-use roundtable::engine::{Launch, RunHandle};
+use roundtable::engine::{Launch, RunHandle, Schedule};
 use roundtable::event::command::BreakerHand;
 use roundtable::event::kind::{AttemptFailed, BreakerStage, By};
-use roundtable::event::{Command, EventKind};
+use roundtable::event::{BoundaryId, Command, EventKind};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -45,6 +45,7 @@ async fn a_thousand_runs_at_once_share_one_bulkhead() {
         assert!(world.closed.is_some_and(|closed| closed.reason.is_success()));
     }
     assert_eq!(since.elapsed(), Duration::from_secs(25), "a second for each forty");
+    assert!(runs[0].tools().iter().all(|tool| tool.fill.in_flight == 0 && tool.fill.queued == 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,7 +56,7 @@ async fn what_one_run_does_to_a_shared_breaker_stands_in_the_logs_of_all() {
     let engine = engine();
     let first = engine.start(with(&scenario, vec![("money", bad)]));
     let (good, _) = told(|_| async { Ok(json!({ "incident": "none" })) }.boxed());
-    let waits = roundtable::engine::Schedule { start_paused: true, ..Default::default() };
+    let waits = Schedule { start_paused: true, ..Schedule::default() };
     let launch = with(&scenario, vec![("money", good)]);
     let second = engine.start(Launch { schedule: waits, ..launch });
     first.finished().await;
@@ -87,14 +88,17 @@ async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
     let tasks = [("t1", "money", false), ("t2", "money", false), ("t3", "money", false)];
     let scenario =
         scenario(&format!("{}{}", policy(""), plans(&tasks)), &["budget.max_parallel=1"]);
-    let run = engine().start(Launch::scripted(scenario, false));
+    let breaks = vec!["dispatch:1:t3"].into_iter().map(BoundaryId::new).collect();
+    let schedule = Schedule { breaks, ..Schedule::default() };
+    let run = engine().start(Launch { schedule, ..Launch::scripted(scenario, false) });
     let hand = |hand| Command::Breaker { tool: "money".into(), hand, by: By::You };
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
     until(&run, |kind| matches!(kind, EventKind::TaskStarted { index: 0, .. })).await;
     sleep(Duration::from_millis(500)).await;
     run.send(hand(BreakerHand::Hold));
-    until(&run, |kind| matches!(kind, EventKind::TaskFailed { .. })).await;
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     run.send(hand(BreakerHand::Reset));
+    run.send(Command::Resume { by: By::You });
     let facts = facts(&run).await;
     assert_eq!(moves(&facts), [BreakerStage::Held, BreakerStage::Closed]);
     let world = roundtable::event::World::of(facts.iter().map(|fact| &**fact));
@@ -104,5 +108,6 @@ async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
     // The first was out before it was held; its late answer is stale, and it is good.
     assert_eq!(reasons[0], None);
     assert_eq!(reasons[1].as_deref(), Some("circuit_open:money"));
+    assert_eq!(reasons[2], None);
     assert_eq!(world.tools.get("money").expect("it").tally.stale, 1);
 }

@@ -25,13 +25,13 @@ record! {
         /// Collaboration: votes for go that decide.
         min_go_votes: At<Whole<1, 64>> = default(At::nowhere(Whole(2))),
         /// Orchestrator: tasks of a plan at most.
-        max_tasks: Whole<1, 1_000> = default(Whole(4)),
+        max_tasks: Whole<1, 100_000> = default(Whole(4)),
         /// Orchestrator: tasks at once at most.
         max_parallel: Whole<1, 1_024> = default(Whole(3)),
         /// Orchestrator: attempts beyond the first of a task that timed out.
         max_retries_per_task: At<Whole<0, 19>> = default(At::nowhere(Whole(1))),
         /// Orchestrator: attempts of all tasks at most.
-        max_dispatches: Whole<1, 100_000> = default(Whole(8)),
+        max_dispatches: Whole<1, 1_000_000> = default(Whole(8)),
         /// Orchestrator: seconds that one attempt may take.
         task_timeout_seconds: Seconds = default(Seconds::whole(2)),
     }

@@ -168,8 +168,12 @@ pub async fn facts(run: &RunHandle) -> Vec<Arc<Event>> {
     while reader.next_batch(&mut facts, 1024).await > 0 {}
     run.finished().await;
     assert_eq!(run.in_flight(), 0);
-    for tool in run.tools() {
-        assert_eq!(tool.fill.in_flight, 0, "{}", tool.tool);
+    let world = World::of(facts.iter().map(|fact| &**fact));
+    for row in world.tools.rows() {
+        assert_eq!((row.in_flight, row.queued), (0, 0), "{}", row.name());
+        let live = run.tools().into_iter().find(|tool| tool.tool == *row.name());
+        let live = live.expect("a guard").fill.in_flight;
+        assert!(row.head.shared || live == 0, "{}: {live} in flight", row.name());
     }
     facts
 }

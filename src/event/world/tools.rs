@@ -1,7 +1,7 @@
 //! Projection of the gateway: what each tool was asked, what it cost, how its breaker and bulkhead
 //! stand (source `003`). The same for every pattern.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::spans::Spans;
@@ -22,6 +22,8 @@ pub struct Tools {
     rows: Vec<ToolRow>,
     /// Calls that are open, and whose they are.
     open: BTreeMap<SpanId, usize>,
+    /// Calls with an attempt in line at a bulkhead.
+    in_line: BTreeSet<SpanId>,
     /// Whose call was closed last.
     closed: Option<usize>,
 }
@@ -294,11 +296,13 @@ impl Tools {
                 StandIn::LeftOut => row.tally.left_out += 1,
             }),
             EventKind::AttemptQueued { .. } => {
-                if let Some(row) = self.row(event.span) {
+                let is_new = self.in_line.insert(event.span);
+                if let Some(row) = self.row(event.span).filter(|_| is_new) {
                     row.queued += 1;
                 }
             }
             EventKind::AttemptRefused { reason, .. } => {
+                self.leave_line(event.span);
                 let Some(row) = self.row(event.span) else { return };
                 match reason {
                     StopReason::CircuitOpen(_) => row.tally.circuit_open += 1,
@@ -308,6 +312,7 @@ impl Tools {
                 row.mark(CallMark::Refused);
             }
             EventKind::AttemptStarted { parent, attempt, waited_ms, .. } => {
+                self.leave_line(*parent);
                 let Some(row) = self.row(*parent) else { return };
                 row.tally.attempts += 1;
                 row.tally.retries += u64::from(*attempt > 1);
@@ -387,7 +392,16 @@ impl Tools {
         }
     }
 
+    fn leave_line(&mut self, call: SpanId) {
+        if self.in_line.remove(&call)
+            && let Some(row) = self.row(call)
+        {
+            row.queued = row.queued.saturating_sub(1);
+        }
+    }
+
     fn close(&mut self, call: SpanId, how: impl FnOnce(&mut ToolRow)) {
+        self.leave_line(call);
         let Some(place) = self.open.remove(&call) else { return };
         self.closed = Some(place);
         if let Some(row) = self.rows.get_mut(place) {
