@@ -233,7 +233,7 @@ async fn a_time_out_ends_it_and_its_children_whatever_they_do_about_signals() {
 async fn a_flood_is_stopped_at_its_cap_and_its_source_ended() {
     let witness = Witness::new();
     let flood = witness.script(
-        "trap '' PIPE; echo $$ >&3; sh -c 'echo $$ >&3; exec sleep 1000' &
+        "trap '' PIPE; sleep 1000 & echo $$ >&3; echo $! >&3
          head -c 1073741824 /dev/zero; sleep 1000",
     );
     let (asked, (pids, pipe)) = tokio::join!(ask(&flood, json!({})), processes(witness.path(), 2));
