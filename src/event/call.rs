@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::id::{SpanId, millis};
+use super::visible::visible_within;
 use crate::scenario::model::ScriptFaultKind;
 use crate::scenario::name::{RoleName, TaskId, ToolName};
 
@@ -155,6 +156,9 @@ pub struct Usage {
     pub completion_tokens: u64,
 }
 
+/// The most characters of a failure's text.
+const TEXT_CHARS: usize = 300;
+
 /// An attempt that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptFailed {
@@ -183,6 +187,14 @@ impl AttemptFailed {
             retry_after_ms: None,
             partial: None,
         })
+    }
+
+    /// A failure with what to do about it, which is never cut off. Both are bounded and visible;
+    /// that no secret is in them is the caller's to see to.
+    pub fn advising(class: FailureClass, what: &str, advice: &str) -> Box<Self> {
+        let room = TEXT_CHARS.saturating_sub(advice.chars().count() + 2);
+        let what = visible_within(what.trim_end_matches(['.', ' ']), room);
+        Self::of(class, format!("{what}. {advice}"))
     }
 
     /// An HTTP status that is no success.

@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::io;
 
+use super::reach::OutOfReach;
+
 /// A request that got no whole answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetError {
@@ -18,6 +20,14 @@ pub enum NetError {
         /// The host that was asked.
         host: String,
         /// The system's words.
+        why: String,
+    },
+    /// The host has no address that may be reached; nothing was connected to.
+    #[error("{host} is refused: {why}")]
+    OutOfReach {
+        /// The host that was asked.
+        host: String,
+        /// Which address, and why not.
         why: String,
     },
     /// The TLS handshake failed: nothing of the request was sent.
@@ -70,13 +80,29 @@ pub fn size(bytes: usize) -> String {
 }
 
 impl NetError {
+    /// The class of failure that it is, in the word that facts have for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Resolve { .. } => "resolve",
+            Self::Connect { .. } => "connect",
+            // Asking again cannot help, so it is none of the network's.
+            Self::OutOfReach { .. } => "tool",
+            Self::Tls { .. } | Self::Client { .. } => "tls",
+            Self::Broken { .. } => "reset",
+            Self::NotHttp { .. } => "bad_response",
+            Self::TooLarge { .. } => "too_large",
+        }
+    }
+
     /// Which of these an error of the client is. Its address is never looked at: `host` stands for
     /// it.
     pub(super) fn of(error: &reqwest::Error, host: &str) -> Self {
         let host = host.to_owned();
         let mut found = Found::in_chain(error);
         let why = found.why.take().unwrap_or_else(|| "for no known reason".to_owned());
-        if error.is_dns() {
+        if found.out_of_reach {
+            Self::OutOfReach { host, why }
+        } else if error.is_dns() {
             Self::Resolve { host }
         } else if error.is_builder() {
             Self::Client { why }
@@ -107,6 +133,7 @@ struct Found {
     io: Option<io::ErrorKind>,
     tls: bool,
     not_http: bool,
+    out_of_reach: bool,
 }
 
 impl Found {
@@ -137,6 +164,9 @@ impl Found {
         }
         if error.is::<rustls::Error>() {
             self.tls = true;
+        }
+        if error.is::<OutOfReach>() {
+            self.out_of_reach = true;
         }
         if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
             self.not_http |= hyper.is_parse();

@@ -20,6 +20,7 @@ use reqwest::{Method, Request, Response, Url};
 
 use super::body;
 use super::error::NetError;
+use super::reach::{InternetOnly, Reach};
 
 /// Which way out requests take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,7 @@ pub struct Http {
 
 struct Inner {
     via: Via,
+    reach: Reach,
     /// For `http` addresses: knows no roots, so it needs none.
     plain: OnceLock<Result<reqwest::Client, NetError>>,
     /// For `https` addresses.
@@ -73,7 +75,18 @@ struct Inner {
 impl Http {
     /// A client that takes this way out. Nothing is built or read yet.
     pub fn new(via: Via) -> Self {
-        Self { inner: Arc::new(Inner { via, plain: OnceLock::new(), tls: OnceLock::new() }) }
+        Self::made(via, Reach::Anywhere)
+    }
+
+    /// A client that goes straight to its hosts, no further than this. (A proxy would resolve names
+    /// by itself, unseen.)
+    pub fn direct(reach: Reach) -> Self {
+        Self::made(Via::Direct, reach)
+    }
+
+    fn made(via: Via, reach: Reach) -> Self {
+        let (plain, tls) = (OnceLock::new(), OnceLock::new());
+        Self { inner: Arc::new(Inner { via, reach, plain, tls }) }
     }
 
     /// Sends `body` to the target. The answer's body is still to be read.
@@ -81,9 +94,7 @@ impl Http {
     /// # Errors
     /// Any of [`NetError`] but `TooLarge`. A status that is no success is an answer, no error.
     pub async fn post(&self, to: &Target, body: Vec<u8>) -> Result<Answer, NetError> {
-        let mut request = Request::new(Method::POST, to.url.clone());
-        *request.body_mut() = Some(body.into());
-        self.send(to, request).await
+        self.ask(Method::POST, to, Some(body)).await
     }
 
     /// Asks for the target.
@@ -91,10 +102,25 @@ impl Http {
     /// # Errors
     /// As [`Http::post`].
     pub async fn get(&self, from: &Target) -> Result<Answer, NetError> {
-        self.send(from, Request::new(Method::GET, from.url.clone())).await
+        self.ask(Method::GET, from, None).await
     }
 
-    async fn send(&self, to: &Target, mut request: Request) -> Result<Answer, NetError> {
+    /// Asks the target in any way.
+    ///
+    /// # Errors
+    /// As [`Http::post`].
+    pub async fn ask(
+        &self,
+        method: Method,
+        to: &Target,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, NetError> {
+        self.inner.reach.check(&to.url).map_err(|refused| {
+            let (host, why) = (to.host().to_owned(), refused.to_string());
+            NetError::OutOfReach { host, why }
+        })?;
+        let mut request = Request::new(method, to.url.clone());
+        *request.body_mut() = body.map(Into::into);
         request.headers_mut().clone_from(&to.headers);
         match self.client(&to.url)?.execute(request).await {
             Ok(response) => Ok(Answer { response, held: None, host: Arc::clone(&to.host) }),
@@ -106,7 +132,9 @@ impl Http {
         // A proxy may be spoken to in TLS whatever the address behind it.
         let tls = url.scheme() != "http" || self.inner.via != Via::Direct;
         let cell = if tls { &self.inner.tls } else { &self.inner.plain };
-        cell.get_or_init(|| build(&self.inner.via, tls)).as_ref().map_err(Clone::clone)
+        cell.get_or_init(|| build(&self.inner.via, self.inner.reach, tls))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 }
 
@@ -116,7 +144,7 @@ impl fmt::Debug for Http {
     }
 }
 
-fn build(via: &Via, tls: bool) -> Result<reqwest::Client, NetError> {
+fn build(via: &Via, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // An error means that there is one already, which serves as well.
@@ -136,6 +164,9 @@ fn build(via: &Via, tls: bool) -> Result<reqwest::Client, NetError> {
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
     {
         builder = builder.tcp_user_timeout(None);
+    }
+    if reach == Reach::Internet {
+        builder = builder.dns_resolver(InternetOnly);
     }
     if !tls {
         builder = builder.tls_certs_only([]);

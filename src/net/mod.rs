@@ -7,6 +7,7 @@
 pub mod body;
 pub mod error;
 pub mod http;
+pub mod reach;
 pub mod redact;
 pub mod retry_after;
 pub mod secret;
@@ -14,5 +15,6 @@ pub mod sse;
 
 pub use error::NetError;
 pub use http::{Answer, Http, Target, Via};
+pub use reach::Reach;
 pub use redact::Redactor;
 pub use secret::Secret;

@@ -5,6 +5,7 @@
 //! [`Guard`] holds those of one tool. What lives here knows nothing of patterns or runs: what it
 //! needs of a run is the trait [`CallScope`].
 
+mod address;
 pub mod answering;
 pub mod belt;
 pub mod breaker;
@@ -17,6 +18,7 @@ pub mod faults;
 pub mod fixture;
 pub mod gateway;
 pub mod guard;
+pub mod http;
 mod last_good;
 mod process_group;
 mod reading;

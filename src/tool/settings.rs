@@ -35,6 +35,9 @@ impl Settings {
                     Some(value) => {
                         let value = Secret::new(value);
                         secrets.push(value.clone());
+                        // `Bearer abc`: who is told it repeats `abc` alone.
+                        let bare = value.expose().split_once(' ').map(|(_, bare)| bare.trim());
+                        secrets.extend(bare.map(Secret::new));
                         value
                     }
                     None => {

@@ -1,9 +1,9 @@
 //! Base URLs of endpoints: which ones can be used, and which lie on this machine or its network.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use reqwest::Url;
 use url::Host;
+
+use crate::net::reach::is_own_network;
 
 /// Reads a base URL; one that was copied with the path of a call is taken without it.
 ///
@@ -45,23 +45,10 @@ pub(super) fn is_on_local_network(url: &Url) -> bool {
         Some(Host::Domain(name)) => {
             !name.contains('.') || DOMAINS.iter().any(|domain| name.ends_with(domain))
         }
-        Some(Host::Ipv4(ip)) => private_v4(ip),
-        Some(Host::Ipv6(ip)) => match ip.to_canonical() {
-            IpAddr::V4(ip) => private_v4(ip),
-            IpAddr::V6(ip) => private_v6(ip),
-        },
+        Some(Host::Ipv4(ip)) => is_own_network(ip.into()),
+        Some(Host::Ipv6(ip)) => is_own_network(ip.into()),
         None => false,
     }
-}
-
-fn private_v4(ip: Ipv4Addr) -> bool {
-    // 100.64.0.0/10 is where networks laid over others (a VPN's) number their machines.
-    let [a, b, ..] = ip.octets();
-    ip.is_private() || ip.is_link_local() || ip.is_loopback() || (a == 100 && b & 0xc0 == 64)
-}
-
-fn private_v6(ip: Ipv6Addr) -> bool {
-    ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_loopback()
 }
 
 fn host(url: &Url) -> Option<Host<&str>> {

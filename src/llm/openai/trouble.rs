@@ -8,14 +8,12 @@ use serde_json::Value;
 use super::{OpenAi, wire};
 use crate::event::kind::FailureClass;
 use crate::event::visible::visible_within;
-use crate::llm::{Failure, failure};
+use crate::llm::Failure;
 use crate::net::body::beginning;
 use crate::net::retry_after::retry_after;
 use crate::net::sse::SseError;
 use crate::net::{Answer, NetError};
 
-/// The most characters of a failure's text.
-const TEXT_CHARS: usize = 300;
 /// The most characters of it that are the endpoint's own.
 const SAID_CHARS: usize = 140;
 /// The most bytes that are read of the body of a refusal.
@@ -25,11 +23,7 @@ impl OpenAi {
     /// A failure: what happened, then what to do. Foreign text in `what` has been through
     /// [`OpenAi::said`]; the whole of it is redacted once more all the same.
     fn trouble(&self, class: FailureClass, what: &str, advice: &str) -> Box<Failure> {
-        let what = self.redactor.redact(what);
-        // What to do is never cut off.
-        let room = TEXT_CHARS.saturating_sub(advice.chars().count() + 2);
-        let what = visible_within(what.trim_end_matches(['.', ' ']), room);
-        failure(class, format!("{what}. {advice}"))
+        Failure::advising(class, &self.redactor.redact(what), advice)
     }
 
     /// Foreign text as it may be repeated. It is redacted whole and only then cut: half a key is
@@ -48,32 +42,27 @@ impl OpenAi {
     /// No answer came.
     pub(super) fn unanswered(&self, error: &NetError) -> Box<Failure> {
         let url = self.endpoint.base_url().origin;
-        let (class, advice) = match error {
-            NetError::Resolve { .. } => (
-                FailureClass::Resolve,
-                format!("Check the host in the base URL (from {url}) and the network."),
-            ),
-            NetError::Connect { .. } => (
-                FailureClass::Connect,
-                format!("Is the server running? Check the base URL (from {url})."),
-            ),
-            NetError::Tls { .. } => (
-                FailureClass::Tls,
-                format!(
-                    "Check the base URL (from {url}): does the server speak https, is its certificate good?"
-                ),
-            ),
-            NetError::Client { .. } => (
-                FailureClass::Tls,
-                "Install the system's CA certificates, or name a file of them in SSL_CERT_FILE."
-                    .to_owned(),
-            ),
-            NetError::NotHttp { .. } => {
-                (FailureClass::BadResponse, format!("Check the base URL (from {url})."))
+        let advice = match error {
+            NetError::Resolve { .. } => {
+                format!("Check the host in the base URL (from {url}) and the network.")
             }
-            NetError::Broken { .. } => (FailureClass::Reset, "Try again.".to_owned()),
-            NetError::TooLarge { .. } => (FailureClass::TooLarge, "Is it a chat model?".to_owned()),
+            NetError::Connect { .. } => {
+                format!("Is the server running? Check the base URL (from {url}).")
+            }
+            NetError::Tls { .. } => format!(
+                "Check the base URL (from {url}): does the server speak https, is its certificate good?"
+            ),
+            NetError::Client { .. } => {
+                "Install the system's CA certificates, or name a file of them in SSL_CERT_FILE."
+                    .to_owned()
+            }
+            NetError::NotHttp { .. } | NetError::OutOfReach { .. } => {
+                format!("Check the base URL (from {url}).")
+            }
+            NetError::Broken { .. } => "Try again.".to_owned(),
+            NetError::TooLarge { .. } => "Is it a chat model?".to_owned(),
         };
+        let class = FailureClass::of(error.word()).unwrap_or(FailureClass::Connect);
         self.trouble(class, &error.to_string(), &advice)
     }
 

@@ -1,0 +1,179 @@
+//! Which addresses may be reached. What a name resolves to is checked where it is resolved, so what
+//! was checked is what is connected to.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::Host;
+
+/// How far requests may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// To any address.
+    #[default]
+    Anywhere,
+    /// To addresses of the internet alone: not to this machine, nor to a network of its own.
+    Internet,
+}
+
+/// Whether it is this machine or on a network of its own: loopback, private or link-local.
+pub fn is_own_network(ip: IpAddr) -> bool {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => {
+            // 100.64.0.0/10 is where networks laid over others (a VPN's) number their machines.
+            let [a, b, ..] = ip.octets();
+            let overlaid = a == 100 && b & 0xc0 == 64;
+            ip.is_private() || ip.is_link_local() || ip.is_loopback() || overlaid
+        }
+        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_loopback(),
+    }
+}
+
+/// Whether one machine of the internet may have this address.
+fn is_internet(ip: IpAddr) -> bool {
+    if is_own_network(ip) {
+        return false;
+    }
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => is_internet_v4(ip),
+        IpAddr::V6(ip) => {
+            let inner = inner_v4(ip).is_none_or(|ip| is_internet(ip.into()));
+            // site-local addresses, deprecated and still private
+            let site_local = ip.segments()[0] & 0xffc0 == 0xfec0;
+            inner && !site_local && !ip.is_multicast() && !ip.is_unspecified()
+        }
+    }
+}
+
+fn is_internet_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    // 0.0.0.0/8 is this machine on many systems; 192.0.0.0/24 is for protocols, 198.18.0.0/15 for
+    // measurements, 240.0.0.0/4 for nobody.
+    let special = a == 0 || (a, b, c) == (192, 0, 0) || (a == 198 && b & 0xfe == 18) || a >= 240;
+    !special && !ip.is_multicast()
+}
+
+/// The address of the old internet that one of these ways of carrying it leads to: `::a.b.c.d`,
+/// NAT64 (`64:ff9b::/96`), 6to4 (`2002::/16`).
+fn inner_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let v4 = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            Some(v4(high, low))
+        }
+        [0x2002, high, low, ..] => Some(v4(high, low)),
+        _ => None,
+    }
+}
+
+/// An address that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OutOfReach(pub(super) IpAddr);
+
+impl fmt::Display for OutOfReach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is no address of the internet", self.0)
+    }
+}
+
+impl StdError for OutOfReach {}
+
+impl Reach {
+    /// Checks an address that is written out; nothing resolves it.
+    pub(super) fn check(self, url: &Url) -> Result<(), OutOfReach> {
+        let written: IpAddr = match url.host() {
+            Some(Host::Ipv4(ip)) => ip.into(),
+            Some(Host::Ipv6(ip)) => ip.into(),
+            Some(Host::Domain(_)) | None => return Ok(()),
+        };
+        match self {
+            Self::Internet if !is_internet(written) => Err(OutOfReach(written)),
+            Self::Internet | Self::Anywhere => Ok(()),
+        }
+    }
+}
+
+/// Resolves names to addresses of the internet alone.
+pub(super) struct InternetOnly;
+
+impl Resolve for InternetOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let (good, bad): (Vec<SocketAddr>, Vec<SocketAddr>) =
+                found.partition(|address| is_internet(address.ip()));
+            match bad.first() {
+                Some(refused) if good.is_empty() => Err(OutOfReach(refused.ip()).into()),
+                _ => Ok(Box::new(good.into_iter()) as Addrs),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_of_the_internet() {
+        for (address, internet) in [
+            ("8.8.8.8", true),
+            ("172.32.0.1", true),
+            ("2606:4700::1111", true),
+            ("64:ff9b::808:808", true),
+            ("2002:808:808::1", true),
+            ("127.0.0.1", false),
+            ("127.8.8.8", false),
+            ("10.0.0.1", false),
+            ("172.16.0.1", false),
+            ("192.168.1.1", false),
+            ("169.254.169.254", false),
+            ("100.64.0.1", false),
+            ("0.0.0.0", false),
+            ("0.1.2.3", false),
+            ("192.0.0.1", false),
+            ("198.18.0.1", false),
+            ("224.0.0.1", false),
+            ("240.0.0.1", false),
+            ("255.255.255.255", false),
+            ("::", false),
+            ("::1", false),
+            ("::127.0.0.1", false),
+            ("::ffff:127.0.0.1", false),
+            ("::ffff:10.0.0.1", false),
+            ("64:ff9b::7f00:1", false),
+            ("64:ff9b::a00:1", false),
+            ("2002:7f00:1::", false),
+            ("2002:c0a8:101::1", false),
+            ("fc00::1", false),
+            ("fd12::1", false),
+            ("fe80::1", false),
+            ("fec0::1", false),
+            ("ff02::1", false),
+        ] {
+            assert_eq!(is_internet(address.parse().expect(address)), internet, "{address}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_written_out_is_checked_however_it_is_written() {
+        let check = |url: &str| Reach::Internet.check(&url.parse().expect(url)).is_ok();
+        for url in [
+            "http://127.0.0.1/",
+            "http://127.1/",
+            "http://0x7f000001/",
+            "http://2130706433/",
+            "http://0177.0.0.1/",
+            "http://[::1]:80/",
+            "http://[::ffff:192.168.0.1]/",
+            "http://169.254.169.254/latest",
+        ] {
+            assert!(!check(url), "{url}");
+            assert!(Reach::Anywhere.check(&url.parse().expect(url)).is_ok());
+        }
+        assert!(check("http://8.8.8.8/") && check("http://a.example/"));
+    }
+}

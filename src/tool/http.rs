@@ -1,0 +1,203 @@
+//! A request as a tool: through the one HTTP client, to the host that the scenario names and, unless
+//! it says so, to the internet alone.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use reqwest::Method;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+
+use super::address::Address;
+use super::answering::{Tool, ToolRequest};
+use super::reading;
+use super::settings::{Environment, NotReady, Settings};
+use crate::event::id::millis;
+use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::net::body::beginning;
+use crate::net::retry_after::retry_after;
+use crate::net::{Answer, Http, NetError, Redactor, Target};
+use crate::scenario::tool::{HttpMethod, HttpSpec};
+
+/// The most bytes that are read of the body of a refusal.
+const REFUSAL_BYTES: usize = 16 << 10;
+
+/// The host that a tool with this address asks; `None` where the address is none.
+pub fn host(url: &str) -> Option<String> {
+    Address::read(url).ok().map(|address| address.host().to_owned())
+}
+
+/// A tool that makes a request for each attempt.
+#[derive(Debug)]
+pub struct HttpTool {
+    spec: Arc<HttpSpec>,
+    http: Http,
+    address: Address,
+    headers: HeaderMap,
+    redactor: Redactor,
+}
+
+impl HttpTool {
+    /// The tool of this request, its variables looked up in `env`. How far `http` reaches is the
+    /// caller's to choose, by [`HttpSpec::allow_private`].
+    ///
+    /// # Errors
+    /// Everything that keeps it from being asked.
+    pub fn new(
+        spec: Arc<HttpSpec>,
+        http: Http,
+        env: Environment<'_>,
+    ) -> Result<Self, Vec<NotReady>> {
+        let mut wrong = Vec::new();
+        let address = Address::read(&spec.url).map_err(|why| wrong.push(why)).ok();
+        let settings =
+            Settings::look_up(&spec.headers, env).map_err(|more| wrong.extend(more)).ok();
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if spec.send_args {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        for (name, value) in settings.iter().flat_map(|settings| &settings.values) {
+            let unsendable = |part| NotReady::Header { name: name.clone(), part };
+            match (HeaderName::try_from(name), HeaderValue::try_from(value.expose())) {
+                (Ok(name), Ok(mut value)) => {
+                    value.set_sensitive(true);
+                    headers.insert(name, value);
+                }
+                (Err(_), _) => wrong.push(unsendable("name")),
+                (_, Err(_)) => wrong.push(unsendable("value")),
+            }
+        }
+        match (address, settings) {
+            (Some(address), Some(settings)) if wrong.is_empty() => {
+                Ok(Self { spec, http, address, headers, redactor: settings.redactor })
+            }
+            _ => Err(wrong),
+        }
+    }
+
+    async fn request(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
+        let url = self.address.fill(request.args).map_err(|what| {
+            self.trouble(FailureClass::Tool, &what, "Give it in the call's arguments.")
+        })?;
+        let body =
+            self.spec.send_args.then(|| serde_json::to_vec(request.args).unwrap_or_default());
+        let target = self.headers.iter().fold(Target::new(url), |target, (name, value)| {
+            target.header(name.clone(), value.clone())
+        });
+        let answer = self.http.ask(method(self.spec.method), &target, body).await;
+        let answer = answer.map_err(|error| self.unanswered(&error))?;
+        if !(200..300).contains(&answer.status()) {
+            return Err(self.refused(answer).await);
+        }
+        let cap = usize::try_from(self.spec.max_bytes).unwrap_or(usize::MAX);
+        let body = answer.collect(cap).await.map_err(|error| self.unanswered(&error))?;
+        let from = format!("the answer of {}", self.address.host());
+        let whole = reading::json(&body, &from, &self.redactor)?;
+        self.pointed_at(whole)
+    }
+
+    /// The part of the answer that the scenario points at.
+    fn pointed_at(&self, whole: Arc<Value>) -> Result<Arc<Value>, Box<AttemptFailed>> {
+        let pointer = &self.spec.pointer;
+        if pointer.is_empty() {
+            return Ok(whole);
+        }
+        let part = whole.pointer(pointer).cloned().map(Arc::new);
+        part.ok_or_else(|| {
+            let what = format!("the answer of {} has nothing at {pointer}", self.address.host());
+            self.trouble(FailureClass::BadResponse, &what, "Check the tool's pointer.")
+        })
+    }
+
+    /// No whole answer came.
+    fn unanswered(&self, error: &NetError) -> Box<AttemptFailed> {
+        let advice = match error {
+            NetError::Resolve { .. } => "Check the host in the tool's url and the network.",
+            NetError::Connect { .. } => "Is the server running? Check the tool's url.",
+            NetError::OutOfReach { .. } => "Where it is meant, set allow_private = true.",
+            NetError::Tls { .. } => "Does the server speak https, is its certificate good?",
+            NetError::Client { .. } => "Install the system's CA certificates.",
+            NetError::Broken { .. } => "Try again.",
+            NetError::NotHttp { .. } => "Check the tool's url.",
+            NetError::TooLarge { .. } => "Ask for less, or raise max_bytes.",
+        };
+        let class = FailureClass::of(error.word()).unwrap_or(FailureClass::Connect);
+        self.trouble(class, &error.to_string(), advice)
+    }
+
+    /// An answer whose status is no success.
+    async fn refused(&self, answer: Answer) -> Box<AttemptFailed> {
+        let status = answer.status();
+        let wait = retry_after(answer.header("retry-after"), answer.header("date"));
+        let to = answer.header("location").map(|to| reading::said(to, &self.redactor));
+        let (body, _) = beginning(answer, REFUSAL_BYTES).await;
+        let text = String::from_utf8_lossy(&body);
+        let (said, advice) = match (status, to) {
+            (300..=399, to) => {
+                (to.unwrap_or_default(), "Redirects are not followed: set url to where it leads.")
+            }
+            (401 | 403, _) => (self.said(&text), "Check the header that proves who asks."),
+            (429, _) => (self.said(&text), "Wait, or ask it less often."),
+            (500..=599, _) => (self.said(&text), "Try again later."),
+            _ => (self.said(&text), "Check the tool's url and what it is given."),
+        };
+        let colon = if said.is_empty() { "" } else { ": " };
+        let what = format!("{} answered HTTP {status}{colon}{said}", self.address.host());
+        let mut failed = AttemptFailed::of_status(status, "");
+        failed.text = self.trouble(failed.class, &what, advice).text;
+        failed.retry_after_ms = wait.map(millis);
+        failed
+    }
+
+    fn said(&self, body: &str) -> String {
+        if body.trim_start().starts_with('<') {
+            return "an HTML page".to_owned();
+        }
+        reading::said(body, &self.redactor)
+    }
+
+    fn trouble(&self, class: FailureClass, what: &str, advice: &str) -> Box<AttemptFailed> {
+        AttemptFailed::advising(class, &self.redactor.redact(what), advice)
+    }
+}
+
+impl Tool for HttpTool {
+    fn ask<'a>(
+        &'a self,
+        request: ToolRequest<'a>,
+    ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
+        Box::pin(self.request(request))
+    }
+}
+
+fn method(method: HttpMethod) -> Method {
+    match method {
+        HttpMethod::Get => Method::GET,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Put => Method::PUT,
+        HttpMethod::Delete => Method::DELETE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_of_the_wire_has_its_class() {
+        let (host, why) = (|| "a.example".to_owned(), || "so".to_owned());
+        for (error, class) in [
+            (NetError::Resolve { host: host() }, FailureClass::Resolve),
+            (NetError::Connect { host: host(), why: why() }, FailureClass::Connect),
+            (NetError::OutOfReach { host: host(), why: why() }, FailureClass::Tool),
+            (NetError::Tls { host: host(), why: why() }, FailureClass::Tls),
+            (NetError::Client { why: why() }, FailureClass::Tls),
+            (NetError::Broken { host: host(), why: why() }, FailureClass::Reset),
+            (NetError::NotHttp { host: host(), why: why() }, FailureClass::BadResponse),
+            (NetError::TooLarge { cap: 1 }, FailureClass::TooLarge),
+        ] {
+            assert_eq!(FailureClass::of(error.word()), Some(class));
+        }
+    }
+}
