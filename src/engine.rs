@@ -128,7 +128,11 @@ impl Shared {
                 return GuardedTool::new(making);
             }
             let key = (scenario.name.clone(), making.name.clone());
-            Arc::clone(shared.entry(key).or_insert_with(|| GuardedTool::new(making)))
+            Arc::clone(shared.entry(key).or_insert_with(|| {
+                let tool = GuardedTool::new(making);
+                tool.guard.watch(&self.session);
+                tool
+            }))
         });
         made.collect()
     }
@@ -274,6 +278,7 @@ impl Engine {
                 PatternSpec::Orchestrator(spec) => spec.budget.max_parallel,
                 PatternSpec::Collaboration(_) | PatternSpec::Resilience(_) => 1,
             },
+            instant,
         });
         let (done, done_later) = watch::channel(false);
         let handle = {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use tokio::time::sleep;
 
 use super::gate::{Gate, Stop};
 use super::lanes::Lanes;
@@ -17,8 +18,8 @@ use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, Seq, SpanId, StopReason};
 use crate::llm::{ChatModel, ChatRequest, Listener};
 use crate::scenario::condition::Shown;
-use crate::scenario::draw::draw;
-use crate::scenario::model::CallPolicy;
+use crate::scenario::draw::{between, draw};
+use crate::scenario::model::{CallPolicy, Latency};
 use crate::scenario::name::{FlagName, ToolName};
 use crate::scenario::tool::Contract;
 use crate::tool::{Attempt, Belt, Call, CallFailed, CallScope, Callee, GuardedTool, Making};
@@ -39,6 +40,8 @@ pub struct RunSettings {
     pub tools: Vec<Arc<GuardedTool>>,
     /// Tasks at once at most, where the pattern has such a limit.
     pub max_parallel: u32,
+    /// Whether the pauses that a scenario writes into its run are left out.
+    pub instant: bool,
 }
 
 /// What a pattern is handed while it runs.
@@ -50,6 +53,7 @@ pub struct RunContext {
     llm: Arc<GuardedTool>,
     belt: Arc<Belt>,
     lanes: Arc<Lanes>,
+    instant: bool,
     in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<String>>,
 }
@@ -74,7 +78,7 @@ pub struct Ask {
 impl RunContext {
     /// The context of a run that starts now.
     pub fn new(settings: RunSettings) -> Self {
-        let RunSettings { bus, max, flags, seed, model, tools, max_parallel } = settings;
+        let RunSettings { bus, max, flags, seed, model, tools, max_parallel, instant } = settings;
         let gate = Gate::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
@@ -87,6 +91,7 @@ impl RunContext {
             seed,
             model,
             llm,
+            instant,
             in_flight: Arc::default(),
             phase: Mutex::new(None),
         }
@@ -123,6 +128,13 @@ impl RunContext {
     /// Whether a flag is on; read it right after a boundary.
     pub fn flag(&self, flag: &FlagName) -> bool {
         self.gate.flag(flag)
+    }
+
+    /// Waits as long as the scenario says, drawn by the seed; not at all in an instant run.
+    pub async fn wait(&self, latency: Latency, path: &str, nth: u32) {
+        if !self.instant {
+            sleep(between(latency, self.draw(path, nth, "wait"))).await;
+        }
     }
 
     /// The run's log.

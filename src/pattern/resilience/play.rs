@@ -6,12 +6,10 @@ use std::sync::Arc;
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
-use tokio::time::sleep;
 
 use crate::event::kind::Purpose;
 use crate::event::{Boundary, SpanId, StopReason};
 use crate::run::{Caller, RunContext, ToolAsk};
-use crate::scenario::draw::part;
 use crate::scenario::name::ToolName;
 use crate::scenario::storm::ResilienceSpec;
 
@@ -55,14 +53,12 @@ impl Caller for Storm<'_> {
 
 impl Storm<'_> {
     async fn agent(&self, agent: u32) -> Result<(), StopReason> {
-        let pace = self.spec.pace;
         for turn in 1..=self.spec.turns {
             self.cx.boundary(Boundary::Turn { agent, turn }).await?;
             for (step, tool) in (0..).zip(&self.spec.steps) {
                 self.step(agent, turn, step, tool).await?;
             }
-            let draw = self.cx.draw(&format!("agent:{agent}"), turn, "pace");
-            sleep(pace.min + part(pace.max.saturating_sub(pace.min), draw)).await;
+            self.cx.wait(self.spec.pace, &format!("agent:{agent}"), turn).await;
         }
         Ok(())
     }
