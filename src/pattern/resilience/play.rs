@@ -72,11 +72,9 @@ impl Storm<'_> {
         tool: &ToolName,
     ) -> Result<(), StopReason> {
         let naive = (!self.spec.guarded).then_some(self.spec.naive);
-        let args: Arc<Map<String, Value>> = Arc::new(
-            [("agent".to_owned(), json!(agent)), ("turn".to_owned(), json!(turn))]
-                .into_iter()
-                .collect(),
-        );
+        // The same in every turn: what was good in an earlier one may stand in later.
+        let args: Arc<Map<String, Value>> =
+            Arc::new([("agent".to_owned(), json!(agent))].into_iter().collect());
         for again in 0..=naive.map_or(0, |naive| naive.agent_retries) {
             let asked = self
                 .cx
