@@ -26,7 +26,7 @@ use crate::scenario::name::{FlagName, ScenarioName, ToolName};
 use crate::tool::contained::Contained;
 use crate::tool::{Belt, GuardSnapshot, GuardedTool};
 
-pub use toolbox::Toolbox;
+pub use toolbox::{ToolTrouble, Toolbox};
 
 /// What a run is started with.
 pub struct Launch {

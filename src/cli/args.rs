@@ -124,7 +124,8 @@ pub struct RunArgs {
     /// Start of every random number of the run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Do not ask before a scenario that was not shipped reaches an endpoint
+    /// Do not ask before a scenario that was not shipped reaches an endpoint, runs a program, sends
+    /// a variable away or reaches this machine's own networks
     #[arg(long)]
     pub trust: bool,
     /// Go to the endpoint through this proxy; env: through what HTTPS_PROXY and its like name

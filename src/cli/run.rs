@@ -8,9 +8,10 @@ use super::exit::Exit;
 use super::headless::{self, Drive};
 use super::output::Output;
 use super::paint::Paint;
-use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule};
+use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::BoundaryId;
 use crate::event::visible::visible;
+use crate::llm::endpoint::Endpoint;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
 use crate::scenario::orchestrator::OrchestratorSpec;
@@ -18,6 +19,7 @@ use crate::scenario::storm::ResilienceSpec;
 use crate::scenario::{Override, Scenario, Source, load};
 use crate::shell::dirs::Dirs;
 use crate::shell::models::{self, Models};
+use crate::shell::tools;
 use crate::shell::trust::Trust;
 use crate::ui::theme::Theme;
 
@@ -157,7 +159,7 @@ pub fn schedule(args: &RunArgs) -> (Vec<(FlagName, bool)>, Schedule) {
 /// Runs headless.
 pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let Some(scenario) = read(args) else { return Exit::Usage };
-    let Some(model) = choose(&scenario, args) else { return Exit::Usage };
+    let Some((model, tools)) = choose(&scenario, args) else { return Exit::Usage };
     let stdout = io::stdout();
     let format =
         args.format.unwrap_or(if stdout.is_terminal() { Format::Text } else { Format::Json });
@@ -165,40 +167,57 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let engine = Engine::new(EngineSettings::default());
     let drive = Drive { pauses: &args.pause_at, fail_on: &args.fail_on };
     let (flags, schedule) = schedule(args);
-    let launch = Launch { scenario, model, tools: None, flags, schedule, seed: args.seed };
+    let launch = Launch { scenario, model, tools: Some(tools), flags, schedule, seed: args.seed };
     headless::run(&engine, launch, drive, Output::new(format, paint, stdout)).await
 }
 
 /// Who answers. What stands in the way has been said on standard error when this gives nothing.
-fn choose(scenario: &Scenario, args: &RunArgs) -> Option<ModelChoice> {
-    if !args.live {
-        return Some(ModelChoice::Scripted { instant: args.instant });
-    }
+fn choose(scenario: &Scenario, args: &RunArgs) -> Option<(ModelChoice, Toolbox)> {
     let via =
         models::via(args.proxy.as_deref()).map_err(|why| say(&format!("--proxy: {why}"))).ok()?;
-    let endpoint = models::endpoint_of(scenario)
-        .map_err(|error| say(&visible(&models::explain(&error))))
-        .ok()?;
-    let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
-    if args.trust {
-        if let Err(error) = trust.allow(&scenario.hash, &scenario.title) {
-            tracing::warn!("the answer is not kept: {error}");
-        }
-    } else if !trust.holds(scenario) {
-        say("this scenario did not come with roundtable; live, it would");
-        for line in models::would(scenario, &endpoint) {
-            say(&format!("  {}", visible(&line)));
-        }
-        say("read it, then allow it with --trust (asked once for each version of the file)");
+    let endpoint = match args.live {
+        false => None,
+        true => Some(
+            models::endpoint_of(scenario)
+                .map_err(|error| say(&visible(&models::explain(&error))))
+                .ok()?,
+        ),
+    };
+    if !allowed(scenario, endpoint.as_ref(), args.trust) {
         return None;
     }
+    let toolbox = tools::toolbox(scenario, args.instant)
+        .map_err(|missing| missing.iter().for_each(|line| say(&visible(line))))
+        .ok()?;
+    let Some(endpoint) = endpoint else {
+        return Some((ModelChoice::Scripted { instant: args.instant }, toolbox));
+    };
     for note in endpoint.notes() {
         say(&visible(note));
     }
     let (model, host) = (&endpoint.model().value, endpoint.host());
     let key = models::key_from(&endpoint);
     say(&visible(&format!("asking {model} at {host}, the key from {key}")));
-    Some(Models::new(via).live(scenario, endpoint))
+    Some((Models::new(via).live(scenario, endpoint), toolbox))
+}
+
+/// Whether a person allows what this run would do; with `yes` they do from now on.
+fn allowed(scenario: &Scenario, endpoint: Option<&Endpoint>, yes: bool) -> bool {
+    let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
+    let Some(would) = trust.asks(scenario, endpoint) else { return true };
+    if yes {
+        if let Err(error) = trust.allow(&scenario.hash, &scenario.title) {
+            tracing::warn!("the answer is not kept: {error}");
+        }
+        return true;
+    }
+    let live = if endpoint.is_some() { "live, " } else { "" };
+    say(&format!("this scenario did not come with roundtable; {live}it would"));
+    for line in would {
+        say(&format!("  {}", visible(&line)));
+    }
+    say("read it, then allow it with --trust (asked once for each version of the file)");
+    false
 }
 
 /// A line on standard error.

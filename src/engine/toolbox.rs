@@ -4,10 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
 use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
-use crate::scenario::tool::{ToolKind, ToolSpec};
+use crate::scenario::name::ToolName;
+use crate::scenario::tool::{FixtureSpec, HttpSpec, ToolKind, ToolSpec};
+use crate::tool::command::CommandTool;
 use crate::tool::fixture::FixtureTool;
+use crate::tool::http::HttpTool;
+use crate::tool::settings::{Environment, NotReady};
 use crate::tool::{Making, Tool};
 
 /// The bound of an attempt where neither scenario nor pattern sets one (source `003`).
@@ -21,10 +26,43 @@ impl Toolbox {
     /// more of it is not there. `instant` leaves the latencies of fixtures out.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
         let made = scenario.tools.values().map(|spec| {
-            let tool = spec.kind.as_ref().and_then(|kind| offline(kind, instant));
+            let tool = match &spec.kind {
+                Some(ToolKind::Fixture(fixture)) => Some(fixed(fixture, instant)),
+                Some(ToolKind::Http(_) | ToolKind::Command(_)) | None => None,
+            };
             making(scenario, spec, tool)
         });
         Self(made.collect())
+    }
+
+    /// The tools of a scenario, their variables looked up in `env`. Nothing is asked or started.
+    ///
+    /// # Errors
+    /// Everything that keeps one of them from being asked.
+    pub fn make(
+        scenario: &Scenario,
+        instant: bool,
+        env: Environment<'_>,
+    ) -> Result<Self, Vec<ToolTrouble>> {
+        let clients = Clients::default();
+        let (mut made, mut troubles) = (Vec::new(), Vec::new());
+        for spec in scenario.tools.values() {
+            let tool = match &spec.kind {
+                None => Ok(None),
+                Some(ToolKind::Fixture(fixture)) => Ok(Some(fixed(fixture, instant))),
+                Some(ToolKind::Http(http)) => clients.tool(http, env).map(Some),
+                Some(ToolKind::Command(command)) => {
+                    CommandTool::new(Arc::clone(command), env).map(|tool| Some(Box::new(tool) as _))
+                }
+            };
+            match tool {
+                Ok(tool) => made.push(making(scenario, spec, tool)),
+                Err(reasons) => troubles.extend(
+                    reasons.into_iter().map(|why| ToolTrouble { tool: spec.name.clone(), why }),
+                ),
+            }
+        }
+        if troubles.is_empty() { Ok(Self(made)) } else { Err(troubles) }
     }
 
     /// Puts something else behind a name, in place of what the scenario says; nothing where it has
@@ -40,12 +78,42 @@ impl Toolbox {
     }
 }
 
-/// What answers without the environment.
-fn offline(kind: &ToolKind, instant: bool) -> Option<Box<dyn Tool>> {
-    match kind {
-        ToolKind::Fixture(spec) => Some(Box::new(FixtureTool::new(Arc::clone(spec), instant))),
-        ToolKind::Http(_) | ToolKind::Command(_) => None,
+/// Why a tool cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the tool {tool}: {why}")]
+pub struct ToolTrouble {
+    /// Which.
+    pub tool: ToolName,
+    /// Why, and what to do.
+    pub why: NotReady,
+}
+
+/// The clients of the tools of one run, by how far they reach.
+struct Clients {
+    anywhere: Http,
+    internet: Http,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
+        Self { anywhere, internet }
     }
+}
+
+impl Clients {
+    fn tool(
+        &self,
+        spec: &Arc<HttpSpec>,
+        env: Environment<'_>,
+    ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
+        let client = if spec.allow_private { &self.anywhere } else { &self.internet };
+        Ok(Box::new(HttpTool::new(Arc::clone(spec), client.clone(), env)?))
+    }
+}
+
+fn fixed(spec: &Arc<FixtureSpec>, instant: bool) -> Box<dyn Tool> {
+    Box::new(FixtureTool::new(Arc::clone(spec), instant))
 }
 
 fn making(scenario: &Scenario, spec: &ToolSpec, tool: Option<Box<dyn Tool>>) -> Making {

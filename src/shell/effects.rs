@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::models::Models;
 use super::signals::Told;
 use super::trust::Trust;
-use super::{catalogue, clipboard, dirs, models, pauses};
+use super::{catalogue, clipboard, dirs, models, pauses, tools};
 use crate::app::Msg;
 use crate::app::effect::{Contents, LaunchRequest, ModelWanted, RequestId};
 use crate::app::state::Entry;
@@ -56,7 +56,7 @@ pub struct Services {
     pub engine: Arc<Engine>,
     /// Who answers model calls.
     pub models: Models,
-    /// Which scenarios may reach an endpoint.
+    /// Which scenarios may do what a person has to allow.
     pub trust: Trust,
     /// The scenario that the command line named, beside those that are always listed.
     pub named: Option<String>,
@@ -112,32 +112,38 @@ impl Services {
 
     fn start_now(&self, request: LaunchRequest) {
         let LaunchRequest { id, scenario, model, .. } = &request;
-        let model = match model {
-            ModelWanted::Scripted { instant } => ModelChoice::Scripted { instant: *instant },
+        let stop = |text| self.tell(Msg::StartFailed { request: *id, text });
+        let endpoint = match model {
+            ModelWanted::Scripted { .. } => None,
             ModelWanted::Live => match models::endpoint_of(scenario) {
-                Err(error) => {
-                    self.tell(Msg::StartFailed { request: *id, text: models::explain(&error) });
-                    return;
-                }
-                Ok(endpoint) if !self.trust.holds(scenario) => {
-                    let would = models::would(scenario, &endpoint);
-                    self.tell(Msg::Untrusted { request: Box::new(request), would });
-                    return;
-                }
-                Ok(endpoint) => {
-                    for note in endpoint.notes() {
-                        self.tell(Msg::Notice(note.clone()));
-                    }
-                    self.models.live(scenario, endpoint)
-                }
+                Ok(endpoint) => Some(endpoint),
+                Err(error) => return stop(models::explain(&error)),
             },
+        };
+        if let Some(would) = self.trust.asks(scenario, endpoint.as_ref()) {
+            self.tell(Msg::Untrusted { request: Box::new(request), would });
+            return;
+        }
+        let instant = matches!(model, ModelWanted::Scripted { instant: true });
+        let toolbox = match tools::toolbox(scenario, instant) {
+            Ok(toolbox) => toolbox,
+            Err(missing) => return stop(missing.join("; ")),
+        };
+        let model = match endpoint {
+            None => ModelChoice::Scripted { instant },
+            Some(endpoint) => {
+                for note in endpoint.notes() {
+                    self.tell(Msg::Notice(note.clone()));
+                }
+                self.models.live(scenario, endpoint)
+            }
         };
         let extra = {
             let mut extras = self.extras.lock().unwrap_or_else(PoisonError::into_inner);
             extras.remove(id).unwrap_or_default()
         };
         let run = self.engine.start(Launch {
-            tools: None,
+            tools: Some(toolbox),
             scenario: Arc::clone(scenario),
             model,
             flags: request.flags.clone(),

@@ -16,6 +16,7 @@ pub mod screen;
 pub mod signals;
 pub mod surface;
 pub mod themes;
+pub mod tools;
 pub mod trust;
 pub mod tty;
 pub mod watch;

@@ -1,16 +1,21 @@
-//! Which scenarios a person trusts. A file that somebody else wrote must not reach an endpoint, with
-//! a key and at somebody's cost, before a person has been told and has said yes. The answer is kept
+//! Which scenarios a person trusts. A file that somebody else wrote must not reach an endpoint with
+//! a key and at somebody's cost, run a program, send a variable of the environment away or look
+//! around on this machine's networks, before a person has been told and has said yes. The answer is kept
 //! by the file's hash, so a file that has changed asks again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-use super::dirs;
+use super::{dirs, models};
+use crate::event::visible::visible_within;
+use crate::llm::endpoint::Endpoint;
+use crate::scenario::tool::{Setting, ToolKind};
 use crate::scenario::{Origin, Scenario, shipped};
+use crate::tool::http as http_tool;
 
 /// The scenarios that a person trusts: a file of theirs with a hash and a title on each line.
 #[derive(Debug, Clone)]
@@ -26,7 +31,14 @@ impl Trust {
         Self { file, now: Arc::default() }
     }
 
-    /// Whether this scenario may reach an endpoint: it was shipped (in the program, or unchanged as
+    /// What a person has to be told before a run of this scenario, a line each; `endpoint` is who
+    /// would be asked, where it is live. `None`: it is trusted, or does nothing of the kind.
+    pub fn asks(&self, scenario: &Scenario, endpoint: Option<&Endpoint>) -> Option<Vec<String>> {
+        let would = would(scenario, endpoint);
+        (!would.is_empty() && !self.holds(scenario)).then_some(would)
+    }
+
+    /// Whether this scenario may do such things: it was shipped (in the program, or unchanged as
     /// a file of the repository), or a person has said so.
     pub fn holds(&self, scenario: &Scenario) -> bool {
         matches!(scenario.origin, Origin::Shipped(_))
@@ -58,6 +70,40 @@ impl Trust {
         };
         text.lines().any(|line| line.split(' ').next() == Some(hash))
     }
+}
+
+/// What a run of this scenario would do that a person has to allow.
+fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> Vec<String> {
+    let mut lines = endpoint.map(|it| models::would(scenario, it)).unwrap_or_default();
+    for spec in scenario.tools.values() {
+        match &spec.kind {
+            Some(ToolKind::Command(command)) => {
+                let words = std::iter::once(&command.program).chain(&command.args);
+                let line: Vec<&str> = words.map(String::as_str).collect();
+                lines.push(visible_within(&format!("run {}", line.join(" ")), LINE_CHARS));
+                lines.extend(variables(&command.env).map(|name| format!("  and give it ${name}")));
+            }
+            Some(ToolKind::Http(http)) => {
+                let host = http_tool::host(&http.url).unwrap_or_else(|| http.url.clone());
+                lines.extend(variables(&http.headers).map(|it| format!("send ${it} to {host}")));
+                if http.allow_private {
+                    lines.push(format!("ask {host}, on this machine's own networks too"));
+                }
+            }
+            Some(ToolKind::Fixture(_)) | None => {}
+        }
+    }
+    lines
+}
+
+/// The most characters of a line that shows a program.
+const LINE_CHARS: usize = 200;
+
+fn variables(settings: &BTreeMap<String, Setting>) -> impl Iterator<Item = &str> {
+    settings.values().filter_map(|setting| match setting {
+        Setting::Env(name) => Some(name.as_str()),
+        Setting::Text(_) => None,
+    })
 }
 
 fn hash(text: &str) -> String {

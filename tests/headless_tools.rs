@@ -1,0 +1,94 @@
+//! `roundtable run` with tools that are real: what is asked before a foreign file may use them, what
+//! is missing, and that they are used. The real binary.
+#![cfg(unix)]
+
+use std::process::Command;
+
+mod binary;
+use binary::{Ended, Home, end};
+
+/// A secret of the tests; it must be shown nowhere.
+const TOKEN: &str = "hunter2hunter2";
+
+/// The shipped report, its sales from this in place of a table.
+fn with_sales_from(answers: &str) -> String {
+    let text = include_str!("../scenarios/morning-report.toml");
+    let first = text.find("[[workers.sales_worker.fixture.rows]]").expect("a table");
+    let last = text.find("# The first attempt takes longer").expect("what comes after it");
+    format!("{}{answers}\n{}", &text[..first], &text[last..])
+}
+
+fn program() -> String {
+    with_sales_from(
+        r#"
+[workers.sales_worker.command]
+program = "sh"
+args    = ["-c", 'read -r args; printf "{\"asked\":%s,\"token\":\"%s\"}" "$args" "$TOKEN"']
+env     = { TOKEN = { env = "SHOP_TOKEN" } }
+"#,
+    )
+}
+
+fn run(home: &Home, args: &[&str], env: &[(&str, &str)]) -> Ended {
+    let mut all = vec!["run", "mine.toml", "--instant", "--format", "json"];
+    all.extend(args);
+    let mut command: Command = home.command(&all);
+    let ended = end(command.envs(env.iter().copied()));
+    assert!(!ended.out.contains(TOKEN) && !ended.err.contains(TOKEN), "{ended:?}");
+    ended
+}
+
+#[test]
+fn a_foreign_file_runs_no_program_before_it_is_allowed() {
+    let home = Home::new();
+    home.write("mine.toml", &program());
+    let set = [("SHOP_TOKEN", TOKEN)];
+    let refused = run(&home, &[], &set);
+    assert_eq!((refused.code, refused.out.as_str()), (Some(2), ""), "{refused:?}");
+    for said in ["it would\n", "  run sh -c read -r args", "  and give it $SHOP_TOKEN", "--trust"] {
+        assert!(refused.err.contains(said), "no {said:?} in\n{}", refused.err);
+    }
+
+    let allowed = run(&home, &["--trust"], &set);
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    let sales = &allowed.json()["aggregate"]["sales"];
+    assert_eq!(sales["asked"]["region"], "US", "{sales}");
+    assert_eq!(sales["token"], "***");
+    assert_eq!(run(&home, &[], &set).code, Some(0), "the answer is kept");
+
+    home.write("mine.toml", &format!("{}\n# changed\n", program()));
+    assert_eq!(run(&home, &[], &set).code, Some(2), "another version asks again");
+}
+
+#[test]
+fn a_variable_that_is_missing_is_told_before_the_run() {
+    let home = Home::new();
+    home.write("mine.toml", &program());
+    let ended = run(&home, &["--trust"], &[]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
+    assert_eq!(
+        ended.err,
+        "roundtable: the tool sales_worker: TOKEN comes from $SHOP_TOKEN, which is not set: set it \
+         and start again\n"
+    );
+}
+
+#[test]
+fn what_is_sent_and_where_it_goes_is_named() {
+    let home = Home::new();
+    let http = |more: &str| {
+        with_sales_from(&format!(
+            "[workers.sales_worker.http]\nurl = \"https://shop.example:8443/v1/{{region}}\"\n{more}"
+        ))
+    };
+    home.write("mine.toml", &http("headers = { authorization = { env = \"SHOP_TOKEN\" } }"));
+    let refused = run(&home, &[], &[("SHOP_TOKEN", TOKEN)]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("  send $SHOP_TOKEN to shop.example:8443\n"), "{}", refused.err);
+
+    home.write("mine.toml", &http("allow_private = true"));
+    let refused = run(&home, &[], &[]);
+    assert_eq!(refused.code, Some(2));
+    let said = "  ask shop.example:8443, on this machine's own networks too\n";
+    assert!(refused.err.contains(said), "{}", refused.err);
+}
