@@ -2,7 +2,8 @@
 //! is missing, and that they are used. The real binary.
 #![cfg(unix)]
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 
 mod binary;
 use binary::{Ended, Home, end};
@@ -91,4 +92,44 @@ fn what_is_sent_and_where_it_goes_is_named() {
     assert_eq!(refused.code, Some(2));
     let said = "  ask shop.example:8443, on this machine's own networks too\n";
     assert!(refused.err.contains(said), "{}", refused.err);
+}
+
+/// The demo shop, ended with the test.
+struct Shop(Child);
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        self.0.kill().expect("ended");
+        self.0.wait().expect("reaped");
+    }
+}
+
+#[test]
+fn the_shipped_scenario_asks_the_demo_shop_and_measures_the_disk() {
+    let home = Home::new();
+    let mut command = home.command(&["demo-service", "--port", "0"]);
+    let mut shop = Shop(command.stdout(Stdio::piped()).spawn().expect("a shop"));
+    let mut line = String::new();
+    let mut says = BufReader::new(shop.0.stdout.take().expect("its words"));
+    says.read_line(&mut line).expect("a line");
+    let (_, rest) = line.split_once("http://").expect("an address");
+    let host = rest.split(';').next().expect("an address");
+
+    let url = |worker: &str, path: &str| format!("workers.{worker}.http.url=http://{host}{path}");
+    let (orders, payments, stock) = (
+        url("orders_worker", "/v1/orders"),
+        url("payments_worker", "/v1/payments"),
+        url("stock_worker", "/v1/stock/{sku}"),
+    );
+    let args = ["run", "real-services", "--instant", "--format", "json"];
+    let set = ["--set", &orders, "--set", &payments, "--set", &stock];
+    let args: Vec<&str> = args.into_iter().chain(set).collect();
+    let ended = end(&mut home.command(&args));
+    assert_eq!(ended.code, Some(0), "a shipped scenario is trusted: {ended:?}");
+    let outcome = ended.json();
+    let aggregate = &outcome["aggregate"];
+    assert_eq!(aggregate["orders"]["orders"], 4820, "{aggregate}");
+    assert_eq!(aggregate["payments"]["gateway_incident"], "none");
+    assert_eq!(aggregate["stock"]["sku"], "SKU-4411");
+    assert!(aggregate["disk"]["used_percent"].is_u64(), "{aggregate}");
 }

@@ -67,6 +67,7 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
             "checkout-launch",
             "checkout-unanimous",
             "morning-report",
+            "real-services",
         ]
     );
     for shipped in shipped() {

@@ -61,6 +61,12 @@ pub enum Task {
     },
     /// Print the JSON schema of the scenario format, for editors
     Schema,
+    /// Answer as a small shop on this machine, for the scenario real-services
+    DemoService {
+        /// Where it listens on 127.0.0.1; 0: wherever there is room
+        #[arg(long, value_name = "N", default_value_t = 7878)]
+        port: u16,
+    },
     /// Say what is found on this machine and what to do about it
     Doctor {
         /// Also ask the endpoint for its models (one network request)

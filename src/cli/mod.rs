@@ -3,6 +3,7 @@
 
 pub mod args;
 mod dashboard;
+mod demo_service;
 mod doctor;
 pub mod exit;
 mod headless;
@@ -62,6 +63,10 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
         Some(Task::Validate { scenarios }) => validate::run(&scenarios, theme, global.ascii),
         Some(Task::Scenarios { json }) => scenarios::run(json, theme, global.ascii),
         Some(Task::Schema) => schema::run(),
+        Some(Task::DemoService { port }) => match runtime() {
+            Ok(runtime) => runtime.block_on(demo_service::run(port)),
+            Err(exit) => exit,
+        },
         #[cfg(debug_assertions)]
         Some(Task::PanicTest { place }) => {
             let _log = start_log(global, true);

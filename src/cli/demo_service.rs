@@ -1,0 +1,195 @@
+//! `roundtable demo-service`: a small shop on this machine that scenarios with real tools can ask. It
+//! is slow and fails at times, always in the same way, so that there is something to survive.
+
+use std::io::{self, Write as _};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
+
+use super::exit::Exit;
+use super::run::say;
+use crate::event::visible::visible_within;
+
+/// The most bytes of a request that are read.
+const REQUEST_BYTES: usize = 64 << 10;
+/// How long a slow answer takes: longer than a scenario's time-out should be.
+const SLOW: Duration = Duration::from_secs(5);
+/// Which requests for payments fail: every third.
+const FAILS: u64 = 3;
+/// Which requests for stock are slow: every fourth.
+const DRAGS: u64 = 4;
+
+/// Answers until the program is ended.
+pub async fn run(port: u16) -> Exit {
+    // Never to be seen from another machine.
+    let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            say(&format!("port {port} cannot be had ({error}): choose another with --port"));
+            return Exit::Usage;
+        }
+    };
+    let at = listener.local_addr().map_or(port, |address| address.port());
+    tell(&format!("a demo shop answers at http://127.0.0.1:{at}; Ctrl-C ends it"));
+    let shop = Arc::new(Shop::default());
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::spawn(serve(stream, Arc::clone(&shop)));
+            }
+            // Too many open files, at worst: they are fewer again soon.
+            Err(_) => sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+fn tell(line: &str) {
+    // Whoever does not read what is told wants the answers all the same.
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// Answers what comes on one connection, until it is closed.
+async fn serve(mut stream: TcpStream, shop: Arc<Shop>) {
+    let mut read = Vec::new();
+    while let Some(request) = next_request(&mut stream, &mut read).await {
+        let answer = shop.answer(&request);
+        sleep(answer.after).await;
+        tell(&format!("{} {}", answer.status, visible_within(&request, 100)));
+        if stream.write_all(&answer.bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next request's method and target; `None` at the end, or where it is none. A body is skipped.
+async fn next_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> Option<String> {
+    loop {
+        if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(read.get(..end)?).into_owned();
+            let length = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+            });
+            let whole = end + 4 + length.unwrap_or(0_usize).min(REQUEST_BYTES);
+            if read.len() >= whole {
+                read.drain(..whole);
+                let line = head.lines().next()?;
+                return Some(line.rsplit_once(' ').map_or(line, |(asked, _)| asked).to_owned());
+            }
+        }
+        if read.len() > 2 * REQUEST_BYTES || stream.read_buf(read).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+/// What the shop remembers: how often each was asked.
+#[derive(Debug, Default)]
+struct Shop {
+    payments: AtomicU64,
+    stock: AtomicU64,
+}
+
+/// An answer of the shop.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    status: &'static str,
+    /// In seconds.
+    retry_after: Option<u32>,
+    /// How long it takes.
+    after: Duration,
+    body: Value,
+}
+
+impl Answer {
+    fn of(status: &'static str, body: Value) -> Self {
+        Self { status, retry_after: None, after: Duration::ZERO, body }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let body = self.body.to_string();
+        let retry = self.retry_after.map(|s| format!("retry-after: {s}\r\n")).unwrap_or_default();
+        format!(
+            "HTTP/1.1 {}\r\ncontent-type: application/json\r\n{retry}content-length: {}\r\n\r\n{body}",
+            self.status,
+            body.len()
+        )
+        .into_bytes()
+    }
+}
+
+impl Shop {
+    /// The answer to a request such as `GET /v1/orders?region=EU`.
+    fn answer(&self, request: &str) -> Answer {
+        let Some(("GET", target)) = request.split_once(' ') else {
+            return Answer::of("405 Method Not Allowed", json!({ "error": "ask with GET" }));
+        };
+        let path = target.split('?').next().unwrap_or_default();
+        let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed) + 1;
+        match path.split('/').collect::<Vec<_>>()[..] {
+            ["", "v1", "orders"] => {
+                Answer::of("200 OK", json!({ "orders": 4820, "gross_sales_usd": 182_450.0 }))
+            }
+            ["", "v1", "payments"] if count(&self.payments).is_multiple_of(FAILS) => {
+                let body = json!({ "error": "the payments database is busy" });
+                Answer { retry_after: Some(1), ..Answer::of("503 Service Unavailable", body) }
+            }
+            ["", "v1", "payments"] => {
+                let body = json!({ "failed_payment_rate": 0.023, "gateway_incident": "none" });
+                Answer::of("200 OK", body)
+            }
+            ["", "v1", "stock", sku] if !sku.is_empty() => {
+                let after =
+                    if count(&self.stock).is_multiple_of(DRAGS) { SLOW } else { Duration::ZERO };
+                Answer { after, ..Answer::of("200 OK", json!({ "sku": sku, "left": 12 })) }
+            }
+            _ => {
+                let there = "/v1/orders, /v1/payments, /v1/stock/SKU";
+                Answer::of("404 Not Found", json!({ "error": format!("there is: {there}") }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_fails_and_drags_in_the_same_way_each_time() {
+        let shop = Shop::default();
+        let payments: Vec<_> = (0..6).map(|_| shop.answer("GET /v1/payments")).collect();
+        let failed: Vec<bool> = payments.iter().map(|it| it.retry_after == Some(1)).collect();
+        assert_eq!(failed, [false, false, true, false, false, true]);
+        assert_eq!(payments[2].status, "503 Service Unavailable");
+        let stock = (0..8).map(|_| shop.answer("GET /v1/stock/SKU-1?x=1").after);
+        let slow: Vec<bool> = stock.map(|after| after == SLOW).collect();
+        assert_eq!(slow, [false, false, false, true, false, false, false, true]);
+    }
+
+    #[test]
+    fn what_it_does_not_have_is_told() {
+        let shop = Shop::default();
+        assert_eq!(shop.answer("POST /v1/orders").status, "405 Method Not Allowed");
+        for target in ["/", "/v1", "/v1/stock/", "/v1/stock/a/b", ""] {
+            assert_eq!(shop.answer(&format!("GET {target}")).status, "404 Not Found", "{target}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_http() {
+        let busy = Answer { retry_after: Some(1), ..Answer::of("503 Busy", json!({ "a": 1 })) };
+        let text = String::from_utf8(busy.bytes()).expect("text");
+        assert_eq!(
+            text,
+            "HTTP/1.1 503 Busy\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
+             content-length: 7\r\n\r\n{\"a\":1}"
+        );
+    }
+}
