@@ -12,8 +12,10 @@ use roundtable::bus::Bus;
 use roundtable::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply};
 use roundtable::event::{Event, EventKind, Seq, SpanId, StopReason};
 use roundtable::scenario::model::{CallPolicy, SafeMode};
-use roundtable::tool::{Answered, Attempt, Call, CallFailed, CallScope, Callee, Guard};
-use serde_json::{Value, json};
+use roundtable::tool::{
+    Answered, Attempt, Call, CallFailed, CallScope, Callee, Guard, Tool, ToolRequest,
+};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 /// What one attempt does, by its number.
@@ -74,6 +76,23 @@ impl Callee for Odd {
             let answered = (self.behave)(attempt.number).await;
             unfinished.1 = true;
             Ok(Reply::of_tool(Arc::new(answered?)))
+        }
+        .boxed()
+    }
+}
+
+/// A real tool behind the gateway.
+pub struct Behind<'a>(pub &'a dyn Tool);
+
+impl Callee for Behind<'_> {
+    fn attempt<'a>(
+        &'a self,
+        attempt: Attempt<'a>,
+    ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
+        async move {
+            let args = Map::new();
+            let request = ToolRequest { args: &args, attempt: attempt.number, draw: 0 };
+            self.0.ask(request).await.map(Reply::of_tool)
         }
         .boxed()
     }
@@ -156,7 +175,11 @@ pub fn guard(policy: CallPolicy, scope: &Scope) -> Guard {
 }
 
 /// One call of the tool.
-pub async fn call(scope: &Scope, guard: &Guard, tool: &Odd) -> Result<Answered, Box<CallFailed>> {
+pub async fn call(
+    scope: &Scope,
+    guard: &Guard,
+    tool: &dyn Callee,
+) -> Result<Answered, Box<CallFailed>> {
     let started = CallStarted {
         parent: SpanId::RUN,
         tool: "vendor".into(),

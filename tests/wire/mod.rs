@@ -138,6 +138,11 @@ impl Connection {
         taken
     }
 
+    /// Sends; whether the other side took it.
+    pub async fn takes(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).await.is_ok()
+    }
+
     /// Waits until the other side has closed.
     pub async fn closed(mut self) {
         loop {
