@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::call::FailureClass;
+pub use super::plan_fault::{PlanFault, WorkerTrouble};
 use super::visible::{REASON_CHARS, visible_within};
 use crate::scenario::name::{RoleName, ToolName};
 
@@ -84,107 +85,6 @@ impl ContributionFault {
     /// `agent_not_allowed` for a name that a model gave.
     pub fn agent_not_allowed(name: &str) -> Self {
         Self::AgentNotAllowed(visible_within(name, REASON_CHARS).into())
-    }
-}
-
-/// What was wrong with a plan (`001`, `validate_orchestration_plan`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlanFault {
-    /// `non_json`
-    NonJson,
-    /// `kind`
-    Kind,
-    /// `tasks`
-    Tasks,
-    /// `max_tasks`
-    MaxTasks,
-    /// `task_shape`
-    TaskShape,
-    /// `missing_keys`
-    MissingKeys,
-    /// `task_id`
-    TaskId,
-    /// `duplicate_task_id`
-    DuplicateTaskId,
-    /// `worker`
-    Worker,
-    /// `worker_not_allowed:<name>`, the name made visible and bounded
-    WorkerNotAllowed(Box<str>),
-    /// `args`
-    Args,
-    /// `critical`
-    Critical,
-}
-
-impl PlanFault {
-    /// `worker_not_allowed` for a name that a model gave.
-    pub fn worker_not_allowed(name: &str) -> Self {
-        Self::WorkerNotAllowed(visible_within(name, REASON_CHARS).into())
-    }
-
-    const PLAIN: [(Self, &'static str); 11] = [
-        (Self::NonJson, "non_json"),
-        (Self::Kind, "kind"),
-        (Self::Tasks, "tasks"),
-        (Self::MaxTasks, "max_tasks"),
-        (Self::TaskShape, "task_shape"),
-        (Self::MissingKeys, "missing_keys"),
-        (Self::TaskId, "task_id"),
-        (Self::DuplicateTaskId, "duplicate_task_id"),
-        (Self::Worker, "worker"),
-        (Self::Args, "args"),
-        (Self::Critical, "critical"),
-    ];
-
-    fn of(text: &str) -> Option<Self> {
-        if let Some(name) = text.strip_prefix("worker_not_allowed:") {
-            return Some(Self::WorkerNotAllowed(name.into()));
-        }
-        Self::PLAIN.into_iter().find(|(_, word)| *word == text).map(|(fault, _)| fault)
-    }
-}
-
-impl fmt::Display for PlanFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::WorkerNotAllowed(name) = self {
-            return write!(f, "worker_not_allowed:{name}");
-        }
-        let word = Self::PLAIN.iter().find(|(fault, _)| fault == self).map_or("", |(_, word)| word);
-        f.write_str(word)
-    }
-}
-
-/// How a worker did not do its task (`001`, `_call_once`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkerTrouble {
-    /// `worker_denied`: it is not on the execution list
-    Denied,
-    /// `worker_missing`: nothing stands behind its name
-    Missing,
-    /// `worker_bad_args`: the task's arguments are not those it takes
-    BadArgs,
-    /// `worker_bad_result`: its answer is outside its contract
-    BadResult,
-    /// `worker_error`: it failed in any other way
-    Error,
-}
-
-impl WorkerTrouble {
-    /// Its word, as reasons begin with it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Denied => "worker_denied",
-            Self::Missing => "worker_missing",
-            Self::BadArgs => "worker_bad_args",
-            Self::BadResult => "worker_bad_result",
-            Self::Error => "worker_error",
-        }
-    }
-
-    fn of(word: &str) -> Option<Self> {
-        [Self::Denied, Self::Missing, Self::BadArgs, Self::BadResult, Self::Error]
-            .into_iter()
-            .find(|trouble| trouble.word() == word)
     }
 }
 
@@ -368,76 +268,6 @@ impl fmt::Display for LlmError {
             Self::Http(status) => write!(f, "http_{status}"),
             Self::Connection => f.write_str("connection"),
             Self::BadResponse => f.write_str("bad_response"),
-        }
-    }
-}
-
-impl From<&str> for StopReason {
-    fn from(text: &str) -> Self {
-        let other = || Self::Other(text.into());
-        match text.split_once(':') {
-            None => match text {
-                "success" => Self::Success,
-                "max_messages" => Self::MaxMessages,
-                "max_rounds_reached" => Self::MaxRoundsReached,
-                "max_seconds" => Self::MaxSeconds,
-                "llm_timeout" => Self::LlmTimeout,
-                "llm_empty" => Self::LlmEmpty,
-                "critical_task_failed" => Self::CriticalTaskFailed,
-                "task_timeout" => Self::TaskTimeout,
-                "max_dispatches" => Self::MaxDispatches,
-                "cancelled" => Self::Cancelled,
-                "internal_error" => Self::InternalError,
-                _ => other(),
-            },
-            Some(("agent_denied", role)) => Self::AgentDenied(role.into()),
-            Some(("invalid_plan", fault)) => {
-                PlanFault::of(fault).map_or_else(other, Self::InvalidPlan)
-            }
-            Some(("tool_error", what)) => match what.rsplit_once(':') {
-                Some((tool, class)) => match FailureClass::of(class) {
-                    Some(class) => Self::ToolError(tool.into(), class),
-                    None => other(),
-                },
-                None => other(),
-            },
-            Some(("circuit_open", tool)) => Self::CircuitOpen(tool.into()),
-            Some(("bulkhead_full", tool)) => Self::BulkheadFull(tool.into()),
-            Some(("llm_error", what)) => match what {
-                "auth" => Self::LlmError(LlmError::Auth),
-                "rate_limited" => Self::LlmError(LlmError::RateLimited),
-                "connection" => Self::LlmError(LlmError::Connection),
-                "bad_response" => Self::LlmError(LlmError::BadResponse),
-                _ => match what.strip_prefix("http_").and_then(|status| status.parse().ok()) {
-                    Some(status) => Self::LlmError(LlmError::Http(status)),
-                    None => other(),
-                },
-            },
-            Some(("invalid_contribution", fault)) => {
-                Self::InvalidContribution(match fault.split_once(':') {
-                    Some(("agent_not_allowed", name)) => {
-                        ContributionFault::AgentNotAllowed(name.into())
-                    }
-                    Some(("agent_mismatch", role)) => ContributionFault::AgentMismatch(role.into()),
-                    Some(_) => return other(),
-                    None => match fault {
-                        "not_object" => ContributionFault::NotObject,
-                        "missing_keys" => ContributionFault::MissingKeys,
-                        "agent" => ContributionFault::Agent,
-                        "stance" => ContributionFault::Stance,
-                        "summary" => ContributionFault::Summary,
-                        "confidence_type" => ContributionFault::ConfidenceType,
-                        "confidence_range" => ContributionFault::ConfidenceRange,
-                        "actions" => ContributionFault::Actions,
-                        "action_item" => ContributionFault::ActionItem,
-                        _ => return other(),
-                    },
-                })
-            }
-            Some((word, worker)) => match WorkerTrouble::of(word) {
-                Some(trouble) => Self::Worker(trouble, worker.into()),
-                None => other(),
-            },
         }
     }
 }

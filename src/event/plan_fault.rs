@@ -1,0 +1,106 @@
+//! What can be wrong with an orchestrator's plan and with its workers (`001`), in the source's words.
+
+use std::fmt;
+
+use super::visible::{REASON_CHARS, visible_within};
+
+/// What was wrong with a plan (`001`, `validate_orchestration_plan`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanFault {
+    /// `non_json`
+    NonJson,
+    /// `kind`
+    Kind,
+    /// `tasks`
+    Tasks,
+    /// `max_tasks`
+    MaxTasks,
+    /// `task_shape`
+    TaskShape,
+    /// `missing_keys`
+    MissingKeys,
+    /// `task_id`
+    TaskId,
+    /// `duplicate_task_id`
+    DuplicateTaskId,
+    /// `worker`
+    Worker,
+    /// `worker_not_allowed:<name>`, the name made visible and bounded
+    WorkerNotAllowed(Box<str>),
+    /// `args`
+    Args,
+    /// `critical`
+    Critical,
+}
+
+impl PlanFault {
+    /// `worker_not_allowed` for a name that a model gave.
+    pub fn worker_not_allowed(name: &str) -> Self {
+        Self::WorkerNotAllowed(visible_within(name, REASON_CHARS).into())
+    }
+
+    const PLAIN: [(Self, &'static str); 11] = [
+        (Self::NonJson, "non_json"),
+        (Self::Kind, "kind"),
+        (Self::Tasks, "tasks"),
+        (Self::MaxTasks, "max_tasks"),
+        (Self::TaskShape, "task_shape"),
+        (Self::MissingKeys, "missing_keys"),
+        (Self::TaskId, "task_id"),
+        (Self::DuplicateTaskId, "duplicate_task_id"),
+        (Self::Worker, "worker"),
+        (Self::Args, "args"),
+        (Self::Critical, "critical"),
+    ];
+
+    pub(super) fn of(text: &str) -> Option<Self> {
+        if let Some(name) = text.strip_prefix("worker_not_allowed:") {
+            return Some(Self::WorkerNotAllowed(name.into()));
+        }
+        Self::PLAIN.into_iter().find(|(_, word)| *word == text).map(|(fault, _)| fault)
+    }
+}
+
+impl fmt::Display for PlanFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::WorkerNotAllowed(name) = self {
+            return write!(f, "worker_not_allowed:{name}");
+        }
+        let word = Self::PLAIN.iter().find(|(fault, _)| fault == self).map_or("", |(_, word)| word);
+        f.write_str(word)
+    }
+}
+
+/// How a worker did not do its task (`001`, `_call_once`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerTrouble {
+    /// `worker_denied`: it is not on the execution list
+    Denied,
+    /// `worker_missing`: nothing stands behind its name
+    Missing,
+    /// `worker_bad_args`: the task's arguments are not those it takes
+    BadArgs,
+    /// `worker_bad_result`: its answer is outside its contract
+    BadResult,
+    /// `worker_error`: it failed in any other way
+    Error,
+}
+
+impl WorkerTrouble {
+    /// Its word, as reasons begin with it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Denied => "worker_denied",
+            Self::Missing => "worker_missing",
+            Self::BadArgs => "worker_bad_args",
+            Self::BadResult => "worker_bad_result",
+            Self::Error => "worker_error",
+        }
+    }
+
+    pub(super) fn of(word: &str) -> Option<Self> {
+        [Self::Denied, Self::Missing, Self::BadArgs, Self::BadResult, Self::Error]
+            .into_iter()
+            .find(|trouble| trouble.word() == word)
+    }
+}

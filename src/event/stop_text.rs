@@ -1,0 +1,75 @@
+//! A stop reason read from its text.
+
+use super::call::FailureClass;
+use super::plan_fault::{PlanFault, WorkerTrouble};
+use super::stop::{ContributionFault, LlmError, StopReason};
+
+impl From<&str> for StopReason {
+    fn from(text: &str) -> Self {
+        let other = || Self::Other(text.into());
+        match text.split_once(':') {
+            None => match text {
+                "success" => Self::Success,
+                "max_messages" => Self::MaxMessages,
+                "max_rounds_reached" => Self::MaxRoundsReached,
+                "max_seconds" => Self::MaxSeconds,
+                "llm_timeout" => Self::LlmTimeout,
+                "llm_empty" => Self::LlmEmpty,
+                "critical_task_failed" => Self::CriticalTaskFailed,
+                "task_timeout" => Self::TaskTimeout,
+                "max_dispatches" => Self::MaxDispatches,
+                "cancelled" => Self::Cancelled,
+                "internal_error" => Self::InternalError,
+                _ => other(),
+            },
+            Some(("agent_denied", role)) => Self::AgentDenied(role.into()),
+            Some(("invalid_plan", fault)) => {
+                PlanFault::of(fault).map_or_else(other, Self::InvalidPlan)
+            }
+            Some(("tool_error", what)) => match what.rsplit_once(':') {
+                Some((tool, class)) => match FailureClass::of(class) {
+                    Some(class) => Self::ToolError(tool.into(), class),
+                    None => other(),
+                },
+                None => other(),
+            },
+            Some(("circuit_open", tool)) => Self::CircuitOpen(tool.into()),
+            Some(("bulkhead_full", tool)) => Self::BulkheadFull(tool.into()),
+            Some(("llm_error", what)) => match what {
+                "auth" => Self::LlmError(LlmError::Auth),
+                "rate_limited" => Self::LlmError(LlmError::RateLimited),
+                "connection" => Self::LlmError(LlmError::Connection),
+                "bad_response" => Self::LlmError(LlmError::BadResponse),
+                _ => match what.strip_prefix("http_").and_then(|status| status.parse().ok()) {
+                    Some(status) => Self::LlmError(LlmError::Http(status)),
+                    None => other(),
+                },
+            },
+            Some(("invalid_contribution", fault)) => {
+                Self::InvalidContribution(match fault.split_once(':') {
+                    Some(("agent_not_allowed", name)) => {
+                        ContributionFault::AgentNotAllowed(name.into())
+                    }
+                    Some(("agent_mismatch", role)) => ContributionFault::AgentMismatch(role.into()),
+                    Some(_) => return other(),
+                    None => match fault {
+                        "not_object" => ContributionFault::NotObject,
+                        "missing_keys" => ContributionFault::MissingKeys,
+                        "agent" => ContributionFault::Agent,
+                        "stance" => ContributionFault::Stance,
+                        "summary" => ContributionFault::Summary,
+                        "confidence_type" => ContributionFault::ConfidenceType,
+                        "confidence_range" => ContributionFault::ConfidenceRange,
+                        "actions" => ContributionFault::Actions,
+                        "action_item" => ContributionFault::ActionItem,
+                        _ => return other(),
+                    },
+                })
+            }
+            Some((word, worker)) => match WorkerTrouble::of(word) {
+                Some(trouble) => Self::Worker(trouble, worker.into()),
+                None => other(),
+            },
+        }
+    }
+}
