@@ -50,6 +50,22 @@ pub enum Action {
     Toggle,
     /// Take the last switch back.
     Undo,
+    /// The tools over the run's own picture, or that again.
+    Tools,
+    /// Open the faults drawer of the selected tool.
+    Faults,
+    /// One more of what is limited.
+    More,
+    /// One less of what is limited.
+    Less,
+    /// Hold the selected tool's breaker open.
+    BreakerHold,
+    /// Close the selected tool's breaker.
+    BreakerReset,
+    /// Switch the selected tool's breaker off.
+    BreakerDisable,
+    /// Trip the selected tool's breaker.
+    BreakerTrip,
     /// Look at what is selected, whole.
     Inspect,
     /// The prompt exactly as the seat saw it.

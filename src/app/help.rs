@@ -41,7 +41,7 @@ impl Group {
             Self::Move => "Move",
             Self::Look => "Look (never changes a run)",
             Self::Watch => "Start, pause, step, switch",
-            Self::Change => "Change (UPPERCASE: asks first)",
+            Self::Change => "Change (UPPERCASE: asks first, or can be undone)",
             Self::App => "Program",
         }
     }

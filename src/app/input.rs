@@ -3,6 +3,7 @@
 use super::action::Action;
 use super::effect::{Effect, LaunchRequest, ModelWanted};
 use super::entry::Entry;
+use super::faults::FaultsDrawer;
 use super::flags::Drawer;
 use super::form::{Form, Typed};
 use super::help::Help;
@@ -12,7 +13,7 @@ use super::keymap;
 use super::layout::{Parts, inside};
 use super::leave::{interrupt, kill, quit, suspend};
 use super::notice::NoticeKind;
-use super::over::{on_confirm, on_flags, on_form, on_help};
+use super::over::{on_confirm, on_faults, on_flags, on_form, on_help};
 use super::overlay::Overlay;
 use super::preview;
 use super::run::{Outcome, RunPage};
@@ -47,7 +48,7 @@ pub(super) fn on_key(state: &mut State, key: Key) -> Update {
             Update::when(typed != Typed::Ignored)
         }
         Some(Overlay::Help(help)) => Update::when(help.on_key(key)),
-        Some(Overlay::Flags(_) | Overlay::Confirm(_)) => Update::idle(),
+        Some(Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Confirm(_)) => Update::idle(),
         None => match watched(state) {
             Some(page) => page.on_key(key).into(),
             None => Update::idle(),
@@ -70,7 +71,7 @@ pub(super) fn on_paste(state: &mut State, text: &str) -> Update {
             help.on_paste(text);
             Update::redraw()
         }
-        Some(Overlay::Flags(_) | Overlay::Confirm(_)) => Update::idle(),
+        Some(Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Confirm(_)) => Update::idle(),
         None => match watched(state) {
             Some(page) => page.on_paste(text).into(),
             None => Update::idle(),
@@ -102,6 +103,7 @@ pub(super) fn on_action(state: &mut State, action: Action) -> Update {
     match state.overlays.last() {
         Some(Overlay::Form(_)) => on_form(state, action),
         Some(Overlay::Flags(_)) => on_flags(state, action),
+        Some(Overlay::Faults(_)) => on_faults(state, action),
         Some(Overlay::Help(_)) => on_help(state, action),
         Some(Overlay::Confirm(_)) => on_confirm(state, action),
         None => on_screen(state, action),
@@ -116,7 +118,12 @@ fn on_screen(state: &mut State, action: Action) -> Update {
     let size = state.size;
     if let Some(page) = watched(state) {
         match page.on_action(action, size) {
-            Outcome::Ignored => {}
+            Outcome::Ignored => {
+                if let Some(why) = by_hand_refused(page, action) {
+                    state.say(NoticeKind::Info, why);
+                    return Update::redraw();
+                }
+            }
             outcome => return outcome.into(),
         }
     } else {
@@ -130,6 +137,7 @@ fn on_screen(state: &mut State, action: Action) -> Update {
         Action::Open => open(state),
         Action::NewRun => new_run(state),
         Action::Flags => flags(state),
+        Action::Faults => faults(state),
         Action::PauseResume => to_subject(state, |page| match page.world().stage {
             Stage::Pausing { .. } | Stage::Paused { .. } => Command::Resume { by: By::You },
             _ => Command::Pause { by: By::You },
@@ -152,6 +160,14 @@ fn on_screen(state: &mut State, action: Action) -> Update {
         Action::Quit => quit(state, 0),
         Action::Cancel => Update::when(state.notices.dismiss()),
         _ => Update::idle(),
+    }
+}
+
+/// Why a key for the tools does nothing here; opening their drawer is done further on.
+fn by_hand_refused(page: &RunPage, action: Action) -> Option<String> {
+    match action {
+        Action::Faults if page.can_inject() => None,
+        action => page.why_not_by_hand(action),
     }
 }
 
@@ -222,6 +238,16 @@ fn flags(state: &mut State) -> Update {
     };
     let drawer = Drawer::of(page.id().clone(), page.world());
     state.overlays.push(Overlay::Flags(drawer));
+    Update::redraw()
+}
+
+fn faults(state: &mut State) -> Update {
+    let Some((run, tool)) =
+        state.watched().and_then(|page| Some((page.id().clone(), page.tool()?.name().clone())))
+    else {
+        return Update::idle();
+    };
+    state.overlays.push(Overlay::Faults(FaultsDrawer::of(run, tool)));
     Update::redraw()
 }
 

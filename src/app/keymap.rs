@@ -17,6 +17,8 @@ pub enum Context {
     Filter,
     /// The flags drawer.
     Flags,
+    /// The faults drawer of a tool.
+    Faults,
     /// The launch form, on anything but a text.
     Form,
     /// The launch form, in a text.
@@ -29,11 +31,12 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order of the help.
-    pub const ALL: [Context; 9] = [
+    pub const ALL: [Context; 10] = [
         Context::Home,
         Context::Run,
         Context::Inspector,
         Context::Flags,
+        Context::Faults,
         Context::Form,
         Context::FormText,
         Context::Filter,
@@ -49,6 +52,7 @@ impl Context {
             Self::Inspector => "inspector",
             Self::Filter => "filter",
             Self::Flags => "flags",
+            Self::Faults => "faults",
             Self::Form => "launch form",
             Self::FormText => "text of the launch form",
             Self::Help => "help",
@@ -96,7 +100,7 @@ pub struct Binding {
     pub rank: u8,
 }
 
-use Context::{Confirm, Filter, Flags, Form, FormText, Help, Home, Inspector, Run};
+use Context::{Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector, Run};
 
 const fn c(c: char) -> Key {
     Key::char(c)
@@ -121,8 +125,8 @@ const fn row(
 }
 
 const EVERYWHERE: &[Context] = &Context::ALL;
-const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Form];
-const LISTS: &[Context] = &[Home, Run, Inspector, Flags, Form, Help];
+const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Form];
+const LISTS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Form, Help];
 const RUNS: &[Context] = &[Home, Run, Inspector];
 
 /// The table. Order: as in the key row and, within a group, as in the help.
@@ -156,7 +160,11 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Inspector], &[c(',')], Action::ScrubBack, "scrub", "playhead back", Group::Look, 8),
     row(&[Run, Inspector], &[c('.')], Action::ScrubForward, "scrub", "playhead forward", Group::Look, 8),
     row(RUNS, &[c('f')], Action::Flags, "flags", "the run's flags, and what a switch would do", Group::Watch, 4),
-    row(&[Flags], &[SPACE, ENTER], Action::Toggle, "switch", "switch the flag at the next boundary", Group::Watch, 1),
+    row(&[Run], &[c('t')], Action::Tools, "tools", "breakers, bulkheads, retries of the tools; or back", Group::Look, 4),
+    row(&[Run], &[c('!')], Action::Faults, "faults", "faults and limits of the selected tool", Group::Watch, 2),
+    row(&[Run, Faults], &[c('+')], Action::More, "more, less", "one more at once, of tasks or of the tool", Group::Watch, 5),
+    row(&[Run, Faults], &[c('-')], Action::Less, "more, less", "one less at once, of tasks or of the tool", Group::Watch, 5),
+    row(&[Flags, Faults], &[SPACE, ENTER], Action::Toggle, "switch", "switch a flag at the next boundary, a fault at once", Group::Watch, 1),
     row(&[Flags], &[c('u')], Action::Undo, "undo", "switch the last flag back", Group::Watch, 2),
     row(&[Run, Inspector], &[c('p')], Action::Prompt, "prompt", "the prompt exactly as the seat saw it", Group::Look, 7),
     row(&[Run, Inspector], &[c('c')], Action::Cause, "", "jump to what caused it", Group::Look, 0),
@@ -168,6 +176,10 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Inspector], &[c('Y')], Action::CopyMarkdown, "", "copy as Markdown", Group::Look, 0),
     row(&[Run, Inspector], &[c('e')], Action::Export, "", "write the run to a file", Group::Look, 0),
 
+    row(&[Run, Faults], &[c('P')], Action::BreakerTrip, "trip", "trip the breaker: open, and it cools down", Group::Change, 6),
+    row(&[Run, Faults], &[c('O')], Action::BreakerHold, "hold", "hold the breaker open until it is closed", Group::Change, 6),
+    row(&[Run, Faults], &[c('C')], Action::BreakerReset, "close", "close the breaker with a clean count", Group::Change, 6),
+    row(&[Run, Faults], &[c('D')], Action::BreakerDisable, "disable", "breaker off: everything goes through", Group::Change, 6),
     row(RUNS, &[c('K')], Action::Kill, "kill", "kill switch: end this run (on home: every live run)", Group::Change, 9),
     row(&[Confirm], &[c('y'), ENTER], Action::Confirm, "yes", "yes, do it", Group::Change, 1),
     row(&[Confirm], &[c('n'), c('q')], Action::Decline, "no", "no, leave it", Group::Change, 1),
@@ -175,7 +187,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Help], &[ENTER], Action::Choose, "do it", "do what the row says", Group::App, 1),
     row(SCREENS, &[c('?'), k(KeyCode::F(1))], Action::Help, "help", "this help", Group::App, 2),
     row(EVERYWHERE, &[k(KeyCode::Esc)], Action::Cancel, "close", "close or cancel; never quits", Group::App, 0),
-    row(&[Run, Inspector, Flags, Form], &[c('q')], Action::Back, "back", "back", Group::App, 1),
+    row(&[Run, Inspector, Flags, Faults, Form], &[c('q')], Action::Back, "back", "back", Group::App, 1),
     row(&[Home], &[c('r')], Action::Rescan, "", "read the scenario files again", Group::App, 0),
     row(&[Home], &[c('q')], Action::Quit, "quit", "quit; asks when a run is live", Group::App, 1),
     row(EVERYWHERE, &[Key::ctrl('c')], Action::Interrupt, "", "stop the run; twice: quit", Group::App, 0),

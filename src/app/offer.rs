@@ -5,7 +5,7 @@ use super::action::Action;
 use super::home::HomePane;
 use super::keymap::{Binding, Context, bindings};
 use super::overlay::Overlay;
-use super::run::RunPage;
+use super::run::{Face, RunPage};
 use super::state::State;
 use crate::event::world::Stage;
 
@@ -61,6 +61,38 @@ fn would_do(state: &State, action: Action) -> bool {
         Action::Open if state.home.about == HomePane::Runs => subject.is_some(),
         Action::Open => can_start(state),
         Action::NewRun if on_home => can_start(state),
+        Action::Tools => state.watched().is_some_and(|page| {
+            Face::of(page.world()) != Face::Tools
+                && (page.has_tools() || page.face() == Face::Tools)
+        }),
+        Action::Toggle
+        | Action::BreakerTrip
+        | Action::BreakerHold
+        | Action::BreakerReset
+        | Action::BreakerDisable
+        | Action::More
+        | Action::Less
+            if in_faults(state) =>
+        {
+            let Some(Overlay::Faults(drawer)) = state.overlays.last() else { return false };
+            let page = state.run(&drawer.run);
+            page.is_some_and(|page| drawer.command(action, page.world()).is_some())
+        }
+        Action::Faults => state.watched().is_some_and(RunPage::can_inject),
+        Action::BreakerTrip
+        | Action::BreakerHold
+        | Action::BreakerReset
+        | Action::BreakerDisable => state.watched().is_some_and(|page| {
+            page.can_inject() && page.tool().is_some_and(|tool| tool.head.limits.breaker.is_some())
+        }),
+        Action::More | Action::Less => state.watched().is_some_and(|page| {
+            let live = page.world().is_live();
+            live && match page.face() {
+                Face::Collaboration => false,
+                Face::Orchestrator => true,
+                Face::Tools => page.tool().is_some_and(|it| it.head.limits.bulkhead.is_some()),
+            }
+        }),
         Action::Toggle => drawn(state).is_some_and(|page| page.world().is_live()),
         Action::Undo => {
             drawn(state).is_some_and(|page| state.asked.can_undo(page.id(), page.world()))
@@ -77,6 +109,10 @@ fn drawn(state: &State) -> Option<&RunPage> {
     }
 }
 
+fn in_faults(state: &State) -> bool {
+    matches!(state.overlays.last(), Some(Overlay::Faults(_)))
+}
+
 fn can_start(state: &State) -> bool {
     let entry = state.home.selected_scenario(&state.scenarios);
     entry.is_some_and(|entry| entry.loaded.is_ok())
@@ -90,6 +126,7 @@ fn word(state: &State, row: &Binding) -> &'static str {
             Some(Stage::Pausing { .. } | Stage::Paused { .. }) => "go on",
             _ => row.word,
         },
+        Action::Tools if state.watched().is_some_and(|page| page.face() == Face::Tools) => "run",
         Action::Open if state.home.about == HomePane::Runs => "open",
         Action::Press => match state.overlays.last() {
             Some(Overlay::Form(form)) if form.on_text() => "edit",

@@ -106,6 +106,36 @@ pub(super) fn on_flags(state: &mut State, action: Action) -> Update {
     }
 }
 
+pub(super) fn on_faults(state: &mut State, action: Action) -> Update {
+    let State { overlays, runs, notices, now, .. } = state;
+    let Some(Overlay::Faults(drawer)) = overlays.last_mut() else { return Update::idle() };
+    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
+        overlays.pop();
+        return Update::redraw();
+    };
+    let world = page.world();
+    match action {
+        Action::Cancel | Action::Back | Action::Faults => {
+            overlays.pop();
+            return Update::redraw();
+        }
+        _ if drawer.on_move(action, world) => return Update::redraw(),
+        _ => {}
+    }
+    if let Some(command) = drawer.command(action, world) {
+        let run = drawer.run.clone();
+        return Update::effect(Effect::Command { run, command });
+    }
+    let why = match (world.is_live(), action) {
+        (false, _) => "The run has ended: its tools stay as they are.",
+        (true, Action::Toggle) => "A limit is turned with + and -.",
+        (true, Action::More | Action::Less) => "There is nothing to turn here, or no further.",
+        _ => "This tool has no breaker.",
+    };
+    notices.say(*now, NoticeKind::Info, why.to_owned());
+    Update::redraw()
+}
+
 pub(super) fn on_help(state: &mut State, action: Action) -> Update {
     let rows = help_rows(state.size);
     let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Update::idle() };

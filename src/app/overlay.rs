@@ -1,6 +1,7 @@
 //! What lies over a screen.
 
 use super::confirm::Confirm;
+use super::faults::FaultsDrawer;
 use super::flags::Drawer;
 use super::form::Form;
 use super::help::Help;
@@ -13,6 +14,8 @@ pub enum Overlay {
     Form(Box<Form>),
     /// The flags of a run.
     Flags(Drawer),
+    /// Faults and limits of a tool.
+    Faults(FaultsDrawer),
     /// The help.
     Help(Help),
     /// A question.
@@ -26,6 +29,7 @@ impl Overlay {
             Self::Form(form) if form.in_text() => Context::FormText,
             Self::Form(_) => Context::Form,
             Self::Flags(_) => Context::Flags,
+            Self::Faults(_) => Context::Faults,
             Self::Help(_) => Context::Help,
             Self::Confirm(_) => Context::Confirm,
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::action::Action;
 use super::confirm::Confirm;
+use super::faults::{FaultsDrawer, Knob};
 use super::form::{FieldId, FieldValue};
 use super::home::{HomePane, HomeParts, tab_labels};
 use super::input::{help_rows, help_window, on_action, watched};
@@ -26,6 +27,7 @@ pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Update {
         Some(Overlay::Form(_)) => on_form(state, mouse),
         Some(Overlay::Help(_)) => on_help(state, mouse),
         Some(Overlay::Flags(_)) => on_flags(state, mouse),
+        Some(Overlay::Faults(_)) => on_faults(state, mouse),
         Some(Overlay::Confirm(confirm)) => match mouse.what {
             MouseKind::Down => {
                 let buttons = Confirm::buttons(confirm, state.size);
@@ -199,6 +201,38 @@ fn on_flags(state: &mut State, mouse: Mouse) -> Update {
             let was = drawer.selected.as_ref() == Some(&flag.name);
             drawer.selected = Some(flag.name.clone());
             if was {
+                return on_action(state, Action::Toggle);
+            }
+            Update::redraw()
+        }
+        MouseKind::Down if !hits(parts.window, mouse.col, mouse.row) => {
+            overlays.pop();
+            Update::redraw()
+        }
+        MouseKind::WheelUp => on_action(state, Action::Up),
+        MouseKind::WheelDown => on_action(state, Action::Down),
+        _ => Update::idle(),
+    }
+}
+
+fn on_faults(state: &mut State, mouse: Mouse) -> Update {
+    let size = state.size;
+    let State { overlays, runs, .. } = state;
+    let Some(Overlay::Faults(drawer)) = overlays.last_mut() else { return Update::idle() };
+    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
+        return Update::idle();
+    };
+    let parts = drawer.parts(size, page.world());
+    match mouse.what {
+        MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
+            let line = parts.top + usize::from(mouse.row - parts.list.y);
+            let limits = drawer.tool(page.world()).map(|tool| &tool.head.limits);
+            let Some(knob) = limits.and_then(|limits| FaultsDrawer::knob_in(line, limits)) else {
+                return Update::idle();
+            };
+            if std::mem::replace(&mut drawer.selected, knob) == knob
+                && matches!(knob, Knob::Fault(_))
+            {
                 return on_action(state, Action::Toggle);
             }
             Update::redraw()

@@ -142,7 +142,7 @@ fn resize(state: &mut State, size: Size) -> Update {
         match overlay {
             Overlay::Form(form) => form.arrange(size),
             Overlay::Help(help) => help.arrange(input::help_rows(size)),
-            Overlay::Flags(_) | Overlay::Confirm(_) => {}
+            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Confirm(_) => {}
         }
     }
     Update::when(changed)

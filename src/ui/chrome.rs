@@ -98,6 +98,14 @@ fn counts(state: &State) -> Vec<Count> {
             count(Glyph::Retry, Role::Retry, tally.retrying, ""),
             count(Glyph::Failed, Role::Failed, tally.failed, ""),
         ];
+        for (glyph, role, number, word) in [
+            (Glyph::Alert, Role::Retry, tally.degraded, "degraded"),
+            (Glyph::Refused, Role::Refused, tally.refused, "refused"),
+        ] {
+            if number > 0 {
+                counts.push(count(glyph, role, number, word));
+            }
+        }
         if tally.cancelled > 0 {
             counts.push(count(Glyph::Off, Role::Off, tally.cancelled, "cancelled"));
         }

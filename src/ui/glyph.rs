@@ -46,6 +46,16 @@ pub enum Glyph {
     TrackTip,
     /// A track's part that is to come.
     TrackEmpty,
+    /// An attempt on an axis of time.
+    Segment,
+    /// A place that is taken.
+    SlotFull,
+    /// A place that is free.
+    SlotEmpty,
+    /// Answered, but late.
+    Slow,
+    /// A breaker that lets a few calls through.
+    HalfOpen,
     /// Where the reader stands in time.
     Playhead,
     /// The end of text that still comes.
@@ -106,7 +116,7 @@ pub enum Glyph {
 
 impl Glyph {
     /// Every glyph.
-    pub const ALL: [Glyph; 49] = [
+    pub const ALL: [Glyph; 54] = [
         Self::Done,
         Self::Running,
         Self::Waiting,
@@ -128,6 +138,11 @@ impl Glyph {
         Self::TrackFull,
         Self::TrackTip,
         Self::TrackEmpty,
+        Self::Segment,
+        Self::SlotFull,
+        Self::SlotEmpty,
+        Self::Slow,
+        Self::HalfOpen,
         Self::Playhead,
         Self::Cursor,
         Self::Selected,
@@ -182,6 +197,11 @@ impl Glyph {
             Self::TrackFull => ("━", "="),
             Self::TrackTip => ("╸", ">"),
             Self::TrackEmpty => ("╌", "."),
+            Self::Segment => ("▇", "="),
+            Self::SlotFull => ("■", "#"),
+            Self::SlotEmpty => ("□", "."),
+            Self::Slow => ("s", "s"),
+            Self::HalfOpen => ("◐", "h"),
             Self::Playhead => ("┃", "|"),
             Self::Cursor => ("▌", "_"),
             Self::Selected => (">", ">"),
@@ -283,7 +303,10 @@ mod tests {
     fn states_are_told_apart_in_ascii_too() {
         use Glyph::*;
         for group in [
-            &[Done, Running, Waiting, Paused, Retry, Failed, Refused, NeedsYou, Off][..],
+            &[
+                Done, Running, Waiting, Paused, Retry, Failed, Refused, NeedsYou, Off, Alert,
+                HalfOpen,
+            ][..],
             &[Go, Caution, Block, Changed, Off, NotYet, Running, Retry, Failed, Refused],
         ] {
             for (at, one) in group.iter().enumerate() {

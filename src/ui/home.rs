@@ -14,6 +14,7 @@ use crate::app::home::{HomePane, HomeParts, tab_labels};
 use crate::app::layout::inside;
 use crate::app::preview::{self, Tone};
 use crate::app::run::RunPage;
+use crate::app::run::progress::Progress;
 use crate::app::state::Entry;
 use crate::event::Elapsed;
 use crate::event::contribution::Stance;
@@ -263,14 +264,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
     }
     let title = head.map_or("", |head| head.title.as_str());
     pen.name(title, columns.title - 2, plain).space(2);
-    let round = match world.collaboration() {
-        Some((table, plan)) => {
-            let number = table.current().map_or(0, |round| round.number);
-            format!("{number}/{}", plan.max_rounds)
-        }
-        None => String::new(),
-    };
-    pen.cell(&round, ROUND, plain);
+    pen.cell(&Progress::short(world), ROUND, plain);
     // What stands still is drawn up to its last fact.
     let end = match world.stage {
         Stage::Running | Stage::Pausing { .. } => now,

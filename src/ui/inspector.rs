@@ -12,6 +12,7 @@ use super::theme::Role;
 use crate::app::run::document::{Line, Look};
 use crate::app::run::inspect::FIELD;
 use crate::app::run::layout::{inspector as areas, padded, tabs};
+use crate::app::run::told::{purpose_name, tool_of};
 use crate::app::run::{Inspector, RunPage, Tab, Target};
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
@@ -29,7 +30,7 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if let Some(beside) = parts.beside {
         aside(page, cx, inspector, beside, buf);
     }
-    strip(cx, parts.tabs, inspector.tab, buf);
+    strip(cx, parts.tabs, inspector, buf);
     body(cx, inspector, parts.text, buf);
     foot(cx, inspector, parts.frame, parts.text, buf);
 }
@@ -80,18 +81,27 @@ fn heading(page: &RunPage, target: Target) -> String {
             Some(SpanKind::Call(Purpose::Contribution { round, role, .. })) => {
                 format!("{role}, round {round}")
             }
-            Some(SpanKind::Call(Purpose::Finalize)) => "launch brief".to_owned(),
+            Some(SpanKind::Call(Purpose::Finalize)) => {
+                let plan = page.world().orchestrator().is_some();
+                if plan { "report" } else { "launch brief" }.to_owned()
+            }
+            Some(SpanKind::Call(purpose)) => {
+                let who = purpose_name(Some(purpose));
+                match tool_of(purpose, page.world()).filter(|tool| *tool != "llm") {
+                    Some(tool) => format!("{who}, {tool}"),
+                    None => who.into_owned(),
+                }
+            }
             _ => format!("span {}", call.0),
         },
     }
 }
 
-fn strip(cx: &Cx, row: Rect, open: Tab, buf: &mut Buffer) {
-    for (nth, (tab, place)) in
-        Tab::ALL.into_iter().zip(tabs(row, Tab::ALL.map(Tab::word))).enumerate()
-    {
-        let role = if tab == open { Role::Button } else { Role::Dim };
-        let text = format!(" {} {} ", nth + 1, tab.word());
+fn strip(cx: &Cx, row: Rect, inspector: &Inspector, buf: &mut Buffer) {
+    let asks = inspector.asks;
+    for (nth, (tab, place)) in Tab::ALL.into_iter().zip(tabs(row, Tab::words(asks))).enumerate() {
+        let role = if tab == inspector.tab { Role::Button } else { Role::Dim };
+        let text = format!(" {} {} ", nth + 1, tab.word(asks));
         Pen::new(buf, place, cx.glyphs).put(&text, on_line(cx.theme.style(role)));
     }
 }
@@ -131,7 +141,14 @@ fn foot(cx: &Cx, inspector: &Inspector, frame: Rect, area: Rect, buf: &mut Buffe
 }
 
 /// Draws a line from row `row` of the area on, without its first `skip` rows; the next free row.
-fn draw_line(cx: &Cx, area: Rect, row: u16, skip: usize, line: &Line, buf: &mut Buffer) -> u16 {
+pub(super) fn draw_line(
+    cx: &Cx,
+    area: Rect,
+    row: u16,
+    skip: usize,
+    line: &Line,
+    buf: &mut Buffer,
+) -> u16 {
     let theme = cx.theme;
     let style = theme.style(match line.look {
         Look::Text | Look::Field => Role::Text,

@@ -2,6 +2,7 @@
 
 pub mod chrome;
 pub mod confirm;
+pub mod faults;
 pub mod flags;
 pub mod format;
 pub mod frame;
@@ -58,6 +59,11 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
             Overlay::Flags(drawer) => {
                 if let Some(page) = state.run(&drawer.run) {
                     flags::render(drawer, page, state, cx, buf);
+                }
+            }
+            Overlay::Faults(drawer) => {
+                if let Some(page) = state.run(&drawer.run) {
+                    faults::render(drawer, page, state, cx, buf);
                 }
             }
             Overlay::Help(help) => help::render(help, cx, size, state.settings.ascii, buf),

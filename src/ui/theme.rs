@@ -11,8 +11,11 @@ use serde::Deserialize;
 use super::glyph::Glyph;
 pub use super::role::Role;
 use crate::event::contribution::{Decision, Stance};
+use crate::event::kind::BreakerStage;
 use crate::event::stop::StopClass;
 use crate::event::world::collaboration::SeatState;
+use crate::event::world::orchestrator::TaskState;
+use crate::event::world::tools::CallMark;
 use crate::event::world::{Stage, World};
 
 /// A state as it is shown: a glyph and a word, then a colour.
@@ -193,6 +196,41 @@ impl Theme {
             SeatState::Refused => self.sign(Glyph::Refused, "refused", Role::Refused),
             SeatState::Failed => self.sign(Glyph::Failed, "failed", Role::Failed),
             SeatState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
+        }
+    }
+
+    /// How far a task is.
+    pub fn task(&self, state: TaskState) -> Sign {
+        match state {
+            TaskState::Waiting => self.sign(Glyph::Waiting, "waiting", Role::Waiting),
+            TaskState::Running => self.sign(Glyph::Running, "running", Role::Running),
+            TaskState::Retrying => self.sign(Glyph::Retry, "retrying", Role::Retry),
+            TaskState::Done => self.sign(Glyph::Done, "done", Role::Done),
+            TaskState::Degraded => self.sign(Glyph::Alert, "degraded", Role::Retry),
+            TaskState::Failed => self.sign(Glyph::Failed, "failed", Role::Failed),
+            TaskState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
+        }
+    }
+
+    /// How a breaker stands.
+    pub fn breaker(&self, stage: BreakerStage) -> Sign {
+        match stage {
+            BreakerStage::Closed => self.sign(Glyph::Done, "closed", Role::Done),
+            BreakerStage::Open => self.sign(Glyph::Refused, "OPEN", Role::Refused),
+            BreakerStage::HalfOpen => self.sign(Glyph::HalfOpen, "half-open", Role::Retry),
+            BreakerStage::Held => self.sign(Glyph::Refused, "HELD", Role::Refused),
+            BreakerStage::Disabled => self.sign(Glyph::Off, "off", Role::Off),
+        }
+    }
+
+    /// How an attempt of a tool ended.
+    pub fn mark(&self, mark: CallMark) -> Sign {
+        match mark {
+            CallMark::Good => self.sign(Glyph::Done, "ok", Role::Done),
+            CallMark::Slow => self.sign(Glyph::Slow, "slow", Role::Retry),
+            CallMark::Bad => self.sign(Glyph::Failed, "failed", Role::Failed),
+            CallMark::Neither => self.sign(Glyph::NotYet, "not its fault", Role::Dim),
+            CallMark::Refused => self.sign(Glyph::Refused, "refused", Role::Refused),
         }
     }
 

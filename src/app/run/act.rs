@@ -2,10 +2,11 @@
 
 use super::inspect::{Tab, Target};
 use super::layout::{Areas, Pane};
-use super::{Outcome, RunPage, Selection};
+use super::{Face, Outcome, RunPage, Selection};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::state::Size;
+use crate::event::command::BreakerHand;
 use crate::event::kind::By;
 use crate::event::world::Stage;
 use crate::event::{Boundary, Command, Elapsed};
@@ -24,6 +25,11 @@ impl RunPage {
             Action::Breakpoint => self.breakpoint(),
             Action::ScrubBack => self.scrub(-1, size),
             Action::ScrubForward => self.scrub(1, size),
+            Action::More | Action::Less => self.turn_limit(action == Action::More),
+            Action::BreakerTrip => self.turn_breaker(BreakerHand::Trip),
+            Action::BreakerHold => self.turn_breaker(BreakerHand::Hold),
+            Action::BreakerReset => self.turn_breaker(BreakerHand::Reset),
+            Action::BreakerDisable => self.turn_breaker(BreakerHand::Disable),
             Action::Copy => self.copy(),
             Action::CopyMarkdown => self.copy_markdown(),
             Action::Raw => self.page_raw(),
@@ -63,6 +69,7 @@ impl RunPage {
                 self.list.type_filter();
                 Outcome::redraw()
             }
+            Action::Tools => self.turn_face(),
             Action::Zoom => {
                 self.zoom = !self.zoom;
                 Outcome::redraw()
@@ -119,7 +126,15 @@ impl RunPage {
     /// Sets a breakpoint before the next round, or takes it away.
     fn breakpoint(&self) -> Outcome {
         let Some((table, plan)) = self.world.collaboration() else {
-            return Outcome::Handled { redraw: false };
+            // The one boundary of an orchestrator that comes once and before anything is lost.
+            let Some((orchestrator, _)) = self.world.orchestrator() else {
+                return Outcome::Ignored;
+            };
+            let at =
+                if orchestrator.plan_call.is_none() { Boundary::Plan } else { Boundary::Finalize };
+            let at = at.id();
+            let set = !self.world.breakpoints.contains(&at);
+            return self.command(Command::Break { at, set });
         };
         let next = table.current().map_or(1, |round| round.number.saturating_add(1));
         let at = if next > plan.max_rounds { Boundary::Finalize } else { Boundary::Round(next) };
@@ -188,6 +203,12 @@ impl RunPage {
     fn cancel(&mut self) -> Outcome {
         if self.list.is_filtered() {
             self.list.drop_filter();
+        } else if self.over.is_some() {
+            self.over = None;
+            self.tool = None;
+        } else if self.row.is_some() || self.tool.is_some() {
+            self.select_row(None);
+            self.tool = None;
         } else if self.selection != Selection::Follow || self.round.is_some() {
             self.select(Selection::Follow);
             self.round = None;
@@ -215,12 +236,23 @@ impl RunPage {
     }
 
     fn move_in_pane(&mut self, action: Action, areas: &Areas) -> Outcome {
-        match self.focus {
-            Pane::Events => self.move_in_list(action, areas),
-            Pane::Second => self.move_in_words(action, areas),
-            Pane::First | Pane::Third | Pane::Fourth => self.move_among_seats(action),
+        match (self.focus, self.face()) {
+            (Pane::Events, _) => self.move_in_list(action, areas),
+            (Pane::Second, Face::Collaboration | Face::Orchestrator) => {
+                self.move_in_words(action, areas);
+            }
+            (_, face) => self.move_among(face, action, areas),
         }
         Outcome::redraw()
+    }
+
+    /// Moves the selection of a face.
+    fn move_among(&mut self, face: Face, action: Action, areas: &Areas) {
+        match face {
+            Face::Collaboration => self.move_among_seats(action),
+            Face::Orchestrator => self.move_among_rows(action, areas),
+            Face::Tools => self.move_among_tools(action),
+        }
     }
 
     fn move_in_list(&mut self, action: Action, areas: &Areas) {
@@ -246,8 +278,8 @@ impl RunPage {
             Action::PageDown => self.scroll_words(page.max(1), areas),
             Action::Top => self.scroll_words(isize::MIN / 2, areas),
             Action::Bottom => self.scroll_words(isize::MAX / 2, areas),
-            Action::Left => self.move_among_seats(Action::Up),
-            Action::Right => self.move_among_seats(Action::Down),
+            Action::Left => self.move_among(self.face(), Action::Up, areas),
+            Action::Right => self.move_among(self.face(), Action::Down, areas),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use super::RunPage;
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
-use crate::event::{Event, EventKind, Seq, SpanId};
+use crate::event::{Event, EventKind, Seq, SpanId, StopReason};
 
 /// What a fact was caused by: the place of the fact that a person would look at next.
 pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
@@ -17,7 +17,27 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
     match &event.kind {
         EventKind::ContributionAccepted { round, seat, .. }
         | EventKind::ContributionRefused { round, seat, .. } => opened(seat_call(*round, *seat)?),
-        EventKind::AnswerComposed { .. } => opened(table?.finalize?),
+        EventKind::AnswerComposed { .. } => {
+            let plan = world.orchestrator().map(|(orchestrator, _)| orchestrator);
+            opened(table.map_or_else(|| plan?.finalize, |table| table.finalize)?)
+        }
+        EventKind::PlanAccepted { .. } | EventKind::PlanRefused { .. } => span?.closed_by,
+        EventKind::TaskStarted { .. } => {
+            last_before(page, event, |kind| matches!(kind, EventKind::PlanAccepted { .. }))
+        }
+        EventKind::ResultsAggregated { .. } => last_before(page, event, |kind| {
+            matches!(kind, EventKind::TaskDone { .. } | EventKind::TaskFailed { .. })
+        }),
+        // What stood in its way: the move of the breaker that it met.
+        EventKind::AttemptRefused { reason: StopReason::CircuitOpen(tool), .. } => last_before(
+            page,
+            event,
+            |kind| matches!(kind, EventKind::BreakerChanged { tool: of, .. } if of == tool),
+        ),
+        EventKind::BreakerChanged { .. } => {
+            let before = page.place(event.seq).checked_sub(1)?;
+            page.log().get(before).map(|event| event.seq)
+        }
         EventKind::RoundClosed { round, .. } => {
             let round = table?.round(*round)?;
             let last = round.seats.iter().rev().find(|seat| seat.contribution.is_some())?;
@@ -33,6 +53,9 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
         }
         EventKind::CallStarted(call) => match &call.purpose {
             Purpose::Contribution { .. } => opened(call.parent),
+            Purpose::Finalize if table.is_none() => {
+                last_before(page, event, |kind| matches!(kind, EventKind::ResultsAggregated { .. }))
+            }
             Purpose::Finalize => world.spans.get(table?.current()?.span)?.closed_by,
             Purpose::Task { .. } => opened(call.parent),
             Purpose::Plan | Purpose::Step { .. } => None,
@@ -52,4 +75,10 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
         EventKind::AttemptAnswered(_) | EventKind::AttemptFailed(_) => Some(span?.opened_by),
         _ => None,
     }
+}
+
+/// The last fact before another that is so.
+fn last_before(page: &RunPage, event: &Event, so: impl Fn(&EventKind) -> bool) -> Option<Seq> {
+    let before = page.log().get(..page.place(event.seq))?;
+    before.iter().rev().find(|event| so(&event.kind)).map(|event| event.seq)
 }

@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use super::document::Document;
 use super::inspect::{Tab, Target};
 use super::layout::Pane;
+use super::markdown::{plan_markdown, tool_text, tools_markdown};
 use super::subject::Subject;
 use super::told::{conflicts, model, tell, took_ms};
-use super::{Outcome, RunPage};
+use super::{Face, Outcome, RunPage};
 use crate::app::effect::{Contents, Effect};
 use crate::app::format;
 use crate::event::contribution::Contribution;
@@ -29,6 +30,13 @@ impl RunPage {
         }
         if self.focus == Pane::Events {
             return self.selected_row().unwrap_or_default();
+        }
+        let document = self.task_document(self.shown().at);
+        if self.face() == Face::Orchestrator && !document.lines.is_empty() {
+            return document.to_text();
+        }
+        if let Some(tool) = self.tool().filter(|_| self.face() == Face::Tools) {
+            return tool_text(tool);
         }
         let words = self.words();
         let mut text = words.text.into_owned();
@@ -53,7 +61,7 @@ impl RunPage {
             let language = if inspector.tab == Tab::Raw { "json" } else { "text" };
             let fence = fence_for(&inspector.document);
             let text = inspector.document.to_text();
-            let tab = inspector.tab.word();
+            let tab = inspector.tab.word(inspector.asks);
             return format!("### {head} · {tab}\n\n{fence}{language}\n{text}{fence}\n");
         }
         match (self.focus, self.subject()) {
@@ -101,6 +109,8 @@ impl RunPage {
                 round_markdown(&mut out, round);
             }
         }
+        plan_markdown(&mut out, world);
+        tools_markdown(&mut out, world);
         if let Some(answer) = &world.answer {
             let _ = writeln!(out, "\n## Answer\n\n{answer}");
         }

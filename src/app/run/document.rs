@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::RunPage;
+use super::inspect::Asks;
 use super::told::failure;
 use crate::app::format;
 use crate::event::kind::{ChatMessage, Purpose, Speaker};
@@ -76,8 +77,13 @@ impl Document {
         }
     }
 
+    /// A value laid out as JSON.
+    pub(super) fn json(&mut self, value: &Value) {
+        self.text(Look::Text, &serde_json::to_string_pretty(value).unwrap_or_default());
+    }
+
     /// A text of many lines.
-    fn text(&mut self, look: Look, text: &str) {
+    pub(super) fn text(&mut self, look: Look, text: &str) {
         for line in text.split('\n') {
             let mut rest = line.strip_suffix('\r').unwrap_or(line);
             while rest.len() > LONGEST {
@@ -167,6 +173,13 @@ impl RunPage {
             document.add(Look::Dim, "c jumps to what caused it.");
             return document;
         };
+        if let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening(call)
+            && let Some(args) = &started.args
+        {
+            document.add(Look::Head, format!("{} is asked with", started.tool));
+            document.json(args);
+            return document;
+        }
         let messages = self.prompt(call);
         if messages.is_empty() {
             document.add(Look::Dim, "The log does not hold this call's prompt.");
@@ -198,18 +211,21 @@ impl RunPage {
             }
             self.attempt_reply(&mut document, attempt);
         }
+        self.refusals(&mut document, call);
         if document.lines.is_empty() {
             document.add(Look::Dim, "Not asked yet.");
         }
+        self.stand_in(&mut document, call);
         self.verdict(&mut document, call);
         document
     }
 
     fn attempt_reply(&self, document: &mut Document, attempt: &Span) {
         match self.closing(attempt.id).map(|event| &event.kind) {
-            Some(EventKind::AttemptAnswered(reply)) => {
-                document.text(Look::Text, &laid_out(&reply.text).0);
-            }
+            Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
+                Some(result) => document.json(result),
+                None => document.text(Look::Text, &laid_out(&reply.text).0),
+            },
             Some(EventKind::AttemptFailed(failed)) => {
                 let short = failure(failed.class, failed.status);
                 document.text(Look::Failed, &format!("{short}: {}", failed.text));
@@ -230,6 +246,43 @@ impl RunPage {
                 }
                 None => document.add(Look::Running, "Nothing has come yet."),
             },
+        }
+    }
+
+    /// The attempts of a call that policy did not let through, and why.
+    fn refusals(&self, document: &mut Document, call: SpanId) {
+        for event in self.call_facts(call).0 {
+            let EventKind::AttemptRefused { attempt, reason, .. } = &event.kind else { continue };
+            document.gap();
+            let text = format!("attempt {attempt} was not made: {reason}");
+            document.text(Look::Failed, &text);
+            if let Some(advice) = reason.advice() {
+                document.add(Look::Dim, advice);
+            }
+        }
+    }
+
+    /// What stood in for a tool, or that nothing did.
+    fn stand_in(&self, document: &mut Document, call: SpanId) {
+        let Some(event) = self.closing(call) else { return };
+        match &event.kind {
+            EventKind::CallDegraded { reason, by, value, .. } => {
+                document.gap();
+                document.add(Look::Head, "what stood in");
+                document.field("instead", super::told_tool::instead(*by));
+                document.field("reason", reason.to_string());
+                if let Some(value) = value {
+                    document.json(value);
+                }
+            }
+            EventKind::CallFailed { reason, .. } if self.asks(Some(call)) == Asks::Tool => {
+                document.gap();
+                document.text(Look::Failed, &format!("failed for good: {reason}"));
+                if let Some(advice) = reason.advice() {
+                    document.add(Look::Dim, advice);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -10,7 +10,7 @@ use crate::scenario::condition::{Condition, ConditionError, Shown};
 
 /// The names that a condition may use, each of them there for every fact; null where a fact has no
 /// such thing. `fact` is the whole of it as in the log.
-pub const NAMES: &str = "kind round role who stance confidence attempt status wait_ms flag on \
+pub const NAMES: &str = "kind round role tool task who stance confidence attempt status wait_ms flag on \
                          reason text seq at fact";
 
 /// A filter that can be asked.
@@ -81,6 +81,11 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         Some(Purpose::Plan | Purpose::Task { .. } | Purpose::Step { .. } | Purpose::Finalize)
         | None => None,
     };
+    let mut tool = purpose.and_then(|purpose| super::told::tool_of(purpose, world));
+    let task = match purpose {
+        Some(Purpose::Task { task, .. }) => Some(task.as_str()),
+        _ => super::told::task_of(event.span, world),
+    };
     let (mut attempt, mut status, mut wait_ms) = (None, None, None);
     let (mut flag, mut on, mut reason) = (None, None, None);
     match &event.kind {
@@ -111,6 +116,21 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
             flag = Some(which.as_str());
             on = Some(*position);
         }
+        EventKind::AttemptRefused { attempt: nth, reason: why, .. } => {
+            attempt = Some(*nth);
+            reason = Some(why.to_string());
+        }
+        EventKind::CallDegraded { attempts, reason: why, .. }
+        | EventKind::TaskFailed { attempts, reason: why } => {
+            attempt = Some(*attempts);
+            reason = Some(why.to_string());
+        }
+        EventKind::PlanRefused { reason: why, .. } => reason = Some(why.to_string()),
+        EventKind::BreakerChanged { tool: of, .. }
+        | EventKind::ResultStale { tool: of, .. }
+        | EventKind::LimitsChanged { tool: of, .. }
+        | EventKind::FaultInjected { tool: of, .. }
+        | EventKind::FaultHealed { tool: of, .. } => tool = Some(of.as_str()),
         EventKind::RunClosed(closed) => reason = Some(closed.reason.to_string()),
         _ => {}
     }
@@ -119,6 +139,8 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         ("kind", Value::from(told.kind)),
         ("round", Value::from(told.round)),
         ("role", Value::from(role)),
+        ("tool", Value::from(tool)),
+        ("task", Value::from(task)),
         ("who", Value::from(&*told.who)),
         ("stance", Value::from(stance.map(|(stance, _)| stance.word()))),
         ("confidence", Value::from(stance.map(|(_, confidence)| confidence))),

@@ -27,9 +27,15 @@ impl Tab {
     /// Every tab.
     pub const ALL: [Tab; 4] = [Self::Prompt, Self::Reply, Self::Raw, Self::Timing];
 
-    /// Its name.
-    pub fn word(self) -> &'static str {
+    /// Their names, where a model was asked or a tool.
+    pub fn words(asks: Asks) -> [&'static str; 4] {
+        Self::ALL.map(|tab| tab.word(asks))
+    }
+
+    /// Its name, where a model was asked or a tool.
+    pub fn word(self, asks: Asks) -> &'static str {
         match self {
+            Self::Prompt if asks == Asks::Tool => "Args",
             Self::Prompt => "Prompt",
             Self::Reply => "Reply",
             Self::Raw => "Raw",
@@ -41,6 +47,16 @@ impl Tab {
     fn next(self, by: usize) -> Tab {
         Self::ALL[(self as usize + by) % Self::ALL.len()]
     }
+}
+
+/// What was asked by the call that is inspected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asks {
+    /// A model, with a prompt.
+    #[default]
+    Model,
+    /// A tool, with arguments.
+    Tool,
 }
 
 /// What is inspected.
@@ -59,6 +75,8 @@ pub struct Inspector {
     pub target: Target,
     /// Which tab is open.
     pub tab: Tab,
+    /// Whether a model was asked, or a tool.
+    pub asks: Asks,
     /// Where the eye is.
     pub(super) scroll: Scroll,
     /// What the tab shows.
@@ -103,9 +121,11 @@ impl Inspector {
 pub const FIELD: u16 = 11;
 
 /// A document whose lines wrap at a width.
-struct Wrapped<'a> {
-    document: &'a Document,
-    width: u16,
+pub struct Wrapped<'a> {
+    /// The document.
+    pub document: &'a Document,
+    /// The columns that there are.
+    pub width: u16,
 }
 
 impl Lines for Wrapped<'_> {
@@ -134,20 +154,24 @@ impl RunPage {
 
     pub(super) fn call_of_fact(&self, event: &Event) -> Option<SpanId> {
         let world = self.world();
-        let (table, _) = world.collaboration()?;
+        let table = world.collaboration().map(|(table, _)| table);
+        let plan = world.orchestrator().map(|(orchestrator, _)| orchestrator);
         match &event.kind {
             EventKind::ContributionAccepted { round, seat, .. }
             | EventKind::ContributionRefused { round, seat, .. } => {
-                return table.round(*round)?.seats.get(usize::from(*seat))?.call;
+                return table?.round(*round)?.seats.get(usize::from(*seat))?.call;
             }
-            EventKind::AnswerComposed { .. } => return table.finalize,
+            EventKind::AnswerComposed { .. } => {
+                return table.map_or_else(|| plan?.finalize, |table| table.finalize);
+            }
             _ => {}
         }
         let span = world.spans.get(event.span)?;
         match span.what {
             SpanKind::Call(_) => Some(span.id),
             SpanKind::Attempt(_) => Some(span.parent),
-            SpanKind::Round(_) | SpanKind::Task { .. } | SpanKind::Run => None,
+            SpanKind::Task { index } => plan?.tasks.get(usize::try_from(index).ok()?)?.call,
+            SpanKind::Round(_) | SpanKind::Run => None,
         }
     }
 
@@ -156,6 +180,7 @@ impl RunPage {
         let mut inspector = Inspector {
             target,
             tab,
+            asks: Asks::default(),
             scroll: Scroll::default(),
             document: Document::default(),
             summary: Document::default(),
@@ -178,6 +203,7 @@ impl RunPage {
             Target::Fact(seq) => self.fact(seq),
             Target::Call(_) => None,
         };
+        inspector.asks = self.asks(call);
         inspector.summary = self.summary_document(call, fact);
         inspector.document = match inspector.tab {
             Tab::Prompt => self.prompt_document(call),
@@ -194,13 +220,25 @@ impl RunPage {
         };
     }
 
+    /// Whether a call asks a model or a tool.
+    pub(super) fn asks(&self, call: Option<SpanId>) -> Asks {
+        match call.and_then(|call| self.opening(call)).map(|event| &event.kind) {
+            Some(EventKind::CallStarted(started)) if started.args.is_some() => Asks::Tool,
+            _ => Asks::Model,
+        }
+    }
+
     /// What Enter looks at.
     pub(super) fn target(&self) -> Option<Target> {
         if self.focus() == super::Pane::Events {
             let place = self.list.selected(self.log.len())?;
             return self.log.get(place).map(|event| Target::Fact(event.seq));
         }
-        if let Some(call) = self.subject_call() {
+        let call = match self.face() {
+            super::Face::Tools => self.latest_call(),
+            _ => self.subject_call(),
+        };
+        if let Some(call) = call {
             return Some(Target::Call(call));
         }
         self.shown_facts()
@@ -218,7 +256,11 @@ impl RunPage {
                 Some(
                     EventKind::AttemptAnswered(_)
                     | EventKind::AttemptFailed(_)
+                    | EventKind::AttemptRefused { .. }
                     | EventKind::CallAnswered { .. }
+                    | EventKind::CallDegraded { .. }
+                    | EventKind::TaskDone { .. }
+                    | EventKind::TaskFailed { .. }
                     | EventKind::ContributionAccepted { .. }
                     | EventKind::ContributionRefused { .. }
                     | EventKind::AnswerComposed { .. },

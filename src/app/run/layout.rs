@@ -4,7 +4,7 @@
 use ratatui::layout::Rect;
 
 use super::face::Face;
-use super::inspect::Tab;
+use super::inspect::{Asks, Tab};
 use crate::app::state::Size;
 
 /// Rows above the page: who and what, then the run's progress.
@@ -238,8 +238,8 @@ pub fn padded(frame: Rect) -> Rect {
 }
 
 /// The tab of the inspector that stands here.
-pub fn inspector_tab_at(row: Rect, col: u16) -> Option<Tab> {
-    let places = tabs(row, Tab::ALL.map(Tab::word));
+pub fn inspector_tab_at(row: Rect, asks: Asks, col: u16) -> Option<Tab> {
+    let places = tabs(row, Tab::words(asks));
     Tab::ALL.into_iter().zip(places).find(|(_, tab)| holds(*tab, col, row.y)).map(|(tab, _)| tab)
 }
 

@@ -7,19 +7,26 @@ mod copy;
 pub mod document;
 pub mod face;
 pub mod filter;
+pub mod hand;
 pub mod inspect;
 pub mod layout;
 pub mod list;
+mod markdown;
 mod mouse;
 mod past;
+pub mod progress;
+pub mod results;
 pub mod scroll;
 pub mod speech;
 pub mod subject;
 pub mod table;
+pub mod task;
 pub mod times;
 pub mod told;
 pub mod told_tool;
+pub mod tool_words;
 mod typed;
+pub mod waterfall;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -27,10 +34,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::face::Face;
-pub use self::inspect::{Inspector, Tab, Target};
+pub use self::inspect::{Asks, Inspector, Tab, Target};
 pub use self::layout::{Areas, Pane, Shape};
 pub use self::list::FactList;
 pub use self::subject::Subject;
+pub use self::waterfall::Row;
 
 use self::layout::Wanted;
 use self::past::Past;
@@ -44,6 +52,7 @@ use super::state::Size;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::Stage;
 use crate::event::{Elapsed, Event, RunId, Seq, SpanId, World};
+use crate::scenario::name::ToolName;
 
 /// How often a running clock is drawn anew.
 const TICK: Duration = Duration::from_millis(100);
@@ -69,6 +78,10 @@ pub struct RunPage {
     middle: Pane,
     selection: Selection,
     round: Option<u32>,
+    /// The row of the waterfall that is selected; `None` follows what goes on.
+    row: Option<Row>,
+    /// The tool that is selected.
+    tool: Option<ToolName>,
     list: FactList,
     /// Where the eye is in what the subject says; `None` stays with its newest words.
     said: Option<Scroll>,
@@ -127,6 +140,8 @@ impl RunPage {
             middle: Pane::Third,
             selection: Selection::Follow,
             round: None,
+            row: None,
+            tool: None,
             list: FactList::default(),
             said: None,
             inspector: None,

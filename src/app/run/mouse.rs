@@ -1,8 +1,11 @@
 //! What the page makes of the mouse: a click focuses and selects, the wheel scrolls what is under
 //! it, a drag on the scrubber scrubs. Nothing here needs a mouse: every key does as much.
 
+use ratatui::layout::Rect;
+
 use super::layout::{self, Pane, holds};
-use super::{Outcome, RunPage, Selection, table};
+use super::{Face, Outcome, Row, RunPage, Selection, results, table, waterfall};
+use crate::app::action::Action;
 use crate::app::msg::{Mouse, MouseKind};
 use crate::app::state::Size;
 use crate::event::Elapsed;
@@ -53,7 +56,15 @@ impl RunPage {
                         let height = self.list_height(&areas);
                         self.list.scroll(by, self.log.len(), height);
                     }
-                    Some(Pane::Second) => self.scroll_words(by, &areas),
+                    Some(Pane::Second) if self.face() != Face::Tools => {
+                        self.scroll_words(by, &areas);
+                    }
+                    Some(Pane::First | Pane::Third) if self.face() == Face::Orchestrator => {
+                        let action = if by < 0 { Action::Up } else { Action::Down };
+                        for _ in 0..WHEEL {
+                            self.move_among_rows(action, &areas);
+                        }
+                    }
                     _ => return Outcome::Handled { redraw: false },
                 }
                 Outcome::redraw()
@@ -69,7 +80,7 @@ impl RunPage {
             MouseKind::WheelUp => inspector.step(-WHEEL, area.width, area.height),
             MouseKind::WheelDown => inspector.step(WHEEL, area.width, area.height),
             MouseKind::Down if holds(parts.tabs, mouse.col, mouse.row) => {
-                match layout::inspector_tab_at(parts.tabs, mouse.col) {
+                match layout::inspector_tab_at(parts.tabs, inspector.asks, mouse.col) {
                     Some(tab) => inspector.open(tab),
                     None => return Outcome::Handled { redraw: false },
                 }
@@ -114,6 +125,7 @@ impl RunPage {
                 }
             }
             Pane::Second => {}
+            _ if self.face() != Face::Collaboration => self.click_on_row(pane, area, line),
             Pane::First => {
                 let rows = area.height.saturating_sub(table::LIST_HEAD);
                 let first = table::first_seat(self.selected_seat(), seats, usize::from(rows));
@@ -134,6 +146,38 @@ impl RunPage {
                     self.select(Selection::Seat(seat));
                 }
             }
+        }
+    }
+
+    /// A click on a line of a pane of the orchestrator's or the tools' face.
+    fn click_on_row(&mut self, pane: Pane, area: Rect, line: usize) {
+        let first = |place, count, rows: u16| table::first_seat(place, count, usize::from(rows));
+        match (self.face(), pane) {
+            (Face::Orchestrator, Pane::First) => {
+                let tasks = self.shown().orchestrator().map_or(0, |(it, _)| it.tasks.len());
+                let rows = area.height.saturating_sub(waterfall::HEAD);
+                let top = first(self.shown_row().place(tasks), Row::count(tasks), rows);
+                if let Some(row) = line
+                    .checked_sub(usize::from(waterfall::HEAD))
+                    .and_then(|line| Row::at(top + line, tasks))
+                {
+                    self.select_row(Some(row));
+                }
+            }
+            (Face::Orchestrator, Pane::Third) => {
+                let top = first(self.shown_result(), self.result_count(), area.height);
+                if let Some(results::Line::Task(task, _)) = self.result_line(top + line) {
+                    self.select_row(Some(Row::Task(task)));
+                }
+            }
+            (Face::Tools, Pane::First | Pane::Third) => {
+                let rows = area.height.saturating_sub(1);
+                let top = first(self.tool_at().unwrap_or(0), self.shown().tools.rows().len(), rows);
+                if let Some(line) = line.checked_sub(1) {
+                    self.select_tool(top + line);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -16,6 +16,12 @@ pub enum Subject {
         /// Which seat of the sequence, from 0.
         seat: usize,
     },
+    /// The plan of an orchestrator.
+    Plan,
+    /// A task, by its place in the plan.
+    Task(usize),
+    /// The results put together.
+    Join,
     /// The text at the end.
     Finalize,
     /// What the run came to.
@@ -28,7 +34,15 @@ impl RunPage {
     /// Whom the page is about, in the world that is shown.
     pub fn subject(&self) -> Subject {
         let world = self.shown();
-        let Some((table, _)) = world.collaboration() else { return Subject::Nobody };
+        if let Some((orchestrator, _)) = world.orchestrator() {
+            return self.subject_of_plan(world, orchestrator);
+        }
+        let Some((table, _)) = world.collaboration() else {
+            return match world.stage {
+                Stage::Closed => Subject::Outcome,
+                _ => Subject::Nobody,
+            };
+        };
         let current = table.current().map_or(0, |round| round.number);
         match self.selection() {
             Selection::Seat(seat) => {
@@ -43,6 +57,9 @@ impl RunPage {
 
     /// The call that the subject was asked with, if it was.
     pub fn subject_call(&self) -> Option<SpanId> {
+        if let Some((orchestrator, _)) = self.shown().orchestrator() {
+            return self.call_of_plan(orchestrator);
+        }
         let (table, _) = self.shown().collaboration()?;
         match self.subject() {
             Subject::Seat { round, seat } => table.round(round)?.seats.get(seat)?.call,
@@ -56,7 +73,7 @@ impl RunPage {
                 let failed = of(&[SeatState::Refused, SeatState::Failed]);
                 failed.or_else(|| of(&[SeatState::Cancelled]))?.call
             }),
-            Subject::Nobody => None,
+            Subject::Plan | Subject::Task(_) | Subject::Join | Subject::Nobody => None,
         }
     }
 

@@ -36,10 +36,16 @@ impl RunPage {
                 document.field("waited", format::took(attempt.opened.since(closed)));
             }
             span_times(&mut document, attempt, world);
-            if let Some(EventKind::AttemptStarted { timeout_ms, .. }) =
+            if let Some(EventKind::AttemptStarted { timeout_ms, waited_ms, probe, .. }) =
                 self.opening(attempt.id).map(|event| &event.kind)
             {
                 document.field("time-out", took_ms(*timeout_ms));
+                if *waited_ms > 0 {
+                    document.field("in line", took_ms(*waited_ms));
+                }
+                if *probe {
+                    document.field("probe", "of a half-open breaker");
+                }
             }
             self.attempt_times(&mut document, attempt);
             before = Some(attempt);
@@ -49,6 +55,7 @@ impl RunPage {
 
     fn attempt_times(&self, document: &mut Document, attempt: &Span) {
         match self.closing(attempt.id).map(|event| &event.kind) {
+            Some(EventKind::AttemptAnswered(reply)) if reply.result.is_some() => {}
             Some(EventKind::AttemptAnswered(reply)) => {
                 if let Some(first) = reply.first_token_ms {
                     document.field("first token", format!("after {}", took_ms(first)));
@@ -120,9 +127,17 @@ impl RunPage {
                 }
             }
             Purpose::Plan => document.field("for", "the plan"),
-            Purpose::Task { task, .. } => document.field("task", task.as_str()),
+            Purpose::Task { task, .. } => {
+                document.field("task", task.as_str());
+                if let Some(worker) = super::told::tool_of(purpose, world) {
+                    document.field("worker", worker);
+                }
+            }
             Purpose::Step { agent, turn, again, .. } => {
                 document.field("agent", agent.to_string());
+                if let Some(tool) = super::told::tool_of(purpose, world) {
+                    document.field("tool", tool);
+                }
                 document.field("turn", turn.to_string());
                 if *again > 0 {
                     document.field("again", again.to_string());

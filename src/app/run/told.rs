@@ -101,7 +101,8 @@ pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
     (None, None)
 }
 
-fn name(purpose: Option<&Purpose>) -> Cow<'_, str> {
+/// On whose behalf a call is made, for people.
+pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
     match purpose {
         Some(Purpose::Contribution { role, .. }) => Cow::Borrowed(role.as_str()),
         Some(Purpose::Plan) => Cow::Borrowed("plan"),
@@ -113,6 +114,41 @@ fn name(purpose: Option<&Purpose>) -> Cow<'_, str> {
         Some(Purpose::Finalize) => Cow::Borrowed("finalize"),
         None => Cow::Borrowed(""),
     }
+}
+
+/// The tool that such a call asks.
+pub fn tool_of<'a>(purpose: &Purpose, world: &'a World) -> Option<&'a str> {
+    match purpose {
+        Purpose::Contribution { .. } | Purpose::Plan | Purpose::Finalize => Some("llm"),
+        Purpose::Task { index, .. } => {
+            let (orchestrator, _) = world.orchestrator()?;
+            let row = orchestrator.tasks.get(usize::try_from(*index).ok()?)?;
+            Some(row.task.worker.as_str())
+        }
+        Purpose::Step { step, .. } => {
+            let (_, plan) = world.resilience()?;
+            plan.steps.get(usize::from(*step)).map(|tool| tool.as_str())
+        }
+    }
+}
+
+/// Whom a fact of a call is about: where many agents ask many tools, the tool as well.
+fn who<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, str> {
+    match purpose {
+        Some(step @ Purpose::Step { .. }) => match tool_of(step, world) {
+            Some(tool) => Cow::Owned(format!("{} {tool}", purpose_name(purpose))),
+            None => purpose_name(purpose),
+        },
+        purpose => purpose_name(purpose),
+    }
+}
+
+/// The task whose span this is.
+pub(super) fn task_of(span: SpanId, world: &World) -> Option<&str> {
+    let SpanKind::Task { index } = world.spans.get(span)?.what else { return None };
+    let (orchestrator, _) = world.orchestrator()?;
+    let row = orchestrator.tasks.get(usize::try_from(index).ok()?)?;
+    Some(row.task.id.as_str())
 }
 
 /// Who made something happen, for people.
@@ -155,7 +191,10 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
     let mut told = Told {
         round,
         kind: event.kind.name(),
-        who: name(purpose),
+        who: match task_of(event.span, world) {
+            Some(task) => task.into(),
+            None => who(purpose, world),
+        },
         stance: None,
         what: Cow::Borrowed(""),
         tone: Tone::Plain,
@@ -239,7 +278,7 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
         }
         EventKind::CallStarted(call) => {
             let size: usize = call.prompt.messages.iter().map(|said| said.content.len()).sum();
-            told.who = name(Some(&call.purpose));
+            told.who = who(Some(&call.purpose), world);
             told.what = match &call.args {
                 Some(args) => {
                     let args = serde_json::to_string(args).unwrap_or_default();

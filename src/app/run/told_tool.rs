@@ -115,15 +115,19 @@ pub(super) fn tell<'a>(kind: &'a EventKind, told: &mut Told<'a>) {
 
 /// What stood in for a tool, and why.
 fn degraded(attempts: u32, reason: &str, stand_in: StandIn) -> String {
-    let instead = match stand_in {
+    let attempts = format::things(u64::from(attempts), "attempt");
+    format!("{reason} after {attempts}; {} stands in", instead(stand_in))
+}
+
+/// What stood in for a tool, for people.
+pub fn instead(stand_in: StandIn) -> String {
+    match stand_in {
         StandIn::Cached { age_ms } => {
             format!("its last good value, {} old", format::took(Duration::from_millis(age_ms)))
         }
         StandIn::Fallback => "the declared value".to_owned(),
         StandIn::LeftOut => "nothing".to_owned(),
-    };
-    let attempts = format::things(u64::from(attempts), "attempt");
-    format!("{reason} after {attempts}; {instead} stands in")
+    }
 }
 
 /// How a breaker stands, for people.
@@ -146,6 +150,19 @@ pub fn cause(why: BreakerWhy) -> &'static str {
         BreakerWhy::ProbeFailed => "a probe failed",
         BreakerWhy::LateAnswer => "a late answer came",
         BreakerWhy::RetryAfter => "Retry-After asks for more than is left",
+        BreakerWhy::ByHand => "by hand",
+    }
+}
+
+/// The same in a word or two, where there is little room.
+pub fn short_cause(why: BreakerWhy) -> &'static str {
+    match why {
+        BreakerWhy::Failures => "failures",
+        BreakerWhy::Cooled => "cooled",
+        BreakerWhy::ProbeAnswered => "probe ok",
+        BreakerWhy::ProbeFailed => "probe bad",
+        BreakerWhy::LateAnswer => "late answer",
+        BreakerWhy::RetryAfter => "Retry-After",
         BreakerWhy::ByHand => "by hand",
     }
 }

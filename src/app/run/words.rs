@@ -5,11 +5,13 @@ use std::borrow::Cow;
 
 use ratatui::layout::Rect;
 
+use super::inspect::Wrapped;
 use super::scroll::{Lines, Scroll};
 use super::speech;
 use super::subject::Subject;
 use super::{Pane, RunPage};
 use crate::app::measure::{row_count, wrap_within};
+use crate::event::world::Orchestrator;
 use crate::event::world::collaboration::SeatState;
 use crate::event::{EventKind, SpanId};
 
@@ -154,10 +156,19 @@ impl RunPage {
     /// What the subject says in the shown world.
     pub fn words(&self) -> Words<'_> {
         let world = self.shown();
-        let Some((table, _)) = world.collaboration() else {
-            return Words::note("The run is being started.");
+        let table = match (world.collaboration(), world.orchestrator()) {
+            (Some((table, _)), _) => table,
+            (None, Some((orchestrator, _))) => return self.words_of_plan(orchestrator),
+            (None, None) if world.head.is_some() => {
+                return match self.subject() {
+                    Subject::Outcome => self.outcome_words(),
+                    _ => Words::note("The agents ask their tools: t shows them."),
+                };
+            }
+            (None, None) => return Words::note("The run is being started."),
         };
         match self.subject() {
+            Subject::Plan | Subject::Task(_) | Subject::Join => Words::note(""),
             Subject::Nobody => Words::note("No one has been asked yet."),
             Subject::Outcome => self.outcome_words(),
             Subject::Finalize => match (&world.answer, table.finalize) {
@@ -195,6 +206,21 @@ impl RunPage {
                     (_, None) => Words::note("Its turn has not come."),
                 }
             }
+        }
+    }
+
+    /// What an orchestrator's subject says, where it has words of its own.
+    fn words_of_plan(&self, orchestrator: &Orchestrator) -> Words<'_> {
+        let world = self.shown();
+        match (self.subject(), &world.answer, orchestrator.finalize) {
+            (Subject::Outcome, ..) => self.outcome_words(),
+            (Subject::Finalize, Some(answer), _) => Words::said(answer.as_ref()),
+            (Subject::Finalize, None, Some(call)) => self.call_words(call),
+            (Subject::Finalize, None, None) => {
+                Words::note("The report has not been asked for yet: it waits for the results.")
+            }
+            (Subject::Nobody, ..) => Words::note("No one has been asked yet."),
+            _ => Words::note(""),
         }
     }
 
@@ -242,8 +268,6 @@ impl RunPage {
     /// What the last attempt of the last call said, where it failed.
     fn last_failure(&self) -> Option<String> {
         let world = self.shown();
-        let (table, _) = world.collaboration()?;
-        table.current()?;
         let attempt = world.spans.last_child(self.subject_call()?)?;
         match &self.fact(attempt.closed_by?)?.kind {
             EventKind::AttemptFailed(failed) => Some(failed.text.clone()),
@@ -260,6 +284,14 @@ impl RunPage {
     /// Scrolls what the subject says.
     pub(super) fn scroll_words(&mut self, by: isize, areas: &super::Areas) {
         let Some(area) = areas.pane(Pane::Second).map(text_area) else { return };
+        if matches!(self.subject(), Subject::Plan | Subject::Task(_) | Subject::Join) {
+            // The document at its last fact: a wait that counts down moves no line.
+            let document = self.task_document(self.shown().at);
+            let lines = Wrapped { document: &document, width: area.width };
+            let at = self.said.unwrap_or_default().step(by, &lines, usize::from(area.height));
+            self.said = (at != Scroll::default()).then_some(at);
+            return;
+        }
         let words = self.words();
         let rows = Shares::of(area, self.subject(), &words).words;
         let rows = rows - words.told_in(rows);

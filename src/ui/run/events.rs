@@ -184,8 +184,11 @@ fn fact(
     }
     let wide = area.width >= 100;
     pen.cell(&format::moment(event.at), 8, dim).space(1);
-    let round = told.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
-    pen.cell(&round, if wide { 4 } else { 3 }, dim);
+    // Rounds are a collaboration's alone.
+    if page.world().collaboration().is_some() || told.round.is_some() {
+        let round = told.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
+        pen.cell(&round, if wide { 4 } else { 3 }, dim);
+    }
     let kind = if wide { 22 } else { 16.min(area.width / 4) };
     pen.cell(&short_kind(told.kind, usize::from(kind), cx.glyphs), kind, toned).space(1);
     let names = world_names(page).clamp(8, if wide { 24 } else { (area.width / 5).max(8) });
@@ -199,7 +202,19 @@ fn fact(
 }
 
 fn world_names(page: &RunPage) -> u16 {
-    page.world().collaboration().map_or(0, |(_, plan)| super::names(plan))
+    let world = page.world();
+    let longest = |names: &mut dyn Iterator<Item = &str>| {
+        u16::try_from(names.map(columns).max().unwrap_or(0)).unwrap_or(u16::MAX)
+    };
+    if let Some((_, plan)) = world.collaboration() {
+        super::names(plan)
+    } else if let Some((orchestrator, plan)) = world.orchestrator() {
+        // Of many tasks the first tell how long their names are.
+        let tasks = orchestrator.tasks.iter().take(64).map(|row| row.task.id.as_str());
+        longest(&mut tasks.chain(plan.workers.iter().map(|worker| worker.name.as_str())))
+    } else {
+        longest(&mut world.tools.rows().iter().map(|tool| tool.name().as_str())) + 9
+    }
 }
 
 /// A kind in at most `width` columns: what follows its last dot tells the most.

@@ -6,12 +6,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{bar, middle};
-use crate::app::run::RunPage;
+use super::{bar, gauges, middle, phases, rounds};
 use crate::app::run::told::{by, model};
-use crate::event::Boundary;
+use crate::app::run::{Face, RunPage};
 use crate::event::kind::{CollaborationPlan, ModelLabel};
-use crate::event::world::collaboration::{Collaboration, Round};
+use crate::event::world::collaboration::Collaboration;
 use crate::event::world::{Stage, World};
 use crate::ui::Cx;
 use crate::ui::format;
@@ -19,10 +18,6 @@ use crate::ui::glyph::{Glyph, Glyphs};
 use crate::ui::text::{Pen, columns, elide, elide_middle};
 use crate::ui::theme::Role;
 
-/// The columns from which on a round has a bar.
-const LEAST: u16 = 16;
-/// The least columns of a round: its number, its glyph, a gap.
-const BARE: u16 = 7;
 /// The least columns that tell who answers.
 const LEAST_MODEL: usize = 24;
 /// Columns of the bar of messages.
@@ -63,16 +58,14 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let style =
         if page.is_scrubbed() { theme.style(Role::Playhead) } else { theme.run(world).style };
     pieces.push(piece(1, state, style, 3));
-    let table = world.collaboration();
-    if let Some((table, plan)) = table {
-        let round = table.current().map_or(0, |round| round.number);
-        pieces.push(piece(2, format!("round {round}/{}", plan.max_rounds), plain, 3));
+    let progress = page.progress();
+    if let Some(far) = progress.far {
+        pieces.push(piece(2, far, plain, 3));
     }
     let clock = format::clock(world.active(page.time(cx.now)));
     pieces.push(piece(1, clock, plain, 3));
-    if let Some((table, plan)) = table {
-        let text = format!("msgs {}/{}", table.messages, plan.max_messages);
-        pieces.push(piece(4, text, plain, 1));
+    if let Some((name, used, allowed)) = progress.budget {
+        pieces.push(piece(4, format!("{name} {used}/{allowed}"), plain, 1));
         pieces.push(piece(8, " ".repeat(usize::from(BAR)), plain, 2));
     }
     // Whether it is live or scripted is never left out.
@@ -125,9 +118,8 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
                 pen.put(&format!("\"{title}\""), piece.style).space(piece.gap);
             }
             8 => {
-                if let Some((table, plan)) = table {
-                    let width = piece.text.len() as u16;
-                    bar(cx, &mut pen, table.messages.into(), plan.max_messages.into(), width);
+                if let Some((_, used, allowed)) = progress.budget {
+                    bar(cx, &mut pen, used, allowed, piece.text.len() as u16);
                 }
                 pen.space(piece.gap);
             }
@@ -159,30 +151,72 @@ fn model_within(label: &ModelLabel, width: usize, glyphs: Glyphs) -> String {
 /// The run's progress, and at its end what a person should know just now.
 pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let Some((table, plan)) = world.collaboration() else { return };
+    if world.head.is_none() {
+        return;
+    }
     let row = Rect { x: area.x + 1.min(area.width), width: area.width.saturating_sub(2), ..area };
     let room = usize::from(row.width);
-    let (mut note, role, matters) = note(page, cx, world, table, plan);
+    let table = world.collaboration().filter(|_| page.face() == Face::Collaboration);
+    let said = note(page, cx, world).or_else(|| {
+        let (table, plan) = table?;
+        Some(decided(cx, table, plan))
+    });
+    let Some((mut note, role, matters)) = said else {
+        // Nothing stands in the way of the run: its own figures have the whole row.
+        match (page.face(), world.orchestrator()) {
+            (Face::Orchestrator, Some((orchestrator, _))) => {
+                let width = phases::aside_width(orchestrator);
+                let track = row.width.saturating_sub(width + 3);
+                if track >= 40 {
+                    phases::render(page, cx, Rect { width: track, ..row }, orchestrator, buf);
+                    let aside = Rect { x: row.right() - width, width, ..row };
+                    phases::aside(cx, aside, orchestrator, buf);
+                } else {
+                    phases::render(page, cx, row, orchestrator, buf);
+                }
+            }
+            _ => gauges::render(page, cx, row, buf),
+        }
+        return;
+    };
     if let Some((short, _)) = note.split_once('\n') {
         // Why and where, and what to do, or at least who says so.
         let whole = note.replacen('\n', ": ", 1);
         note = if columns(&whole) <= room { whole } else { format!("{short}: 2 says what to do") };
     }
     let full = columns(&note);
+    // Columns that the run's own progress has to have, for any of it and for all of it.
+    let (least, wanted) = match (page.face(), table) {
+        (Face::Collaboration, Some((_, plan))) => {
+            let bare = u32::from(rounds::BARE) * plan.max_rounds.clamp(1, 3);
+            let least = bare.min(u32::from(rounds::LEAST)) as u16;
+            (least, usize::from(rounds::LEAST) * (plan.max_rounds as usize).min(3))
+        }
+        (Face::Tools, _) => (60, 60),
+        _ => (48, 48),
+    };
     // What matters is said whole, whatever it costs the track; the rule only where there is room.
     let width = if matters {
         full.min(room)
-    } else if full + 3 + usize::from(LEAST) * (plan.max_rounds as usize).min(3) <= room {
+    } else if full + 3 + wanted <= room {
         full
     } else {
         0
     };
     let width = width as u16;
     let track = row.width.saturating_sub(if width > 0 { width + 3 } else { 0 });
-    let bare = u32::from(BARE) * plan.max_rounds.clamp(1, 3);
-    let with_track = u32::from(track) >= bare.min(u32::from(LEAST));
+    let with_track = track >= least;
     if with_track {
-        rounds(page, cx, Rect { width: track, ..row }, table, plan, buf);
+        let track = Rect { width: track, ..row };
+        match (page.face(), table, world.orchestrator()) {
+            (Face::Collaboration, Some((table, plan)), _) => {
+                rounds::render(page, cx, track, table, plan, buf);
+            }
+            (Face::Orchestrator, _, Some((orchestrator, _))) => {
+                phases::render(page, cx, track, orchestrator, buf);
+            }
+            _ => gauges::render(page, cx, track, buf),
+        }
     }
     let at = if with_track { Rect { x: row.right() - width, width, ..row } } else { row };
     Pen::new(buf, at, cx.glyphs).put(&note, cx.theme.style(role));
@@ -190,13 +224,7 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 
 /// What a person should know just now, after a line end what to do about it, and whether it
 /// matters more than the track.
-fn note(
-    page: &RunPage,
-    cx: &Cx,
-    world: &World,
-    table: &Collaboration,
-    plan: &CollaborationPlan,
-) -> (String, Role, bool) {
+fn note(page: &RunPage, cx: &Cx, world: &World) -> Option<(String, Role, bool)> {
     if page.is_scrubbed() {
         let (facts, all) = (page.shown_facts(), page.log().len());
         // What the run itself does meanwhile.
@@ -207,9 +235,9 @@ fn note(
             Stage::Closed => "",
         };
         let text = format!("after event {facts} of {all}: {run}Space or G goes back");
-        return (text, Role::Playhead, true);
+        return Some((text, Role::Playhead, true));
     }
-    match (&world.stage, &world.closed) {
+    Some(match (&world.stage, &world.closed) {
         (Stage::Closed, Some(closed)) if !closed.reason.is_success() => {
             let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
             let mut text = format!(
@@ -246,114 +274,24 @@ fn note(
             };
             (text, Role::Paused, true)
         }
-        _ => match table.decision() {
-            Some(decision) => {
-                let sign = cx.theme.decision(decision);
-                let role = match sign.glyph {
-                    Glyph::Go => Role::Go,
-                    Glyph::Caution => Role::Caution,
-                    _ => Role::Block,
-                };
-                (format!("decided {} {}", cx.glyphs.of(sign.glyph), sign.word), role, true)
-            }
-            None => (middle::rule(plan), Role::Dim, false),
-        },
-    }
+        _ => return None,
+    })
 }
 
-/// The rounds as one track: what is done, what is on its way, what is to come.
-fn rounds(
-    page: &RunPage,
-    cx: &Cx,
-    area: Rect,
-    table: &Collaboration,
-    plan: &CollaborationPlan,
-    buf: &mut Buffer,
-) {
-    let current = table.current().map_or(0, |round| round.number);
-    let last = plan.max_rounds.max(current).max(1);
-    // Bars are cut before a round is left out.
-    let all = last.saturating_mul(u32::from(BARE)) <= u32::from(area.width);
-    let fit = if all { last } else { u32::from((area.width / LEAST).max(1)).min(last) };
-    // The current round, what comes next, and as much of what was as fits.
-    let from = current.max(1).saturating_sub(fit.saturating_sub(2)).clamp(1, last - fit + 1);
-    let to = from + fit - 1;
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    let dim = cx.theme.style(Role::Dim);
-    if from > 1 {
-        pen.glyph(Glyph::Ellipsis, dim).space(1);
-    }
-    let brief = page.shown().breakpoints.contains(&Boundary::Finalize.id());
-    let tail = if to < last { 2 } else { 0 } + if brief { 9 } else { 0 };
-    let share = pen.left().saturating_sub(tail) / u16::try_from(fit).unwrap_or(u16::MAX).max(1);
-    for number in from..=to {
-        let end = pen.x() + share;
-        one_round(page, cx, &mut pen, number, table.round(number), end);
-        pen.to(end);
-    }
-    if to < last {
-        pen.glyph(Glyph::Ellipsis, dim);
-    }
-    if brief {
-        pen.space(1).glyph(Glyph::Breakpoint, cx.theme.style(Role::Paused));
-        pen.put(" brief", cx.theme.style(Role::Text));
-    }
-}
-
-fn one_round(page: &RunPage, cx: &Cx, pen: &mut Pen, number: u32, round: Option<&Round>, end: u16) {
-    let theme = cx.theme;
-    let live = page.shown().is_live();
-    let paused = matches!(page.shown().stage, Stage::Paused { .. });
-    let (glyph, role, text) = match round {
-        None if !live => (Glyph::Off, Role::Off, String::new()),
-        None => (Glyph::Waiting, Role::Waiting, String::new()),
-        Some(round) => match round.closed {
-            Some(closed) => (Glyph::Done, Role::Done, format::took(closed.since(round.opened))),
-            None => {
-                let (came, asked) = (round.contributions().count(), round.asked());
-                let long = format!("{came} of {asked} seats in");
-                let fits = columns(&long) + 8 <= usize::from(end.saturating_sub(pen.x()));
-                let text = if fits { long } else { format!("{came}/{asked}") };
-                match (live, paused) {
-                    (true, false) => (Glyph::Running, Role::Running, text),
-                    (true, true) => (Glyph::Paused, Role::Paused, text),
-                    (false, _) => (Glyph::Failed, Role::Failed, text),
-                }
-            }
-        },
-    };
-    let style = theme.style(role);
-    pen.put(&format!("R{number} "), theme.style(Role::Text));
-    pen.glyph(glyph, style).space(1);
-    let left = |pen: &Pen| end.saturating_sub(pen.x() + 2);
-    // Where the run will rest is said, whatever it costs the bar.
-    let at = Boundary::Round(number).id();
-    if round.is_none() && live && page.shown().breakpoints.contains(&at) {
-        let word = format!("{} break", cx.glyphs.of(Glyph::Breakpoint));
-        let fits = columns(&word) as u16 <= left(pen) + 1;
-        let word = if fits { &word } else { cx.glyphs.of(Glyph::Breakpoint) };
-        pen.put(word, theme.style(Role::Paused)).space(1);
-    }
-    if !text.is_empty() && columns(&text) as u16 + 3 <= left(pen) {
-        pen.put(&text, style).space(1);
-    }
-    let width = left(pen);
-    let empty = theme.style(Role::TrackEmpty);
-    match round {
-        None if !live => pen,
-        None => pen.glyphs(Glyph::TrackEmpty, width, empty),
-        Some(round) if round.closed.is_some() => {
-            pen.glyphs(Glyph::TrackFull, width, theme.style(Role::Track))
+/// What the table decided, or what decides.
+fn decided(cx: &Cx, table: &Collaboration, plan: &CollaborationPlan) -> (String, Role, bool) {
+    match table.decision() {
+        Some(decision) => {
+            let sign = cx.theme.decision(decision);
+            let role = match sign.glyph {
+                Glyph::Go => Role::Go,
+                Glyph::Caution => Role::Caution,
+                _ => Role::Block,
+            };
+            (format!("decided {} {}", cx.glyphs.of(sign.glyph), sign.word), role, true)
         }
-        Some(round) => {
-            let (came, asked) = (round.contributions().count(), round.asked().max(1));
-            let full = (usize::from(width) * came / asked).min(usize::from(width)) as u16;
-            let tip = u16::from(full < width);
-            let now = theme.style(if live { Role::TrackNow } else { Role::Failed });
-            pen.glyphs(Glyph::TrackFull, full, now).glyphs(Glyph::TrackTip, tip, now);
-            pen.glyphs(Glyph::TrackEmpty, width - full - tip, empty)
-        }
-    };
+        None => (middle::rule(plan), Role::Dim, false),
+    }
 }
 
 /// How long the run has been going at the shown moment, pauses left out.

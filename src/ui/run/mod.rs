@@ -1,14 +1,25 @@
 //! The view of one run: its two header rows, its panes, its scrubber. Pure functions of the page.
 
+mod breakers;
+mod bulkheads;
 mod events;
 mod gateway;
+mod gauges;
 pub mod header;
 mod middle;
+mod phases;
+mod results;
+mod retries;
+mod rounds;
 mod scrubber;
+mod slots;
 mod speaker;
 mod stances;
 mod table;
+mod task;
 mod tiles;
+mod tool;
+mod waterfall;
 
 pub(super) use self::tiles::Tiles;
 
@@ -22,7 +33,7 @@ use super::text::{Pen, clear, columns, on_line};
 use super::theme::{Role, Sign};
 use crate::app::run::layout::tabs;
 use crate::app::run::subject::Subject;
-use crate::app::run::{Areas, Pane, RunPage, Shape};
+use crate::app::run::{Areas, Face, Pane, RunPage, Shape};
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::collaboration::{Seat, SeatState};
 use crate::event::world::{Stage, World};
@@ -38,13 +49,22 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     frames(page, cx, area, &areas, buf);
     for pane in Pane::ALL {
         let Some(inside) = areas.pane(pane) else { continue };
-        match pane {
-            Pane::First => table::render(page, cx, inside, buf),
-            Pane::Second => speaker::render(page, cx, inside, buf),
-            Pane::Third => stances::render(page, cx, inside, buf),
-            Pane::Fourth => gateway::render(page, cx, inside, buf),
-            Pane::Events => events::render(page, cx, inside, buf),
-        }
+        let draw = match (page.face(), pane) {
+            (_, Pane::Events) => events::render,
+            (Face::Collaboration, Pane::First) => table::render,
+            (Face::Collaboration, Pane::Second) => speaker::render,
+            (Face::Collaboration, Pane::Third) => stances::render,
+            (Face::Collaboration, Pane::Fourth) => gateway::render,
+            (Face::Orchestrator, Pane::First) => waterfall::render,
+            (Face::Orchestrator, Pane::Second) => task::render,
+            (Face::Orchestrator, Pane::Third) => results::render,
+            (Face::Orchestrator, Pane::Fourth) => slots::render,
+            (Face::Tools, Pane::First) => breakers::render,
+            (Face::Tools, Pane::Second) => tool::render,
+            (Face::Tools, Pane::Third) => bulkheads::render,
+            (Face::Tools, Pane::Fourth) => retries::render,
+        };
+        draw(page, cx, inside, buf);
     }
     scrubber::render(page, cx, areas.scrubber, buf);
 }
@@ -101,7 +121,11 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
     let left = |pen: &Pen| end.saturating_sub(pen.x());
     match pane {
         Pane::Second => {
-            let (who, sign) = speaker_title(page, cx);
+            let (who, sign) = match face {
+                Face::Collaboration => speaker_title(page, cx),
+                Face::Orchestrator => task::title(page, cx),
+                Face::Tools => tool::title(page, cx),
+            };
             let state = sign.map_or(0, |sign| columns(sign.word) as u16 + 3);
             let room = left(&pen).saturating_sub(state);
             pen.put_within(&who, room, plain);

@@ -97,6 +97,7 @@ fn marks(
         let more = format!("+{}", format::count(page.world().marks_left_out));
         put(labels.set(Elapsed(u64::MAX), track.right() + 3, more.len(), 4), &more, Role::Dim);
     }
+    let finalize = if page.world().orchestrator().is_some() { "report" } else { "brief" };
     for rank in 0..3 {
         let shift = if rank < 2 { 9 } else { 1 };
         let mut before = None;
@@ -106,7 +107,7 @@ fn marks(
             if before.replace(x) == Some(x) {
                 continue;
             }
-            let (text, role) = label(cx, &mark.what);
+            let (text, role) = label(cx, &mark.what, finalize);
             put(labels.set(mark.at, x, columns(&text), shift), &text, role);
         }
     }
@@ -170,11 +171,11 @@ fn rank_of(what: &MarkKind) -> Option<u8> {
 }
 
 /// A mark's label and its look.
-fn label(cx: &Cx, what: &MarkKind) -> (String, Role) {
+fn label(cx: &Cx, what: &MarkKind, finalize: &str) -> (String, Role) {
     let glyph = |glyph: Glyph| cx.glyphs.of(glyph).to_owned();
     match what {
         MarkKind::Round(number) => (format!("R{number}"), Role::Text),
-        MarkKind::Finalize => ("brief".to_owned(), Role::Text),
+        MarkKind::Finalize => (finalize.to_owned(), Role::Text),
         MarkKind::Flag(_, true) => ("flag on".to_owned(), Role::Flag),
         MarkKind::Flag(_, false) => ("flag off".to_owned(), Role::Flag),
         MarkKind::Breaker(tool, BreakerStage::Open | BreakerStage::Held) => {

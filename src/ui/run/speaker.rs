@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 
 use super::line;
 use crate::app::run::RunPage;
+use crate::app::run::results::bare;
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject::Subject;
 use crate::app::run::times::token_rate;
@@ -44,14 +45,26 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let sign = theme.ended(closed.reason.class());
     let table = world.collaboration().map(|(table, _)| table);
     let decision = table.and_then(|table| table.decision());
-    let rounds = table.map_or_else(|| "no round".to_owned(), rounds_told);
-    let after = format!("{rounds}, {}", took_ms(closed.elapsed_ms));
+    let far = match (table, world.orchestrator()) {
+        (Some(table), _) => rounds_told(table),
+        (None, Some((orchestrator, _))) => {
+            format!("{}/{} tasks", orchestrator.over(), orchestrator.tasks.len())
+        }
+        (None, None) => format::things(world.tally.calls, "call"),
+    };
+    let after = format!("{far}, {}", took_ms(closed.elapsed_ms));
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.to_string(), sign.style);
     if closed.reason.is_success() {
         if let Some(decision) = decision {
             let sign = theme.decision(decision);
             pen.space(3).glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
+        }
+        if let Some((level, name)) = level(world) {
+            pen.space(3).put(&format!("{name} "), dim).put(&level, theme.style(Role::Strong));
+        }
+        if world.is_degraded() {
+            pen.space(3).put("degraded", theme.style(Role::Retry));
         }
         pen.space(3).put(&after, dim);
         return;
@@ -66,11 +79,22 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             pen.put("decided ", dim).glyph(sign.glyph, sign.style).space(1);
             pen.put(sign.word, sign.style);
         }
-        None => {
+        None if table.is_some() => {
             pen.put("no decision", dim);
+        }
+        None => {
+            pen.put(&after, dim);
+            return;
         }
     }
     pen.put(&format!(", {after}"), dim);
+}
+
+/// The level that the results of an orchestrator came to, and its name.
+fn level(world: &World) -> Option<(String, &str)> {
+    let (orchestrator, plan) = world.orchestrator()?;
+    let level = orchestrator.aggregate.as_ref()?.get(&plan.level)?;
+    Some((bare(level), &plan.level))
 }
 
 /// The words, their end while they come, else from where the reader is.
@@ -162,7 +186,10 @@ fn rest(
     if call.is_some() {
         bottom(&mut left, buf, &mut |pen| {
             let brief = page.shown().collaboration().and_then(|(table, _)| table.finalize);
+            let report = page.shown().orchestrator().map(|(it, _)| it.finalize.is_some());
             let what = match subject {
+                _ if report == Some(true) => " the prompt of the report",
+                _ if report == Some(false) => " the call that failed",
                 Subject::Outcome | Subject::Finalize if brief.is_some() => {
                     " the prompt of the brief"
                 }
@@ -177,7 +204,7 @@ fn rest(
     }
     bottom(&mut left, buf, &mut |pen| tokens(page, cx, pen, subject, call));
     if let Some(call) = call.filter(|_| subject != Subject::Outcome) {
-        bottom(&mut left, buf, &mut |pen| attempts(page, cx, pen, call));
+        bottom(&mut left, buf, &mut |pen| attempts(page, cx, pen, call, "attempt "));
     }
     // Actions stand from the top of what is left, a gap before and after them.
     let mut at = Rect { y: left.y + 1, height: left.height.saturating_sub(2), ..left };
@@ -202,8 +229,8 @@ fn rest(
     }
 }
 
-/// The chain of attempts of a call, the last one always in view.
-fn attempts(page: &RunPage, cx: &Cx, pen: &mut Pen, call: SpanId) {
+/// The chain of attempts of a call, the last one always in view; `word` stands before each number.
+pub(super) fn attempts(page: &RunPage, cx: &Cx, pen: &mut Pen, call: SpanId, word: &str) {
     let world = page.shown();
     let mut chain: Vec<Vec<(String, Role)>> = Vec::new();
     let mut before: Option<&Span> = None;
@@ -215,7 +242,7 @@ fn attempts(page: &RunPage, cx: &Cx, pen: &mut Pen, call: SpanId) {
             let wait = format::took(attempt.opened.since(closed));
             link.push((format!(" {line}{wait}{line} "), Role::Dim));
         }
-        link.push((format!("attempt {nth} "), Role::Text));
+        link.push((format!("{word}{nth} "), Role::Text));
         link.extend(attempt_state(page, cx, world, attempt));
         chain.push(link);
         before = Some(attempt);

@@ -1,0 +1,309 @@
+//! The faults drawer of a tool: what can be injected into it, and its limits. What the drawer shows
+//! as a position is always a fact of the run as it is now, wherever the playhead stands.
+
+use ratatui::layout::Rect;
+
+use super::action::Action;
+use super::home::moved;
+use super::layout::{drawer, inside, keep_in_view};
+use super::state::Size;
+use crate::event::command::BreakerHand;
+use crate::event::kind::{By, LimitChange, ToolLimits};
+use crate::event::world::World;
+use crate::event::world::tools::ToolRow;
+use crate::event::{Command, RunId};
+use crate::scenario::name::ToolName;
+use crate::scenario::tool::{Fault, FaultKind};
+
+/// The widest that the drawer gets.
+const COLS: u16 = 60;
+/// Rows of what a change would do, and of the keys.
+const FOOT: u16 = 6;
+
+/// The drawer over a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultsDrawer {
+    /// Whose tool.
+    pub run: RunId,
+    /// Which tool.
+    pub tool: ToolName,
+    /// The selected row.
+    pub selected: Knob,
+}
+
+/// One thing of a tool that can be turned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knob {
+    /// A fault.
+    Fault(FaultKind),
+    /// The time of one attempt.
+    Timeout,
+    /// Attempts of one call.
+    Attempts,
+    /// Failures in a row that open the breaker.
+    Threshold,
+    /// How long the breaker stays open.
+    OpenFor,
+    /// Attempts that half-open lets through.
+    Probes,
+    /// Attempts out at once.
+    InFlight,
+    /// How long an attempt may stand in line.
+    Wait,
+}
+
+impl Knob {
+    /// Those that a tool with these limits has, in the order of the screen.
+    pub fn of(limits: &ToolLimits) -> Vec<Knob> {
+        let mut knobs: Vec<Knob> = FaultKind::ALL.into_iter().map(Self::Fault).collect();
+        knobs.extend([Self::Timeout, Self::Attempts]);
+        if limits.breaker.is_some() {
+            knobs.extend([Self::Threshold, Self::OpenFor, Self::Probes]);
+        }
+        if let Some(bulkhead) = limits.bulkhead {
+            knobs.push(Self::InFlight);
+            if bulkhead.max_wait_ms.is_some() {
+                knobs.push(Self::Wait);
+            }
+        }
+        knobs
+    }
+
+    /// What it does, for people.
+    pub fn says(self) -> &'static str {
+        match self {
+            Self::Fault(FaultKind::Latency) => {
+                "Each attempt takes so much longer; + and - turn it."
+            }
+            Self::Fault(FaultKind::Errors) => {
+                "So many of its attempts fail with that status; + and - turn it."
+            }
+            Self::Fault(FaultKind::Hang) => "Nothing comes until the time-out.",
+            Self::Fault(FaultKind::Malformed) => "The answer is no JSON.",
+            Self::Fault(FaultKind::Reset) => "The connection breaks in the middle of the body.",
+            _ => "Turned with + and -; what was counted is kept.",
+        }
+    }
+
+    /// The limit as it stands; `None` for a fault, and for a limit that the tool has not.
+    pub fn limit(self, limits: &ToolLimits) -> Option<LimitChange> {
+        Some(match self {
+            Self::Fault(_) => return None,
+            Self::Timeout => LimitChange::TimeoutMs(limits.timeout_ms),
+            Self::Attempts => LimitChange::MaxAttempts(limits.max_attempts),
+            Self::Threshold => LimitChange::FailThreshold(limits.breaker?.fail_threshold),
+            Self::OpenFor => LimitChange::OpenForMs(limits.breaker?.open_for_ms),
+            Self::Probes => LimitChange::ProbePermits(limits.breaker?.probe_permits),
+            Self::InFlight => LimitChange::MaxInFlight(limits.bulkhead?.max_in_flight),
+            Self::Wait => LimitChange::MaxWaitMs(limits.bulkhead?.max_wait_ms?),
+        })
+    }
+}
+
+/// The fault of a kind as the drawer injects it at first.
+pub fn usual(kind: FaultKind) -> Fault {
+    match kind {
+        FaultKind::Latency => Fault::Latency { ms: 2_000 },
+        FaultKind::Errors => Fault::Errors { percent: 30, status: 503 },
+        FaultKind::Hang => Fault::Hang,
+        FaultKind::Malformed => Fault::Malformed,
+        FaultKind::Reset => Fault::Reset,
+    }
+}
+
+/// The fault of a kind that a tool has now.
+pub fn injected(tool: &ToolRow, kind: FaultKind) -> Option<Fault> {
+    tool.faults.iter().copied().find(|fault| fault.kind() == kind)
+}
+
+/// A duration of milliseconds, one step further on.
+fn turned_ms(ms: u64, up: bool, least: u64) -> u64 {
+    // The step of a duration is that of the stretch below it, so that up and down meet again.
+    let step = match if up { ms } else { ms.saturating_sub(1) } {
+        0..1_000 => 100,
+        1_000..10_000 => 500,
+        10_000..60_000 => 5_000,
+        _ => 30_000,
+    };
+    if up { ms.saturating_add(step) } else { ms.saturating_sub(step).max(least) }
+}
+
+fn turned(count: u32, up: bool) -> u32 {
+    if up { count.saturating_add(1) } else { count.saturating_sub(1).max(1) }
+}
+
+/// A limit one step further on; `None` where it goes no further.
+fn turned_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
+    let to = match limit {
+        LimitChange::TimeoutMs(ms) => LimitChange::TimeoutMs(turned_ms(ms, up, 100)),
+        LimitChange::MaxAttempts(most) => LimitChange::MaxAttempts(turned(most, up)),
+        LimitChange::FailThreshold(most) => LimitChange::FailThreshold(turned(most, up)),
+        LimitChange::OpenForMs(ms) => LimitChange::OpenForMs(turned_ms(ms, up, 100)),
+        LimitChange::ProbePermits(most) => LimitChange::ProbePermits(turned(most, up)),
+        LimitChange::MaxInFlight(most) => LimitChange::MaxInFlight(turned(most, up)),
+        LimitChange::MaxWaitMs(ms) => LimitChange::MaxWaitMs(turned_ms(ms, up, 0)),
+    };
+    (to != limit).then_some(to)
+}
+
+/// A fault one step stronger or weaker; `None` where it has no strength, or no other.
+fn turned_fault(fault: Fault, up: bool) -> Option<Fault> {
+    let to = match fault {
+        Fault::Latency { ms } => Fault::Latency { ms: turned_ms(ms, up, 100) },
+        Fault::Errors { percent, status } => {
+            let percent = if up {
+                percent.saturating_add(10).min(100)
+            } else {
+                percent.saturating_sub(10).max(10)
+            };
+            Fault::Errors { percent, status }
+        }
+        Fault::Hang | Fault::Malformed | Fault::Reset => return None,
+    };
+    (to != fault).then_some(to)
+}
+
+/// The parts of the drawer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultsParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The rows.
+    pub list: Rect,
+    /// What a change does.
+    pub foot: Rect,
+    /// The first row in view.
+    pub top: usize,
+}
+
+impl FaultsDrawer {
+    /// The drawer of a tool, on its first fault.
+    pub fn of(run: RunId, tool: ToolName) -> Self {
+        Self { run, tool, selected: Knob::Fault(FaultKind::ALL[0]) }
+    }
+
+    /// The tool as it is now.
+    pub fn tool<'a>(&self, world: &'a World) -> Option<&'a ToolRow> {
+        world.tools.get(self.tool.as_str())
+    }
+
+    /// The parts of its window at this size.
+    pub fn parts(&self, size: Size, world: &World) -> FaultsParts {
+        let knobs = self.tool(world).map_or_else(Vec::new, |tool| Knob::of(&tool.head.limits));
+        // A blank row parts the faults from the limits.
+        let rows = u16::try_from(knobs.len() + 1).unwrap_or(u16::MAX);
+        let column = drawer(size.body(), COLS);
+        let window = Rect { height: column.height.min(rows.saturating_add(FOOT + 2)), ..column };
+        let inner = inside(window);
+        let foot = FOOT.min(inner.height.saturating_sub(3));
+        let list = Rect { height: inner.height - foot, ..inner };
+        let at = self.line(&knobs);
+        FaultsParts {
+            window,
+            list,
+            foot: Rect { y: list.bottom(), height: foot, ..inner },
+            top: keep_in_view(0, at, usize::from(list.height), knobs.len() + 1),
+        }
+    }
+
+    /// The line that the selected row stands in.
+    fn line(&self, knobs: &[Knob]) -> usize {
+        let at = knobs.iter().position(|knob| *knob == self.selected).unwrap_or(0);
+        at + usize::from(at >= FaultKind::ALL.len())
+    }
+
+    /// The row in a line, from 0; none stands in the one that parts faults and limits.
+    pub fn knob_in(line: usize, limits: &ToolLimits) -> Option<Knob> {
+        let faults = FaultKind::ALL.len();
+        let at = match line {
+            line if line < faults => line,
+            line if line == faults => return None,
+            line => line - 1,
+        };
+        Knob::of(limits).get(at).copied()
+    }
+
+    /// Moves the selection, or goes to the tool beside; says whether the action was a movement.
+    pub fn on_move(&mut self, action: Action, world: &World) -> bool {
+        let Some(tool) = self.tool(world) else { return false };
+        let tools = world.tools.rows();
+        let beside = match action {
+            Action::Left => -1,
+            Action::Right => 1,
+            _ => {
+                let knobs = Knob::of(&tool.head.limits);
+                let at = knobs.iter().position(|knob| *knob == self.selected);
+                let to = moved(action, at, knobs.len(), 5).and_then(|at| knobs.get(at));
+                return match to {
+                    Some(knob) => {
+                        self.selected = *knob;
+                        true
+                    }
+                    None => false,
+                };
+            }
+        };
+        let at = tools.iter().position(|row| row.name() == tool.name()).unwrap_or(0);
+        let to = at.saturating_add_signed(beside).min(tools.len().saturating_sub(1));
+        if let Some(tool) = tools.get(to) {
+            self.tool = tool.name().clone();
+            if !Knob::of(&tool.head.limits).contains(&self.selected) {
+                self.selected = Knob::Fault(FaultKind::ALL[0]);
+            }
+        }
+        true
+    }
+
+    /// What an action asks of the run; `None` where it changes nothing.
+    pub fn command(&self, action: Action, world: &World) -> Option<Command> {
+        let row = self.tool(world).filter(|_| world.is_live())?;
+        let tool = self.tool.clone();
+        let breaker = |hand| {
+            let has = row.head.limits.breaker.is_some();
+            has.then(|| Command::Breaker { tool: tool.clone(), hand, by: By::You })
+        };
+        match (action, self.selected) {
+            (Action::BreakerTrip, _) => breaker(BreakerHand::Trip),
+            (Action::BreakerHold, _) => breaker(BreakerHand::Hold),
+            (Action::BreakerReset, _) => breaker(BreakerHand::Reset),
+            (Action::BreakerDisable, _) => breaker(BreakerHand::Disable),
+            (Action::Toggle, Knob::Fault(kind)) => Some(match injected(row, kind) {
+                Some(_) => Command::Heal { tool, kind, by: By::You },
+                None => Command::Inject { tool, fault: usual(kind), by: By::You },
+            }),
+            (Action::More | Action::Less, Knob::Fault(kind)) => {
+                let fault = turned_fault(injected(row, kind)?, action == Action::More)?;
+                Some(Command::Inject { tool, fault, by: By::You })
+            }
+            (Action::More | Action::Less, knob) => {
+                let change = turned_limit(knob.limit(&row.head.limits)?, action == Action::More)?;
+                Some(Command::SetLimit { tool, change, by: By::You })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn up_and_down_meet_again() {
+        for ms in [100, 900, 1_000, 9_500, 10_000, 55_000, 60_000] {
+            assert_eq!(turned_ms(turned_ms(ms, true, 100), false, 100), ms);
+        }
+        assert_eq!(turned_ms(100, false, 100), 100);
+        assert_eq!(turned_ms(50, false, 0), 0);
+    }
+
+    #[test]
+    fn what_goes_no_further_asks_for_nothing() {
+        assert_eq!(turned_limit(LimitChange::MaxInFlight(1), false), None);
+        assert_eq!(turned_limit(LimitChange::MaxWaitMs(0), false), None);
+        assert_eq!(turned_fault(Fault::Hang, true), None);
+        assert_eq!(turned_fault(Fault::Errors { percent: 100, status: 503 }, true), None);
+        let weaker = Fault::Errors { percent: 20, status: 503 };
+        assert_eq!(turned_fault(usual(FaultKind::Errors), false), Some(weaker));
+    }
+}

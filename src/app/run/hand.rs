@@ -1,0 +1,201 @@
+//! What a person does by hand to the tools and the slots of a run. Everything goes out as a
+//! command, and is shown once the fact of it has come back. Who looks at the past acts on the
+//! present all the same, as the flags do.
+
+use super::layout::Areas;
+use super::waterfall::Row;
+use super::{Face, Outcome, Pane, RunPage};
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::event::Command;
+use crate::event::command::BreakerHand;
+use crate::event::kind::{By, LimitChange};
+use crate::event::world::tools::ToolRow;
+
+impl RunPage {
+    /// The tool that the page is about: the one selected, else the first that is not the model.
+    pub fn tool(&self) -> Option<&ToolRow> {
+        let rows = self.shown().tools.rows();
+        self.tool_at().and_then(|at| rows.get(at))
+    }
+
+    /// Where that tool stands among the tools.
+    pub fn tool_at(&self) -> Option<usize> {
+        let rows = self.shown().tools.rows();
+        let named = self.tool.as_ref();
+        let selected = named.and_then(|name| rows.iter().position(|row| row.name() == name));
+        let first = || rows.iter().position(|row| row.name().as_str() != "llm");
+        selected.or_else(first).or_else(|| (!rows.is_empty()).then_some(0))
+    }
+
+    /// Whether a tool was selected by hand.
+    pub fn tool_is_selected(&self) -> bool {
+        self.tool.is_some()
+    }
+
+    /// Whether the tools are worth a look: the run has more of them than its model.
+    pub fn has_tools(&self) -> bool {
+        self.world.tools.rows().len() > 1
+    }
+
+    /// Shows the tools over the run's own face, or takes them off again.
+    pub(super) fn turn_face(&mut self) -> Outcome {
+        if Face::of(&self.world) == Face::Tools {
+            return Outcome::Handled { redraw: false };
+        }
+        self.over = match self.over {
+            Some(_) => None,
+            None => Some(Face::Tools),
+        };
+        Outcome::redraw()
+    }
+
+    /// One more or one less of what is limited here: tasks at once, or attempts of the tool.
+    pub(super) fn turn_limit(&self, up: bool) -> Outcome {
+        let turned = |now: u32| if up { now.saturating_add(1) } else { (now - 1.min(now)).max(1) };
+        let command = match self.face() {
+            Face::Collaboration => return Outcome::Ignored,
+            Face::Orchestrator => {
+                let Some((orchestrator, _)) = self.world.orchestrator() else {
+                    return Outcome::Ignored;
+                };
+                let max_parallel = turned(orchestrator.max_parallel);
+                if max_parallel == orchestrator.max_parallel {
+                    return Outcome::Handled { redraw: false };
+                }
+                Command::SetParallel { max_parallel, by: By::You }
+            }
+            Face::Tools => {
+                let present =
+                    self.tool().and_then(|tool| self.world.tools.get(tool.name().as_str()));
+                let Some((tool, bulkhead)) =
+                    present.and_then(|tool| Some((tool, tool.head.limits.bulkhead?)))
+                else {
+                    return Outcome::Ignored;
+                };
+                let most = turned(bulkhead.max_in_flight);
+                if most == bulkhead.max_in_flight {
+                    return Outcome::Handled { redraw: false };
+                }
+                let change = LimitChange::MaxInFlight(most);
+                Command::SetLimit { tool: tool.name().clone(), change, by: By::You }
+            }
+        };
+        self.by_hand(command)
+    }
+
+    /// Moves the breaker of the tool that the page is about.
+    pub(super) fn turn_breaker(&self, hand: BreakerHand) -> Outcome {
+        let tool = self.tool().filter(|tool| tool.head.limits.breaker.is_some());
+        match (self.face(), tool) {
+            (Face::Tools, Some(tool)) => {
+                let tool = tool.name().clone();
+                self.by_hand(Command::Breaker { tool, hand, by: By::You })
+            }
+            _ => Outcome::Ignored,
+        }
+    }
+
+    fn by_hand(&self, command: Command) -> Outcome {
+        if !self.world.is_live() {
+            return Outcome::Ignored;
+        }
+        Outcome::Emit(vec![Effect::Command { run: self.id.clone(), command }])
+    }
+
+    /// Whether faults can be injected into the tool that the page is about.
+    pub fn can_inject(&self) -> bool {
+        self.world.is_live() && self.face() == Face::Tools && self.tool().is_some()
+    }
+
+    /// Why a key for the tools did nothing, for people.
+    pub fn why_not_by_hand(&self, action: Action) -> Option<String> {
+        let chaos = matches!(
+            action,
+            Action::BreakerHold
+                | Action::BreakerTrip
+                | Action::BreakerDisable
+                | Action::BreakerReset
+        );
+        let limit = matches!(action, Action::More | Action::Less);
+        if !chaos && !limit && action != Action::Faults {
+            return None;
+        }
+        if !self.world.is_live() {
+            return Some("The run has ended: its tools stay as they are.".to_owned());
+        }
+        Some(match (self.face(), self.tool()) {
+            (Face::Collaboration, _) if limit => {
+                "Nothing here has a limit to turn: t shows the tools.".to_owned()
+            }
+            (Face::Collaboration | Face::Orchestrator, _) => {
+                "That key is for a tool: t shows the tools.".to_owned()
+            }
+            (Face::Tools, None) => "This run has no tools.".to_owned(),
+            (Face::Tools, Some(tool)) if limit => {
+                format!("{} has no bulkhead: nothing to turn.", tool.name())
+            }
+            (Face::Tools, Some(tool)) => format!("{} has no breaker.", tool.name()),
+        })
+    }
+
+    /// Moves among the rows of a waterfall.
+    pub(super) fn move_among_rows(&mut self, action: Action, areas: &Areas) {
+        let Some((orchestrator, _)) = self.shown().orchestrator() else { return };
+        let tasks = orchestrator.tasks.len();
+        let from = self.shown_row().place(tasks);
+        let height = areas.pane(Pane::First).map_or(8, |area| usize::from(area.height));
+        let page = height.saturating_sub(2).max(1);
+        let last = Row::count(tasks) - 1;
+        let step = |by: isize| match self.row {
+            Some(_) => from.saturating_add_signed(by).min(last),
+            // The first step takes what is shown just now.
+            None => from,
+        };
+        let far = isize::try_from(page).unwrap_or(1);
+        let to = match action {
+            Action::Up | Action::Left => step(-1),
+            Action::Down | Action::Right => step(1),
+            Action::PageUp => step(-far),
+            Action::PageDown => step(far),
+            Action::Top => 0,
+            Action::Bottom => last,
+            _ => return,
+        };
+        self.select_row(Row::at(to, tasks));
+    }
+
+    /// Selects a row of the waterfall, or follows what goes on.
+    pub(super) fn select_row(&mut self, row: Option<Row>) {
+        if self.row != row {
+            self.row = row;
+            self.said = None;
+        }
+    }
+
+    /// Moves among the tools.
+    pub(super) fn move_among_tools(&mut self, action: Action) {
+        let rows = self.shown().tools.rows();
+        let Some(last) = rows.len().checked_sub(1) else { return };
+        let at = self.tool_at().unwrap_or(0);
+        let selected = self.tool.is_some();
+        let to = match action {
+            Action::Up | Action::Left if selected => at.saturating_sub(1),
+            Action::Down | Action::Right if selected => (at + 1).min(last),
+            Action::Up | Action::Down | Action::Left | Action::Right => at,
+            Action::Top | Action::PageUp => 0,
+            Action::Bottom | Action::PageDown => last,
+            _ => return,
+        };
+        self.select_tool(to);
+    }
+
+    /// Selects the tool at this place.
+    pub(super) fn select_tool(&mut self, at: usize) {
+        let name = self.shown().tools.rows().get(at).map(|row| row.name().clone());
+        if name.is_some() && self.tool != name {
+            self.tool = name;
+            self.said = None;
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! How far a run is, in the figures of its pattern: for the first header row and the list of runs.
+
+use super::RunPage;
+use crate::event::World;
+
+/// How far a run is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// In a few words: `round 2/3`, `3/4 tasks`.
+    pub far: Option<String>,
+    /// The budget that its steps use up: its name, what is used, what is allowed.
+    pub budget: Option<(&'static str, u64, u64)>,
+}
+
+impl RunPage {
+    /// How far the run is in the world that is shown.
+    pub fn progress(&self) -> Progress {
+        Progress::of(self.shown())
+    }
+}
+
+impl Progress {
+    /// How far a run is.
+    pub fn of(world: &World) -> Progress {
+        if let Some((table, plan)) = world.collaboration() {
+            let round = table.current().map_or(0, |round| round.number);
+            return Progress {
+                far: Some(format!("round {round}/{}", plan.max_rounds)),
+                budget: Some(("msgs", table.messages.into(), plan.max_messages.into())),
+            };
+        }
+        if let Some((orchestrator, plan)) = world.orchestrator() {
+            let tasks = orchestrator.tasks.len();
+            let far = (tasks > 0).then(|| format!("{}/{tasks} tasks", orchestrator.over()));
+            let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());
+            return Progress { far, budget: Some(("dispatches", dispatches.0, dispatches.1)) };
+        }
+        if let Some((_, plan)) = world.resilience() {
+            // What is asked again is no further step.
+            let asked: u64 = world.tools.rows().iter().map(|row| row.tally.asked).sum();
+            let steps = u64::from(plan.agents)
+                .saturating_mul(plan.turns.into())
+                .saturating_mul(plan.steps.len() as u64);
+            let far = format!("{} agents", plan.agents);
+            return Progress { far: Some(far), budget: Some(("calls", asked, steps)) };
+        }
+        Progress::default()
+    }
+
+    /// The same in a few columns: `2/3`.
+    pub fn short(world: &World) -> String {
+        match (world.collaboration(), world.orchestrator(), Self::of(world).budget) {
+            (Some((table, plan)), ..) => {
+                let number = table.current().map_or(0, |round| round.number);
+                format!("{number}/{}", plan.max_rounds)
+            }
+            (_, Some((it, _)), _) if it.tasks.is_empty() => String::new(),
+            (_, Some((it, _)), _) => format!("{}/{}", it.over(), it.tasks.len()),
+            (_, _, Some((_, used, allowed))) if allowed > 0 => {
+                format!("{} %", used.saturating_mul(100) / allowed)
+            }
+            _ => String::new(),
+        }
+    }
+}

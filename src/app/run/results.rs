@@ -1,0 +1,85 @@
+//! The results of an orchestrator so far, a line each: first what they came to, then the tasks.
+
+use serde_json::Value;
+
+use super::RunPage;
+use super::told_tool::instead;
+use super::waterfall::Row;
+use crate::event::world::orchestrator::{TaskRow, TaskState};
+
+/// A line of the results.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line<'a> {
+    /// The level that the results came to, under its name.
+    Level(&'a str, &'a Value),
+    /// A section of the aggregate.
+    Section(&'a str, &'a Value),
+    /// A task, by its place in the plan.
+    Task(usize, &'a TaskRow),
+}
+
+impl RunPage {
+    /// How many lines there are.
+    pub fn result_count(&self) -> usize {
+        let Some((orchestrator, plan)) = self.shown().orchestrator() else { return 0 };
+        let head = orchestrator.aggregate.as_ref().map_or(0, |_| plan.sections.len() + 1);
+        head + orchestrator.tasks.len()
+    }
+
+    /// The line at this place.
+    pub fn result_line(&self, place: usize) -> Option<Line<'_>> {
+        let (orchestrator, plan) = self.shown().orchestrator()?;
+        let mut task = place;
+        if let Some(aggregate) = &orchestrator.aggregate {
+            if place == 0 {
+                let level = aggregate.get(&plan.level).unwrap_or(&Value::Null);
+                return Some(Line::Level(&plan.level, level));
+            }
+            if let Some(name) = plan.sections.get(place - 1) {
+                let value = aggregate.get(name).unwrap_or(&Value::Null);
+                return Some(Line::Section(name, value));
+            }
+            task = place - 1 - plan.sections.len();
+        }
+        orchestrator.tasks.get(task).map(|row| Line::Task(task, row))
+    }
+
+    /// The place of the line that is kept in view.
+    pub fn shown_result(&self) -> usize {
+        let head = self
+            .shown()
+            .orchestrator()
+            .and_then(|(it, plan)| it.aggregate.as_ref().map(|_| plan.sections.len() + 1));
+        match (self.waterfall_row(), head) {
+            (Some(Row::Task(task)), head) => task + head.unwrap_or(0),
+            (_, Some(_)) => 0,
+            (_, None) => match self.shown_row() {
+                Row::Task(task) => task,
+                _ => 0,
+            },
+        }
+    }
+}
+
+/// What a task came to, in one line.
+pub fn told(row: &TaskRow) -> String {
+    let result = || row.result.as_deref().map(bare).unwrap_or_default();
+    match (row.state, row.stand_in, &row.reason) {
+        (TaskState::Degraded, Some(stand_in), _) => {
+            let value = result();
+            let colon = if value.is_empty() { "" } else { ": " };
+            format!("{}{colon}{value}", instead(stand_in))
+        }
+        (TaskState::Failed | TaskState::Cancelled, _, Some(reason)) => reason.to_string(),
+        (TaskState::Done, ..) => result(),
+        _ => String::new(),
+    }
+}
+
+/// A value in one line: a text without its quotes, anything else as JSON.
+pub fn bare(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.replace('\n', " "),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,165 @@
+//! What is known of a tool beside its breaker, in words: its policy, what its safe mode did, what
+//! is injected into it; and the calls that were tried again.
+
+use std::time::Duration;
+
+use super::RunPage;
+use super::told_tool::injected;
+use crate::app::format;
+use crate::event::kind::ToolLimits;
+use crate::event::world::alerts::{Alert, AlertKind};
+use crate::event::world::tools::{ToolRow, ToolTally};
+use crate::event::{EventKind, SpanId};
+use crate::scenario::resilience::BreakerMode;
+
+/// Facts that are looked at for the latest calls that were tried again.
+const LOOKED_AT: usize = 4_096;
+
+fn ms(ms: u64) -> String {
+    format::took(Duration::from_millis(ms))
+}
+
+/// The limits of a tool, a name and what it is for each.
+pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
+    let mut attempts = format!("{} of {}", limits.max_attempts, ms(limits.timeout_ms));
+    if limits.max_attempts > 1 {
+        let waits: Vec<String> = limits.backoff_ms.iter().map(|wait| ms(*wait)).collect();
+        let jitter = if limits.jitter { ", half drawn" } else { "" };
+        attempts.push_str(&format!(", waits {}{jitter}", waits.join(" ")));
+    }
+    let mut lines = vec![("attempts", attempts)];
+    lines.push(match limits.breaker {
+        Some(breaker) => {
+            let opens = format!(
+                "after {}, {}",
+                format::things(breaker.fail_threshold.into(), "failure"),
+                ms(breaker.open_for_ms)
+            );
+            let then = match breaker.mode {
+                BreakerMode::HalfOpen => format::things(breaker.probe_permits.into(), "probe"),
+                BreakerMode::Source => "then closes by itself".to_owned(),
+            };
+            ("breaker", format!("{opens}, {then}"))
+        }
+        None => ("breaker", "none".to_owned()),
+    });
+    lines.push(match limits.bulkhead {
+        Some(bulkhead) => {
+            let wait = match bulkhead.max_wait_ms {
+                Some(0) => "no line".to_owned(),
+                Some(wait) => format!("{} in line", ms(wait)),
+                None => "any time in line".to_owned(),
+            };
+            ("bulkhead", format!("{} at once, {wait}", bulkhead.max_in_flight))
+        }
+        None => ("bulkhead", "none".to_owned()),
+    });
+    if let Some(budget) = limits.retry_budget {
+        let text = format!("{} % of attempts, {} always", budget.ratio_percent, budget.min);
+        lines.push(("retries", text));
+    }
+    if let Some(safe) = limits.safe_mode {
+        let mut ways = Vec::new();
+        if let Some(ttl) = safe.cache_ttl_ms {
+            ways.push(format!("cache {}", ms(ttl)));
+        }
+        if safe.fallback {
+            ways.push("declared".to_owned());
+        }
+        let end = if safe.allow_partial { "left out" } else { "the run stops" };
+        ways.push(end.to_owned());
+        lines.push(("safe mode", ways.join(", ")));
+    }
+    lines
+}
+
+/// What policy kept from a tool, and what stood in for it: as words, where there is any of it.
+pub fn effect(tally: &ToolTally) -> (Option<String>, Option<String>) {
+    let refused = (tally.refused() > 0)
+        .then(|| format!("{} by breaker, {} by bulkhead", tally.circuit_open, tally.bulkhead_full));
+    let stood = (tally.degraded() > 0).then(|| {
+        format!("{} cached {} declared {} left out", tally.cached, tally.fallback, tally.left_out)
+    });
+    (refused, stood)
+}
+
+/// What is injected into a tool now, in one line.
+pub fn faults(tool: &ToolRow) -> Option<String> {
+    let faults: Vec<_> = tool.faults.iter().map(injected).collect();
+    (!faults.is_empty()).then(|| faults.join(", "))
+}
+
+/// An alert in one line.
+pub fn alert(alert: &Alert) -> String {
+    let what = match alert.what {
+        AlertKind::BreakerOpens(times) => {
+            format!("opened {} in a minute", format::things(times.into(), "time"))
+        }
+        AlertKind::ErrorRate(rate) => format!("{} of its last minute failed", percent(rate)),
+        AlertKind::P95(took) => format!("p95 {}", format::took(took)),
+    };
+    format!("{} {what}, since {}", alert.tool, format::moment(alert.at))
+}
+
+/// A share from 0 to 1 in percent, cut off.
+pub fn percent(share: f64) -> String {
+    // A thousandth of a percent keeps 0.29 from becoming 28 %.
+    let tenths = (share * 1_000.0 + 0.001).floor().clamp(0.0, 1_000.0) as u32;
+    match tenths {
+        1_000 => "100 %".to_owned(),
+        tenths => format!("{}.{} %", tenths / 10, tenths % 10),
+    }
+}
+
+/// How many requests came of a call: `x1.42`, cut off.
+pub fn times(factor: f64) -> String {
+    let hundredths = (factor * 100.0 + 0.001).floor().max(0.0) as u64;
+    match hundredths {
+        0..10_000 => format!("x{}.{:02}", hundredths / 100, hundredths % 100),
+        _ => format!("x{}", hundredths / 100),
+    }
+}
+
+impl RunPage {
+    /// The calls that were tried again, the latest first; those that lie far back are not looked
+    /// for.
+    pub fn retried_calls(&self, most: usize) -> Vec<SpanId> {
+        let mut calls: Vec<SpanId> = Vec::new();
+        let shown = self.log().get(..self.shown_facts()).unwrap_or_default();
+        for event in shown.iter().rev().take(LOOKED_AT) {
+            if calls.len() == most {
+                break;
+            }
+            let again = matches!(event.kind, EventKind::CallRetried { .. });
+            if again && !calls.contains(&event.span) {
+                calls.push(event.span);
+            }
+        }
+        calls
+    }
+
+    /// The latest call of the tool that the page is about.
+    pub(super) fn latest_call(&self) -> Option<SpanId> {
+        let tool = self.tool()?.name();
+        let shown = self.log().get(..self.shown_facts()).unwrap_or_default();
+        let of_tool = |event: &&std::sync::Arc<crate::event::Event>| matches!(&event.kind, EventKind::CallStarted(call) if call.tool == *tool);
+        shown.iter().rev().find(of_tool).map(|event| event.span)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_factors_are_cut_off() {
+        assert_eq!(percent(0.29), "29.0 %");
+        assert_eq!(percent(0.9999), "99.9 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.0), "0.0 %");
+        assert_eq!(times(1.0), "x1.00");
+        assert_eq!(times(1.999), "x1.99");
+        assert_eq!(times(27.0), "x27.00");
+        assert_eq!(times(412.5), "x412");
+    }
+}

@@ -1,0 +1,266 @@
+//! The rows of an orchestrator's waterfall and the axis of time that they stand on: pure figures,
+//! so that a click finds its row and the eye finds rows where it left them.
+
+use std::time::Duration;
+
+use super::{RunPage, Subject};
+use crate::event::kind::FailureClass;
+use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskState};
+use crate::event::world::{SpanKind, SpanState, Stage, World};
+use crate::event::{Elapsed, SpanId};
+
+/// Rows of the pane above those of the waterfall: the axis.
+pub const HEAD: u16 = 1;
+/// Rows that are not tasks: the plan before them, the join and the report after them.
+const OTHERS: usize = 3;
+/// Milliseconds between two marks of the axis.
+const STEPS: [u64; 20] = [
+    50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000,
+    600_000, 1_200_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 43_200_000,
+];
+/// Columns between two marks of the axis, at least.
+const APART: u64 = 9;
+
+/// A row of the waterfall. A plan is taken once, so the place of a task stays what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Row {
+    /// The call for the plan.
+    Plan,
+    /// A task, by its place in the plan, from 0.
+    Task(usize),
+    /// The results put together.
+    Join,
+    /// The call for the report.
+    Report,
+}
+
+impl Row {
+    /// The row at this place, from 0, where there are so many tasks.
+    pub fn at(place: usize, tasks: usize) -> Option<Row> {
+        match place {
+            0 => Some(Self::Plan),
+            _ if place <= tasks => Some(Self::Task(place - 1)),
+            _ if place == tasks + 1 => Some(Self::Join),
+            _ if place == tasks + 2 => Some(Self::Report),
+            _ => None,
+        }
+    }
+
+    /// Where it stands, from 0.
+    pub fn place(self, tasks: usize) -> usize {
+        match self {
+            Self::Plan => 0,
+            Self::Task(task) => task + 1,
+            Self::Join => tasks + 1,
+            Self::Report => tasks + 2,
+        }
+    }
+
+    /// How many rows there are with so many tasks.
+    pub fn count(tasks: usize) -> usize {
+        tasks + OTHERS
+    }
+}
+
+/// An attempt as a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// From when.
+    pub opened: Elapsed,
+    /// Until when; `None`: it is still out.
+    pub closed: Option<Elapsed>,
+    /// How it ended.
+    pub end: AttemptEnd,
+}
+
+/// The axis of a waterfall: how much time its columns hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Microseconds from the first column to the end of the last.
+    pub end: u64,
+    /// Microseconds between two marks.
+    pub step: u64,
+}
+
+impl Axis {
+    /// The axis of a run that has come as far as `now`, on this many columns. It grows by whole
+    /// steps, so that bars stand still in between.
+    pub fn of(now: Elapsed, columns: u16) -> Axis {
+        let columns = u64::from(columns.max(1));
+        let micros = now.0.max(1);
+        let step = STEPS
+            .into_iter()
+            .map(|ms| ms * 1_000)
+            .find(|step| {
+                let end = micros.div_ceil(*step) * step;
+                u128::from(*step) * u128::from(columns) >= u128::from(end) * u128::from(APART)
+            })
+            .unwrap_or(micros);
+        Axis { end: micros.div_ceil(step).saturating_mul(step).max(1), step }
+    }
+
+    /// The column that a moment stands in.
+    pub fn column(&self, at: Elapsed, columns: u16) -> u16 {
+        let nth = u128::from(at.0.min(self.end)) * u128::from(columns) / u128::from(self.end);
+        u16::try_from(nth).unwrap_or(u16::MAX).min(columns.saturating_sub(1))
+    }
+
+    /// The moments that are marked.
+    pub fn marks(&self) -> impl Iterator<Item = Elapsed> {
+        let (end, step) = (self.end, self.step.max(1));
+        (0..end / step).map(move |nth| Elapsed(nth * step))
+    }
+}
+
+impl RunPage {
+    /// Which row of the waterfall is selected.
+    pub fn waterfall_row(&self) -> Option<Row> {
+        self.row
+    }
+
+    /// The row that the waterfall keeps in view.
+    pub fn shown_row(&self) -> Row {
+        match (self.row, self.subject()) {
+            (Some(row), _) => row,
+            (None, Subject::Task(task)) => Row::Task(task),
+            (None, Subject::Plan | Subject::Nobody | Subject::Seat { .. }) => Row::Plan,
+            (None, Subject::Join) => Row::Join,
+            (None, Subject::Finalize | Subject::Outcome) => Row::Report,
+        }
+    }
+
+    /// The attempts of a row's call, in order.
+    pub fn bars(&self, row: Row) -> Vec<Bar> {
+        let world = self.shown();
+        let Some((plan, _)) = world.orchestrator() else { return Vec::new() };
+        let of_call = |call: Option<SpanId>| {
+            let attempts = call.map(|call| world.spans.children(call)).into_iter().flatten();
+            let bar = |span: &crate::event::world::Span| Bar {
+                opened: span.opened,
+                closed: span.closed,
+                end: match span.state {
+                    SpanState::Open => AttemptEnd::Out,
+                    SpanState::Done => AttemptEnd::Answered,
+                    SpanState::Failed(class) => {
+                        AttemptEnd::Failed(class.unwrap_or(FailureClass::Tool))
+                    }
+                },
+            };
+            attempts.filter(|span| matches!(span.what, SpanKind::Attempt(_))).map(bar).collect()
+        };
+        match row {
+            Row::Plan => of_call(plan.plan_call),
+            Row::Report => of_call(plan.finalize),
+            Row::Join => Vec::new(),
+            Row::Task(task) => {
+                let bars = plan.tasks.get(task).map(|row| row.attempts.iter());
+                let bar = |it: &crate::event::world::orchestrator::AttemptBar| Bar {
+                    opened: it.opened,
+                    closed: it.closed,
+                    end: it.end,
+                };
+                bars.into_iter().flatten().map(bar).collect()
+            }
+        }
+    }
+
+    /// How long a row has taken up to `now`, where it has begun.
+    pub fn row_took(&self, row: Row, now: Elapsed) -> Option<Duration> {
+        let world = self.shown();
+        let (plan, _) = world.orchestrator()?;
+        let of_call = |call: Option<SpanId>| Some(world.spans.get(call?)?.took(now));
+        match row {
+            Row::Plan => of_call(plan.plan_call),
+            Row::Report => of_call(plan.finalize),
+            Row::Join => None,
+            Row::Task(task) => {
+                let row = plan.tasks.get(task)?;
+                Some(row.closed.unwrap_or(now).since(row.opened?))
+            }
+        }
+    }
+
+    /// What an orchestrator's page is about.
+    pub(super) fn subject_of_plan(&self, world: &World, plan: &Orchestrator) -> Subject {
+        match self.row {
+            Some(Row::Plan) => Subject::Plan,
+            Some(Row::Task(task)) if task < plan.tasks.len() => Subject::Task(task),
+            Some(Row::Join) => Subject::Join,
+            Some(Row::Report) => match world.stage {
+                Stage::Closed => Subject::Outcome,
+                _ => Subject::Finalize,
+            },
+            Some(Row::Task(_)) | None => follow(world, plan),
+        }
+    }
+
+    /// The call that an orchestrator's subject was asked with, if it was.
+    pub(super) fn call_of_plan(&self, plan: &Orchestrator) -> Option<SpanId> {
+        match self.subject() {
+            Subject::Plan => plan.plan_call,
+            Subject::Task(task) => plan.tasks.get(task)?.call,
+            Subject::Finalize => plan.finalize,
+            Subject::Outcome => plan.finalize.or_else(|| {
+                let failed = |critical: bool| {
+                    let of = |row: &&std::sync::Arc<crate::event::world::orchestrator::TaskRow>| {
+                        row.state == TaskState::Failed && row.task.critical == critical
+                    };
+                    plan.tasks.iter().find(of)?.call
+                };
+                failed(true).or_else(|| failed(false)).or(plan.plan_call)
+            }),
+            Subject::Seat { .. } | Subject::Join | Subject::Nobody => None,
+        }
+    }
+}
+
+fn follow(world: &World, plan: &Orchestrator) -> Subject {
+    if world.stage == Stage::Closed {
+        return Subject::Outcome;
+    }
+    if plan.finalize.is_some() {
+        return Subject::Finalize;
+    }
+    if plan.aggregate.is_some() {
+        return Subject::Join;
+    }
+    if plan.tasks.is_empty() {
+        return if plan.plan_call.is_some() { Subject::Plan } else { Subject::Nobody };
+    }
+    let first = |state: TaskState| plan.tasks.iter().position(|row| row.state == state);
+    first(TaskState::Running)
+        .or_else(|| first(TaskState::Retrying))
+        .or_else(|| first(TaskState::Waiting))
+        .map_or(Subject::Join, Subject::Task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_one_row() {
+        for tasks in [0, 1, 7] {
+            for place in 0..Row::count(tasks) {
+                assert_eq!(Row::at(place, tasks).map(|row| row.place(tasks)), Some(place));
+            }
+            assert_eq!(Row::at(Row::count(tasks), tasks), None);
+        }
+    }
+
+    #[test]
+    fn the_axis_grows_by_whole_steps_and_holds_every_moment() {
+        for columns in [1, 10, 30, 48, 120] {
+            let mut before = 0;
+            for ms in [1, 40, 260, 999, 1_000, 4_999, 12_345, 61_000, 900_000, 90_000_000] {
+                let now = Elapsed(ms * 1_000);
+                let axis = Axis::of(now, columns);
+                assert!(axis.end >= now.0 && axis.end.is_multiple_of(axis.step));
+                assert!(axis.end >= before, "it never shrinks");
+                before = axis.end;
+                assert!(axis.column(now, columns) < columns);
+                assert!(axis.marks().count() as u64 <= u64::from(columns) / APART + 1);
+            }
+        }
+    }
+}

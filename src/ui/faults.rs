@@ -1,0 +1,123 @@
+//! The faults drawer over a run: what is injected into a tool, its limits, and the keys that turn
+//! them.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::frame::{self, Frame};
+use super::glyph::Glyph;
+use super::text::{Pen, paint, wrap_within};
+use super::theme::Role;
+use super::{Cx, format};
+use crate::app::State;
+use crate::app::faults::{FaultsDrawer, Knob, injected, usual};
+use crate::app::run::RunPage;
+use crate::app::run::told_tool;
+use crate::event::world::tools::ToolRow;
+
+/// Draws the drawer of a tool.
+pub fn render(drawer: &FaultsDrawer, page: &RunPage, state: &State, cx: &Cx, buf: &mut Buffer) {
+    let world = page.world();
+    let parts = drawer.parts(state.size, world);
+    let title = match world.is_live() {
+        true => format!("Faults and limits of {}, live", drawer.tool),
+        false => format!("Faults and limits of {}", drawer.tool),
+    };
+    let tools = world.tools.rows();
+    let at = tools.iter().position(|tool| *tool.name() == drawer.tool).map_or(0, |at| at + 1);
+    let foot = format!("tool {at} of {}", format::things(tools.len() as u64, "tool"));
+    let foot = foot.trim_end_matches(" tools").trim_end_matches(" tool");
+    let frame = Frame { title: &title, foot, focused: true, over: true, ..Frame::default() };
+    frame::render(frame, cx, parts.window, buf);
+    let Some(tool) = drawer.tool(world) else { return };
+    for nth in 0..usize::from(parts.list.height) {
+        let Some(knob) = FaultsDrawer::knob_in(parts.top + nth, &tool.head.limits) else {
+            continue;
+        };
+        let row = Rect { y: parts.list.y + nth as u16, height: 1, ..parts.list };
+        knob_row(cx, tool, knob, drawer.selected == knob, row, buf);
+    }
+    says(page, cx, tool, drawer, parts.foot, buf);
+}
+
+fn knob_row(cx: &Cx, tool: &ToolRow, knob: Knob, selected: bool, area: Rect, buf: &mut Buffer) {
+    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    if selected {
+        paint(buf, area, cx.theme.style(Role::Selected));
+    }
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    match selected {
+        true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+        false => pen.space(1),
+    };
+    match knob {
+        Knob::Fault(kind) => {
+            let now = injected(tool, kind);
+            let (mark, role) = match now {
+                Some(_) => ("[x] ", Role::Flag),
+                None => ("[ ] ", Role::Off),
+            };
+            pen.put(mark, cx.theme.style(role)).cell(kind.word(), 12, plain);
+            let what = told_tool::injected(&now.unwrap_or(usual(kind))).into_owned();
+            pen.put(&what, if now.is_some() { cx.theme.style(Role::Flag) } else { dim });
+        }
+        knob => {
+            let Some(limit) = knob.limit(&tool.head.limits) else { return };
+            pen.put("  = ", dim).put(&told_tool::limit(limit), plain);
+        }
+    }
+}
+
+/// What a change of the selected row does.
+fn says(
+    page: &RunPage,
+    cx: &Cx,
+    tool: &ToolRow,
+    drawer: &FaultsDrawer,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let row = |y: u16| {
+        Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area)
+    };
+    let border = cx.theme.style(Role::Border);
+    let mut pen = Pen::new(buf, row(area.y), cx.glyphs);
+    pen.glyphs(Glyph::Horizontal, 2, border).space(1);
+    let sign = cx.theme.breaker(tool.stage);
+    let heading = match tool.head.limits.breaker {
+        Some(_) => format!("breaker {}", sign.word),
+        None => "no breaker".to_owned(),
+    };
+    pen.put(&heading, cx.theme.style(Role::Title)).space(1);
+    let rest = pen.left();
+    pen.glyphs(Glyph::Horizontal, rest, border);
+    let mut lines: Vec<&str> = Vec::new();
+    if !page.world().is_live() {
+        lines.push("The run has ended: its tools stay as they are.");
+    } else {
+        lines.push(drawer.selected.says());
+        lines.push("It takes effect on the next attempt; Space takes a fault back.");
+        if tool.head.shared {
+            lines.push("Its breaker and bulkhead are shared with other runs of this session.");
+        }
+    }
+    if page.is_scrubbed() {
+        lines.push("This is the run as it is now, not where the playhead stands.");
+    }
+    let width = usize::from(area.width.saturating_sub(4)).max(1);
+    let mut y = area.y + 1;
+    for line in lines {
+        let room = area.bottom().saturating_sub(y);
+        let (rows, _) = wrap_within(line, width, room.into());
+        for (at, text) in rows.iter().take(room.into()).enumerate() {
+            let dim = cx.theme.style(Role::Dim);
+            let mut pen = Pen::new(buf, row(y), cx.glyphs);
+            match at {
+                0 => pen.glyph(Glyph::Dot, dim).space(1),
+                _ => pen.space(2),
+            };
+            pen.put(text, cx.theme.style(Role::Text));
+            y += 1;
+        }
+    }
+}

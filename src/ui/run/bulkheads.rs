@@ -1,0 +1,105 @@
+//! Pane 3 of the tools: how many attempts each tool has out at once, who stands in line and who was
+//! refused; and the call slots that all agents of a resilience run share.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{line, row_style};
+use crate::app::run::RunPage;
+use crate::app::run::table::first_seat;
+use crate::event::world::tools::ToolRow;
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::Pen;
+use crate::ui::theme::Role;
+
+/// Places that are drawn one by one, and where there is little room; more of them are drawn as
+/// shares.
+const MOST: (u16, u16) = (16, 8);
+/// Columns of the figures beside them.
+const FIGURES: u16 = 8;
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let dim = cx.theme.style(Role::Dim);
+    let tools = world.tools.rows();
+    if tools.is_empty() {
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put("No tool, no bulkhead.", dim);
+        return;
+    }
+    let longest = tools.iter().map(|tool| tool.name().as_str().len()).max().unwrap_or(4).max(10);
+    let name = u16::try_from(longest).unwrap_or(u16::MAX).min((area.width / 4).max(10));
+    let most = if area.width < 64 { MOST.1 } else { MOST.0 };
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.space(3).cell("pool", name, dim).space(1).cell("slots", most + FIGURES, dim);
+    pen.cell("queue", 7, dim).cell("refused", 9, dim).put("waited", dim);
+    let mut nth = 1;
+    if let Some((resilience, plan)) = world.resilience() {
+        let here = line(area, nth);
+        let mut pen = Pen::new(buf, here, cx.glyphs);
+        pen.space(3).name("call slots", name, cx.theme.style(Role::Text)).space(1);
+        places(cx, &mut pen, resilience.in_use, plan.pool, most);
+        pen.cell(&resilience.waiting.to_string(), 7, queue_style(cx, resilience.waiting));
+        let peak = format!("peak {}, {} waiting", resilience.peak, resilience.peak_waiting);
+        pen.put(&peak, dim);
+        nth += 1;
+    }
+    let rows = usize::from(area.height.saturating_sub(nth));
+    let first = first_seat(page.tool_at().unwrap_or(0), tools.len(), rows);
+    for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
+        let selected = page.tool_at() == Some(at) && page.tool_is_selected();
+        let here = line(area, nth);
+        row_style(cx, here, selected, buf);
+        let mut pen = Pen::new(buf, here, cx.glyphs);
+        one_tool(cx, &mut pen, tool, name, most, selected);
+        nth += 1;
+    }
+}
+
+fn queue_style(cx: &Cx, queued: u32) -> ratatui::style::Style {
+    cx.theme.style(if queued > 0 { Role::Retry } else { Role::Dim })
+}
+
+fn one_tool(cx: &Cx, pen: &mut Pen, tool: &ToolRow, name: u16, most: u16, selected: bool) {
+    let dim = cx.theme.style(Role::Dim);
+    let busy = tool.in_flight > 0;
+    let (glyph, role) =
+        if busy { (Glyph::Running, Role::Running) } else { (Glyph::Waiting, Role::Waiting) };
+    pen.put(if selected { cx.glyphs.of(Glyph::Selected) } else { " " }, cx.theme.style(Role::Key));
+    pen.glyph(glyph, cx.theme.style(role)).space(1);
+    pen.name(tool.name().as_str(), name, cx.theme.style(Role::Text)).space(1);
+    let Some(bulkhead) = tool.head.limits.bulkhead else {
+        let text = format!("{} out, peak {}; no bulkhead", tool.in_flight, tool.peak);
+        pen.put(&text, dim);
+        return;
+    };
+    places(cx, pen, tool.in_flight, bulkhead.max_in_flight, most);
+    pen.cell(&tool.queued.to_string(), 7, queue_style(cx, tool.queued));
+    let refused = tool.tally.bulkhead_full;
+    let role = if refused > 0 { Role::Refused } else { Role::Dim };
+    pen.cell(&format::count(refused), 9, cx.theme.style(role));
+    let waited = format::took(Duration::from_millis(tool.tally.waited_ms));
+    pen.put(&waited, if tool.tally.waited_ms > 0 { cx.theme.style(Role::Text) } else { dim });
+}
+
+/// Places taken and free, with their figures.
+fn places(cx: &Cx, pen: &mut Pen, used: u32, all: u32, most: u16) {
+    let start = pen.x();
+    let cells = all.min(u32::from(most));
+    // More than that many places are drawn as shares: only nothing is empty, only all is full.
+    let full = match (used, all) {
+        (0, _) | (_, 0) => 0,
+        (used, all) if used >= all => cells,
+        (used, all) if all <= cells => used,
+        (used, all) => (u64::from(used) * u64::from(cells) / u64::from(all))
+            .clamp(1, u64::from(cells.saturating_sub(1)).max(1)) as u32,
+    };
+    let style = cx.theme.budget(used.into(), all.into());
+    pen.glyphs(Glyph::SlotFull, full as u16, style);
+    pen.glyphs(Glyph::SlotEmpty, (cells - full) as u16, cx.theme.style(Role::BarEmpty)).space(1);
+    pen.put(&format!("{used}/{all}"), cx.theme.style(Role::Text)).to(start + most + FIGURES);
+}

@@ -1,0 +1,91 @@
+//! The second header row of the tools: breakers, bulkheads, and how the calls end, over all tools.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::run::RunPage;
+use crate::app::run::tool_words::percent;
+use crate::event::kind::BreakerStage;
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::Role;
+
+/// Draws the row; what finds no room is left out whole.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let tools = world.tools.rows();
+    if tools.is_empty() {
+        return;
+    }
+    let mut pieces: Vec<Vec<(String, Role)>> = Vec::new();
+    let mut breakers = vec![("breakers ".to_owned(), Role::Dim)];
+    for (stage, role) in [
+        (BreakerStage::Closed, Role::Text),
+        (BreakerStage::Open, Role::Refused),
+        (BreakerStage::Held, Role::Refused),
+        (BreakerStage::HalfOpen, Role::Retry),
+        (BreakerStage::Disabled, Role::Off),
+    ] {
+        let has = |it: &&crate::event::world::tools::ToolRow| {
+            it.head.limits.breaker.is_some() && it.stage == stage
+        };
+        let count = tools.iter().filter(has).count();
+        if count == 0 && stage != BreakerStage::Closed {
+            continue;
+        }
+        let sign = theme.breaker(stage);
+        let mut text = format!("{count} {}  ", sign.word);
+        if stage != BreakerStage::Closed {
+            text = format!("{count} {} {}  ", sign.word, cx.glyphs.of(sign.glyph));
+        }
+        breakers.push((text, role));
+    }
+    if let Some((text, _)) = breakers.last_mut() {
+        text.truncate(text.trim_end().len());
+    }
+    pieces.push(breakers);
+    let walls = || tools.iter().filter_map(|it| Some((it, it.head.limits.bulkhead?)));
+    if walls().next().is_some() {
+        let busy: u64 = walls().map(|(it, _)| u64::from(it.in_flight)).sum();
+        let permits: u64 = walls().map(|(_, wall)| u64::from(wall.max_in_flight)).sum();
+        let queued: u64 = walls().map(|(it, _)| u64::from(it.queued)).sum();
+        let refused: u64 = walls().map(|(it, _)| it.tally.bulkhead_full).sum();
+        let mut piece = vec![
+            ("bulkheads ".to_owned(), Role::Dim),
+            (format!("{busy}/{permits} busy"), Role::Text),
+        ];
+        if queued > 0 {
+            piece.push((format!("  {queued} queued"), Role::Retry));
+        }
+        if refused > 0 {
+            piece.push((format!("  {} refused", format::count(refused)), Role::Refused));
+        }
+        pieces.push(piece);
+    }
+    let tally = world.tally;
+    let over = tally.answered + tally.degraded + tally.failed;
+    if over > 0 {
+        let ok = percent(tally.answered as f64 / over as f64);
+        pieces.push(vec![("ok ".to_owned(), Role::Dim), (ok, Role::Text)]);
+    }
+    let slow = tools.iter().filter_map(|it| Some((it.latencies.percentile(95)?, it)));
+    if let Some((p95, tool)) = slow.max_by_key(|(p95, _)| *p95) {
+        let text = format!("{} {}", format::took(p95), tool.name());
+        pieces.push(vec![("slowest p95 ".to_owned(), Role::Dim), (text, Role::Text)]);
+    }
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    for (nth, piece) in pieces.iter().enumerate() {
+        let width: usize = piece.iter().map(|(text, _)| columns(text)).sum();
+        let gap = if nth > 0 { 4 } else { 0 };
+        if nth > 0 && !pen.fits(width + gap) {
+            continue;
+        }
+        pen.space(gap as u16);
+        for (text, role) in piece {
+            pen.put(text, if *role == Role::Dim { dim } else { theme.style(*role) });
+        }
+    }
+}

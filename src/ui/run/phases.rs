@@ -1,0 +1,110 @@
+//! The second header row of an orchestrator: plan, fan-out, join and report as one track.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::slots::slots;
+use super::waterfall::sign;
+use crate::app::run::{Row, RunPage};
+use crate::event::world::Stage;
+use crate::event::world::orchestrator::{Orchestrator, TaskState};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::{Role, Sign};
+
+/// What stands at the right end of the row, in columns: places and queue.
+pub(super) fn aside_width(orchestrator: &Orchestrator) -> u16 {
+    let waiting = orchestrator.count(TaskState::Waiting);
+    let all = orchestrator.max_parallel.max(orchestrator.running);
+    let drawn = if all <= 12 { all as usize + 1 } else { 0 };
+    let figures = format!("{}/{}", orchestrator.running, orchestrator.max_parallel);
+    u16::try_from(6 + drawn + figures.len() + 9 + waiting.to_string().len()).unwrap_or(u16::MAX)
+}
+
+/// Draws places and queue.
+pub(super) fn aside(cx: &Cx, area: Rect, orchestrator: &Orchestrator, buf: &mut Buffer) {
+    let dim = cx.theme.style(Role::Dim);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.put("slots ", dim);
+    slots(cx, &mut pen, orchestrator);
+    let waiting = orchestrator.count(TaskState::Waiting).to_string();
+    pen.space(3).put("queue ", dim).put(&waiting, cx.theme.style(Role::Text));
+}
+
+/// Draws the track.
+pub(super) fn render(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    orchestrator: &Orchestrator,
+    buf: &mut Buffer,
+) {
+    /// The least columns of a bar that says something.
+    const LEAST: u16 = 6;
+    let world = page.shown();
+    let now = page.time(cx.now);
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let tasks = orchestrator.tasks.len();
+    let over = orchestrator.over();
+    let took = |row| page.row_took(row, now).map(format::took);
+    let rests = |id: &str| world.breakpoints.iter().any(|at| at.as_str() == id);
+    let piece = |row: Row, name: &str, at: &str| {
+        let sign = sign(cx, world, orchestrator, row);
+        let mut text = format!("{name} {}", cx.glyphs.of(sign.glyph));
+        if rests(at) && !matches!(sign.glyph, Glyph::Done) {
+            text.push_str(&format!(" {}", cx.glyphs.of(Glyph::Breakpoint)));
+        }
+        if let Some(took) = took(row) {
+            text.push_str(&format!(" {took}"));
+        }
+        (text, sign)
+    };
+    let plan = piece(Row::Plan, "plan", "plan");
+    let join = piece(Row::Join, "join", "");
+    let report = piece(Row::Report, "report", "finalize");
+    let fan = fan_sign(cx, page, orchestrator);
+    let count = if tasks > 0 { format!(" {over}/{tasks}") } else { String::new() };
+    let fan_text = format!("fan-out {}{count}", cx.glyphs.of(fan.glyph));
+    let gap = format!(" {} ", cx.glyphs.of(Glyph::Horizontal).repeat(2));
+    let words: usize = [&plan.0, &fan_text, &join.0, &report.0].iter().map(|it| columns(it)).sum();
+    let fixed = u16::try_from(words + 3 * columns(&gap)).unwrap_or(u16::MAX);
+    let room = area.width.saturating_sub(fixed + 1).min(48);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.put(&plan.0, plan.1.style).put(&gap, dim).put(&fan_text, fan.style);
+    if room >= LEAST && tasks > 0 {
+        pen.space(1);
+        let width = room - 1;
+        let full = (usize::from(width) * over / tasks).min(usize::from(width)) as u16;
+        let tip = u16::from(full < width);
+        let done = over == tasks;
+        let role = match (done, world.is_live()) {
+            (true, _) => Role::Track,
+            (false, true) => Role::TrackNow,
+            (false, false) => Role::Failed,
+        };
+        let style = theme.style(role);
+        pen.glyphs(Glyph::TrackFull, full, style).glyphs(Glyph::TrackTip, tip, style);
+        pen.glyphs(Glyph::TrackEmpty, width - full - tip, theme.style(Role::TrackEmpty));
+    }
+    pen.put(&gap, dim).put(&join.0, join.1.style);
+    pen.put(&gap, dim).put(&report.0, report.1.style);
+}
+
+/// How the tasks stand as a whole.
+fn fan_sign(cx: &Cx, page: &RunPage, orchestrator: &Orchestrator) -> Sign {
+    let world = page.shown();
+    let of = |glyph, word, role| Sign { glyph, word, style: cx.theme.style(role) };
+    let tasks = orchestrator.tasks.len();
+    match (&world.stage, tasks > 0 && orchestrator.over() == tasks) {
+        _ if tasks == 0 && world.is_live() => of(Glyph::Waiting, "waiting", Role::Waiting),
+        _ if tasks == 0 => of(Glyph::Off, "not reached", Role::Off),
+        (_, true) if orchestrator.is_degraded() => of(Glyph::Alert, "degraded", Role::Retry),
+        (_, true) => of(Glyph::Done, "done", Role::Done),
+        (Stage::Closed, false) => of(Glyph::Failed, "stopped", Role::Failed),
+        (Stage::Paused { .. }, false) => of(Glyph::Paused, "paused", Role::Paused),
+        (_, false) => of(Glyph::Running, "running", Role::Running),
+    }
+}

@@ -1,0 +1,82 @@
+//! Pane 3 of an orchestrator: what the tasks came to, a line each, and once they are put together
+//! what they came to as a whole.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{line, row_style, waterfall};
+use crate::app::run::results::{Line, bare, told};
+use crate::app::run::table::first_seat;
+use crate::app::run::{Row, RunPage};
+use crate::event::world::orchestrator::TaskState;
+use crate::ui::Cx;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::Pen;
+use crate::ui::theme::Role;
+
+/// Columns of a name.
+const NAME: u16 = 14;
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    let count = page.result_count();
+    let rows = usize::from(area.height);
+    if count == 0 {
+        let text = match world.orchestrator().and_then(|(it, _)| it.refused.as_ref()) {
+            Some(_) => "The plan was refused, so there are no tasks: 2 says why.",
+            None if world.is_live() => "No result yet: the plan comes first.",
+            None => "No task was planned.",
+        };
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);
+        return;
+    }
+    let name = NAME.min(area.width / 3);
+    let top = first_seat(page.shown_result(), count, rows);
+    for nth in 0..rows {
+        let Some(result) = page.result_line(top + nth) else { break };
+        let at = line(area, nth as u16);
+        match result {
+            Line::Level(level, value) => {
+                let mut pen = Pen::new(buf, at, cx.glyphs);
+                pen.space(3).name(level, name, dim).space(1);
+                pen.put(&bare(value), cx.theme.style(Role::Strong));
+            }
+            Line::Section(section, value) => {
+                let mut pen = Pen::new(buf, at, cx.glyphs);
+                pen.space(3).name(section, name, dim).space(1);
+                match value.as_object().is_some_and(serde_json::Map::is_empty) {
+                    true => pen.put("nothing", dim),
+                    false => pen.put(&bare(value), plain),
+                };
+            }
+            Line::Task(task, row) => {
+                let selected = page.waterfall_row() == Some(Row::Task(task));
+                row_style(cx, at, selected, buf);
+                let mut pen = Pen::new(buf, at, cx.glyphs);
+                let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
+                let sign = waterfall::task_sign(cx, world, row);
+                pen.put(mark, cx.theme.style(Role::Key)).glyph(sign.glyph, sign.style).space(1);
+                pen.name(row.task.id.as_str(), name, plain).space(1);
+                let text = told(row);
+                let role = match row.state {
+                    TaskState::Failed => Role::Failed,
+                    TaskState::Degraded => Role::Retry,
+                    _ => Role::Text,
+                };
+                match text.is_empty() {
+                    true => pen.put(sign.word, dim),
+                    false => pen.put(&text, cx.theme.style(role)),
+                };
+            }
+        }
+    }
+    if count > rows && rows > 0 && area.width > 20 {
+        let text = format!(" {}-{} of {count}", top + 1, (top + rows).min(count));
+        let width = text.len() as u16;
+        let at = line(area, area.height - 1);
+        let at = Rect { x: at.right() - width, width, ..at };
+        Pen::new(buf, at, cx.glyphs).put(&text, dim);
+    }
+}

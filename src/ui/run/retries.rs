@@ -1,0 +1,95 @@
+//! Pane 4 of the tools: how many requests came of the calls that were asked for, what a person is
+//! alerted of, and the latest calls that were tried again, with each attempt and each wait.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{line, speaker};
+use crate::app::run::RunPage;
+use crate::app::run::told::purpose_name;
+use crate::app::run::tool_words::{alert, times};
+use crate::event::EventKind;
+use crate::event::world::SpanKind;
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::Pen;
+use crate::ui::theme::Role;
+
+/// Columns of whom a call is for, and of what it asks.
+const WHO: u16 = 11;
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let theme = cx.theme;
+    let (plain, dim) = (theme.style(Role::Text), theme.style(Role::Dim));
+    let tools = || world.tools.rows().iter().filter(|tool| tool.name().as_str() != "llm");
+    let asked: u64 = tools().map(|tool| tool.tally.asked).sum();
+    let made: u64 = tools().map(|tool| tool.tally.requests()).sum();
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.space(1).put("amplification ", dim);
+    match world.tools.amplification() {
+        Some(factor) => {
+            let role = if factor > 1.0 { Role::Retry } else { Role::Text };
+            pen.put(&times(factor), theme.style(role));
+            pen.put(&format!("  {made} requests for {asked} calls"), plain);
+        }
+        None => {
+            pen.put("no call of a tool yet", dim);
+        }
+    }
+    if let Some((_, plan)) = world.resilience() {
+        let text = match plan.guarded {
+            true => "  guarded".to_owned(),
+            false => format!("  naive: x{} at most", plan.naive_attempts),
+        };
+        pen.put(&text, if plan.guarded { dim } else { theme.style(Role::Retry) });
+    }
+    let retries: u64 = tools().map(|tool| tool.tally.retries).sum();
+    let clients: u64 = tools().map(|tool| tool.tally.client_retries).sum();
+    let repeats: u64 = tools().map(|tool| tool.tally.repeats).sum();
+    let mut pen = Pen::new(buf, line(area, 1), cx.glyphs);
+    pen.space(1).put("again ", dim);
+    for (count, word) in
+        [(retries, "by the gateway"), (clients, "by clients"), (repeats, "by agents")]
+    {
+        let role = if count > 0 { Role::Retry } else { Role::Dim };
+        pen.put(&format!("{} ", format::count(count)), theme.style(role)).put(word, dim).space(2);
+    }
+    let mut nth = 2;
+    for raised in world.alerts.now().take(usize::from(area.height.saturating_sub(nth)) / 2) {
+        let style = theme.style(Role::Failed);
+        let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
+        pen.space(1).glyph(Glyph::Alert, style).space(1).put(&alert(raised), style);
+        nth += 1;
+    }
+    let rows = usize::from(area.height.saturating_sub(nth));
+    let calls = page.retried_calls(rows);
+    if calls.is_empty() && rows > 0 {
+        let text = "No call was tried again.";
+        Pen::new(buf, line(area, nth), cx.glyphs).space(1).put(text, dim);
+    }
+    for call in calls {
+        let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
+        nth += 1;
+        let started = page.opening(call).map(|event| &event.kind);
+        let tool = match started {
+            Some(EventKind::CallStarted(started)) => started.tool.as_str(),
+            _ => "",
+        };
+        let who = match world.spans.get(call).map(|span| &span.what) {
+            Some(SpanKind::Call(purpose)) => purpose_name(Some(purpose)),
+            _ => "".into(),
+        };
+        pen.space(1).name(&who, WHO, plain).space(1).name(tool, WHO, dim).space(1);
+        speaker::attempts(page, cx, &mut pen, call, "");
+        let over = world.spans.get(call).is_some_and(|span| span.closed.is_some());
+        if let Some(EventKind::CallDegraded { by, .. }) =
+            page.closing(call).map(|event| &event.kind).filter(|_| over)
+        {
+            let text = format!(" {} {}", cx.glyphs.of(Glyph::Alert), by.word().replace('_', " "));
+            pen.put(&text, theme.style(Role::Retry));
+        }
+    }
+}

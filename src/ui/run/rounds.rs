@@ -1,0 +1,115 @@
+//! The second header row of a collaboration: its rounds as one track.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::run::RunPage;
+use crate::event::Boundary;
+use crate::event::kind::CollaborationPlan;
+use crate::event::world::Stage;
+use crate::event::world::collaboration::{Collaboration, Round};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::Role;
+
+/// The columns from which on a round has a bar.
+pub(super) const LEAST: u16 = 16;
+/// The least columns of a round: its number, its glyph, a gap.
+pub(super) const BARE: u16 = 7;
+
+/// The rounds as one track: what is done, what is on its way, what is to come.
+pub(super) fn render(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    table: &Collaboration,
+    plan: &CollaborationPlan,
+    buf: &mut Buffer,
+) {
+    let current = table.current().map_or(0, |round| round.number);
+    let last = plan.max_rounds.max(current).max(1);
+    // Bars are cut before a round is left out.
+    let all = last.saturating_mul(u32::from(BARE)) <= u32::from(area.width);
+    let fit = if all { last } else { u32::from((area.width / LEAST).max(1)).min(last) };
+    // The current round, what comes next, and as much of what was as fits.
+    let from = current.max(1).saturating_sub(fit.saturating_sub(2)).clamp(1, last - fit + 1);
+    let to = from + fit - 1;
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    let dim = cx.theme.style(Role::Dim);
+    if from > 1 {
+        pen.glyph(Glyph::Ellipsis, dim).space(1);
+    }
+    let brief = page.shown().breakpoints.contains(&Boundary::Finalize.id());
+    let tail = if to < last { 2 } else { 0 } + if brief { 9 } else { 0 };
+    let share = pen.left().saturating_sub(tail) / u16::try_from(fit).unwrap_or(u16::MAX).max(1);
+    for number in from..=to {
+        let end = pen.x() + share;
+        one_round(page, cx, &mut pen, number, table.round(number), end);
+        pen.to(end);
+    }
+    if to < last {
+        pen.glyph(Glyph::Ellipsis, dim);
+    }
+    if brief {
+        pen.space(1).glyph(Glyph::Breakpoint, cx.theme.style(Role::Paused));
+        pen.put(" brief", cx.theme.style(Role::Text));
+    }
+}
+
+fn one_round(page: &RunPage, cx: &Cx, pen: &mut Pen, number: u32, round: Option<&Round>, end: u16) {
+    let theme = cx.theme;
+    let live = page.shown().is_live();
+    let paused = matches!(page.shown().stage, Stage::Paused { .. });
+    let (glyph, role, text) = match round {
+        None if !live => (Glyph::Off, Role::Off, String::new()),
+        None => (Glyph::Waiting, Role::Waiting, String::new()),
+        Some(round) => match round.closed {
+            Some(closed) => (Glyph::Done, Role::Done, format::took(closed.since(round.opened))),
+            None => {
+                let (came, asked) = (round.contributions().count(), round.asked());
+                let long = format!("{came} of {asked} seats in");
+                let fits = columns(&long) + 8 <= usize::from(end.saturating_sub(pen.x()));
+                let text = if fits { long } else { format!("{came}/{asked}") };
+                match (live, paused) {
+                    (true, false) => (Glyph::Running, Role::Running, text),
+                    (true, true) => (Glyph::Paused, Role::Paused, text),
+                    (false, _) => (Glyph::Failed, Role::Failed, text),
+                }
+            }
+        },
+    };
+    let style = theme.style(role);
+    pen.put(&format!("R{number} "), theme.style(Role::Text));
+    pen.glyph(glyph, style).space(1);
+    let left = |pen: &Pen| end.saturating_sub(pen.x() + 2);
+    // Where the run will rest is said, whatever it costs the bar.
+    let at = Boundary::Round(number).id();
+    if round.is_none() && live && page.shown().breakpoints.contains(&at) {
+        let word = format!("{} break", cx.glyphs.of(Glyph::Breakpoint));
+        let fits = columns(&word) as u16 <= left(pen) + 1;
+        let word = if fits { &word } else { cx.glyphs.of(Glyph::Breakpoint) };
+        pen.put(word, theme.style(Role::Paused)).space(1);
+    }
+    if !text.is_empty() && columns(&text) as u16 + 3 <= left(pen) {
+        pen.put(&text, style).space(1);
+    }
+    let width = left(pen);
+    let empty = theme.style(Role::TrackEmpty);
+    match round {
+        None if !live => pen,
+        None => pen.glyphs(Glyph::TrackEmpty, width, empty),
+        Some(round) if round.closed.is_some() => {
+            pen.glyphs(Glyph::TrackFull, width, theme.style(Role::Track))
+        }
+        Some(round) => {
+            let (came, asked) = (round.contributions().count(), round.asked().max(1));
+            let full = (usize::from(width) * came / asked).min(usize::from(width)) as u16;
+            let tip = u16::from(full < width);
+            let now = theme.style(if live { Role::TrackNow } else { Role::Failed });
+            pen.glyphs(Glyph::TrackFull, full, now).glyphs(Glyph::TrackTip, tip, now);
+            pen.glyphs(Glyph::TrackEmpty, width - full - tip, empty)
+        }
+    };
+}

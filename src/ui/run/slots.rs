@@ -1,0 +1,105 @@
+//! Pane 4 of an orchestrator: the places that tasks go in at once, what of the budgets is used, and
+//! what something stood in for.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{bar, line};
+use crate::app::run::RunPage;
+use crate::app::run::told_tool::instead;
+use crate::event::world::orchestrator::{Orchestrator, TaskState};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::Pen;
+use crate::ui::theme::Role;
+
+/// Places that are drawn one by one; more of them stand as figures only.
+const MOST: u32 = 12;
+/// Columns of a name.
+const NAME: u16 = 12;
+/// Columns of a bar.
+const BAR: u16 = 12;
+
+/// The places at once, used and free, with their figures.
+pub(super) fn slots(cx: &Cx, pen: &mut Pen, orchestrator: &Orchestrator) {
+    let (used, all) = (orchestrator.running, orchestrator.max_parallel);
+    if all <= MOST && used <= MOST {
+        let of = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
+        let full = cx.theme.style(Role::Running);
+        pen.glyphs(Glyph::Running, of(used), full);
+        let free = cx.theme.style(Role::Waiting);
+        pen.glyphs(Glyph::Waiting, of(all.saturating_sub(used)), free).space(1);
+    }
+    pen.put(&format!("{used}/{all}"), cx.theme.style(Role::Text));
+}
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some((orchestrator, plan)) = world.orchestrator() else { return };
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let mut nth = 0;
+    let mut row = |draw: &mut dyn FnMut(&mut Pen)| {
+        if nth < area.height {
+            let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
+            pen.space(1);
+            draw(&mut pen);
+            nth += 1;
+        }
+    };
+    let waiting = orchestrator.count(TaskState::Waiting);
+    row(&mut |pen| {
+        pen.cell("slots", NAME, dim);
+        slots(cx, pen, orchestrator);
+        pen.space(3).put("queue ", dim).put(&waiting.to_string(), theme.style(Role::Text));
+        if world.is_live() {
+            pen.space(3).put("+ -", theme.style(Role::Key)).put(" change them live", dim);
+        }
+    });
+    let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());
+    row(&mut |pen| {
+        budget(cx, pen, "dispatches", dispatches.0, dispatches.1);
+        let retries = world.tools.rows().iter().filter(|row| row.name().as_str() != "llm");
+        let retries: u64 = retries.map(|row| row.tally.retries).sum();
+        let role = if retries > 0 { Role::Retry } else { Role::Bar };
+        pen.space(3).put("retries ", dim).put(&retries.to_string(), theme.style(role));
+    });
+    let tasks = orchestrator.tasks.len() as u64;
+    row(&mut |pen| {
+        pen.cell("tasks", NAME, dim);
+        pen.put(&format!("{}/{tasks} over", orchestrator.over()), theme.style(Role::Text));
+        pen.put(&format!(", at most {} planned", plan.max_tasks), dim);
+    });
+    let active = world.active(page.time(cx.now)).as_secs();
+    row(&mut |pen| {
+        budget(cx, pen, "seconds", active, plan.max_ms.div_ceil(1000));
+        if let Some(cost) = world.cost_usd() {
+            pen.space(3).put("cost ", dim).put(&format::usd(cost), theme.style(Role::Bar));
+        }
+    });
+    let degraded = || orchestrator.tasks.iter().filter(|row| row.state == TaskState::Degraded);
+    let failed = orchestrator.count(TaskState::Failed);
+    if failed > 0 {
+        row(&mut |pen| {
+            pen.cell("failed", NAME, dim);
+            pen.put(&format::things(failed as u64, "task"), theme.style(Role::Failed));
+        });
+    }
+    for task in degraded().take(usize::from(area.height)) {
+        row(&mut |pen| {
+            pen.cell("degraded", NAME, dim);
+            pen.put(task.task.id.as_str(), theme.style(Role::Retry)).space(1);
+            if let Some(stand_in) = task.stand_in {
+                pen.put("by ", dim).put(&instead(stand_in), dim);
+            }
+        });
+    }
+}
+
+fn budget(cx: &Cx, pen: &mut Pen, name: &str, used: u64, allowed: u64) {
+    pen.cell(name, NAME, cx.theme.style(Role::Dim));
+    bar(cx, pen, used, allowed, BAR);
+    pen.space(1).put(&format!("{used}/{allowed}"), cx.theme.budget(used, allowed));
+}

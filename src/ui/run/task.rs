@@ -1,0 +1,67 @@
+//! Pane 2 of an orchestrator: the selected row of the waterfall, or the one that goes on; at the
+//! end what the run came to.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{speaker, waterfall};
+use crate::app::run::inspect::Wrapped;
+use crate::app::run::words::text_area;
+use crate::app::run::{Row, RunPage, Subject};
+use crate::ui::Cx;
+use crate::ui::glyph::Glyph;
+use crate::ui::inspector::draw_line;
+use crate::ui::text::Pen;
+use crate::ui::theme::{Role, Sign};
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    if !matches!(page.subject(), Subject::Plan | Subject::Task(_) | Subject::Join) {
+        return speaker::render(page, cx, area, buf);
+    }
+    let area = text_area(area);
+    if area.width == 0 || area.height == 0 {
+        return;
+    }
+    let document = page.task_document(page.time(cx.now));
+    let lines = Wrapped { document: &document, width: area.width };
+    let height = usize::from(area.height);
+    let top = page.words_at().unwrap_or_default().within(&lines, height);
+    let mut row = 0;
+    for (nth, line) in document.lines.iter().enumerate().skip(top.line) {
+        if row >= area.height {
+            break;
+        }
+        let skip = if nth == top.line { top.row } else { 0 };
+        row = draw_line(cx, area, row, skip, line, buf);
+    }
+    // What is out of view is said in the blank column beside the lines.
+    let more = Rect { x: area.right(), width: 1, height: area.height.min(1), ..area };
+    if top != Default::default() {
+        Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, cx.theme.style(Role::Key));
+    }
+    if top != crate::app::run::scroll::Scroll::end(&lines, height) {
+        let last = Rect { y: area.bottom().saturating_sub(1), ..more };
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, cx.theme.style(Role::Key));
+    }
+}
+
+/// Whom the pane is about, and how that stands.
+pub(super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
+    let world = page.shown();
+    let Some((orchestrator, _)) = world.orchestrator() else { return (String::new(), None) };
+    let sign = |row| Some(waterfall::sign(cx, world, orchestrator, row));
+    match page.subject() {
+        Subject::Plan => ("plan".to_owned(), sign(Row::Plan)),
+        Subject::Task(task) => {
+            let name = orchestrator.tasks.get(task).map(|row| {
+                format!("{} {} {}", row.task.id, cx.glyphs.of(Glyph::Dot), row.task.worker)
+            });
+            (name.unwrap_or_default(), sign(Row::Task(task)))
+        }
+        Subject::Join => ("join".to_owned(), sign(Row::Join)),
+        Subject::Finalize => ("report".to_owned(), sign(Row::Report)),
+        Subject::Outcome => ("Outcome".to_owned(), Some(cx.theme.run(world))),
+        Subject::Seat { .. } | Subject::Nobody => ("Task".to_owned(), None),
+    }
+}

@@ -1,0 +1,180 @@
+//! Pane 2 of the tools: the selected tool: what is injected into it, what its safe mode did, the
+//! load on it, its policy, and how its breaker came to stand as it does.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::breakers::sign;
+use super::line;
+use crate::app::run::RunPage;
+use crate::app::run::told::by;
+use crate::app::run::told_tool::{cause, short_cause};
+use crate::app::run::tool_words::{effect, faults, policy};
+use crate::app::run::words::text_area;
+use crate::event::Elapsed;
+use crate::event::world::tools::ToolRow;
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns, wrap_within};
+use crate::ui::theme::{Role, Sign};
+
+/// Columns of a name.
+const NAME: u16 = 10;
+/// Columns of the bar of a breaker's state, and where there is little room.
+const BAR: (u16, u16) = (10, 3);
+
+/// The selected tool, and how its breaker stands.
+pub(super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
+    match page.tool() {
+        Some(tool) => {
+            let name = format!("{} {} {}", tool.name(), cx.glyphs.of(Glyph::Dot), tool.head.kind);
+            (name, Some(sign(cx, tool)))
+        }
+        None => ("Tool".to_owned(), None),
+    }
+}
+
+/// Draws the pane.
+pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let area = text_area(area);
+    let dim = cx.theme.style(Role::Dim);
+    let Some(tool) = page.tool() else {
+        let text = "No tool to look at. t or Esc goes back to the run.";
+        Pen::new(buf, line(area, 0), cx.glyphs).put(text, dim);
+        return;
+    };
+    let live = page.world().is_live();
+    let now = page.time(cx.now);
+    let mut rows = Rows { cx, area, buf, nth: 0 };
+    match faults(tool) {
+        Some(faults) => rows.field("injected", &faults, Role::Flag, 2),
+        None if live => {
+            let text = format!("nothing: ! injects into {}", tool.name());
+            rows.field("injected", &text, Role::Dim, 1);
+        }
+        None => rows.field("injected", "nothing", Role::Dim, 1),
+    }
+    let (refused, stood) = effect(&tool.tally);
+    if let Some(refused) = refused {
+        rows.field("refused", &refused, Role::Refused, 1);
+    }
+    if let Some(stood) = stood {
+        rows.field("instead", &stood, Role::Retry, 1);
+    }
+    if tool.tally.stale > 0 {
+        let text = format!("{} after the breaker had moved on", tool.tally.stale);
+        rows.field("stale", &text, Role::Dim, 1);
+    }
+    load(&mut rows, tool, now);
+    let wraps = if area.height >= 16 { 3 } else { 1 };
+    for (name, text) in policy(&tool.head.limits) {
+        rows.field(name, &text, Role::Text, wraps);
+    }
+    history(&mut rows, tool, now);
+}
+
+/// Rows that are drawn one below the other.
+struct Rows<'a, 'b> {
+    cx: &'a Cx<'a>,
+    area: Rect,
+    buf: &'b mut Buffer,
+    nth: u16,
+}
+
+impl Rows<'_, '_> {
+    fn left(&self) -> u16 {
+        self.area.height.saturating_sub(self.nth)
+    }
+
+    fn pen(&mut self) -> Pen<'_> {
+        let at = line(self.area, self.nth);
+        self.nth += 1;
+        Pen::new(self.buf, at, self.cx.glyphs)
+    }
+
+    /// A name and what it is, in at most so many rows.
+    fn field(&mut self, name: &str, text: &str, role: Role, most: usize) {
+        let width = usize::from(self.area.width.saturating_sub(NAME).max(1));
+        let most = most.min(usize::from(self.left()));
+        let (parts, cut) = wrap_within(text, width, most.max(1));
+        let count = parts.len().min(most);
+        for (nth, part) in parts.iter().take(count).enumerate() {
+            let (dim, style) = (self.cx.theme.style(Role::Dim), self.cx.theme.style(role));
+            let mut pen = self.pen();
+            pen.cell(if nth == 0 { name } else { "" }, NAME, dim);
+            // What does not fit ends with the sign of that.
+            let last = cut && nth + 1 == count;
+            match last {
+                true => pen.put(&format!("{part}{}", " ".repeat(width)), style),
+                false => pen.put(part, style),
+            };
+        }
+    }
+}
+
+/// Requests over time, the number beside them.
+fn load(rows: &mut Rows<'_, '_>, tool: &ToolRow, now: Elapsed) {
+    if rows.left() == 0 {
+        return;
+    }
+    let cx = rows.cx;
+    let width = rows.area.width;
+    let text = format!(
+        "{}, {} out, peak {}",
+        format::things(tool.tally.requests(), "request"),
+        tool.in_flight,
+        tool.peak
+    );
+    let room = width.saturating_sub(NAME + 1).saturating_sub(columns(&text) as u16).min(40);
+    let (dim, spark) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Spark));
+    let counts = tool.load.columns(now, usize::from(room));
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let mut pen = rows.pen();
+    pen.cell("load", NAME, dim);
+    if room >= 4 {
+        for count in counts {
+            pen.put(cx.glyphs.spark(count, most), spark);
+        }
+        pen.space(1);
+    }
+    pen.put(&text, cx.theme.style(Role::Text));
+}
+
+/// The latest moves of the breaker, the newest last, each with how long it stood so.
+fn history(rows: &mut Rows<'_, '_>, tool: &ToolRow, now: Elapsed) {
+    let room = usize::from(rows.left());
+    if room == 0 || tool.head.limits.breaker.is_none() {
+        return;
+    }
+    let cx = rows.cx;
+    let dim = cx.theme.style(Role::Dim);
+    if tool.history.is_empty() {
+        rows.field("history", "closed since the start", Role::Dim, 1);
+        return;
+    }
+    let wide = rows.area.width >= 60;
+    let most = if wide { BAR.0 } else { BAR.1 };
+    let moves: Vec<_> = tool.history.iter().collect();
+    let first = moves.len().saturating_sub(room);
+    let until = |nth: usize| moves.get(nth + 1).map_or(now, |next| next.at);
+    let longest = (first..moves.len()).map(|nth| until(nth).since(moves[nth].at)).max();
+    let longest = longest.map_or(1, |longest| longest.as_micros().max(1));
+    for (nth, moved) in moves.iter().enumerate().skip(first) {
+        let stood = until(nth).since(moved.at);
+        let sign = cx.theme.breaker(moved.to);
+        let full = (stood.as_micros() * u128::from(most)).div_ceil(longest).clamp(1, most.into());
+        let mut pen = rows.pen();
+        pen.cell(&format::moment(moved.at), NAME - 1, dim).space(1);
+        pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, 10, sign.style);
+        let bar = pen.x();
+        pen.glyphs(Glyph::TrackFull, full as u16, sign.style).to(bar + most + 1);
+        pen.cell(&format::took(stood), 6, cx.theme.style(Role::Text)).space(1);
+        let why = match moved.by {
+            Some(who) => by(who).to_owned(),
+            None if wide => cause(moved.why).to_owned(),
+            None => short_cause(moved.why).to_owned(),
+        };
+        pen.put(&why, dim);
+    }
+}
