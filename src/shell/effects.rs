@@ -240,6 +240,46 @@ fn write_beside(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::effect::RequestId;
+    use crate::engine::EngineSettings;
+    use crate::net::Via;
+    use crate::scenario::{Origin, Scenario, load, shipped};
+
+    /// A file of somebody else's that runs a program, which needs a variable that nobody has set.
+    fn foreign() -> Scenario {
+        let shipped = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
+        let (program, needs) = ("program = \"sh\"\n", "env = { A = { env = \"RT_NEVER_SET\" } }\n");
+        let text = shipped.text.replace(program, &format!("{program}{needs}"));
+        load(&text, Origin::File("foreign.toml".into()), &[]).expect("a good scenario")
+    }
+
+    #[tokio::test]
+    async fn a_foreign_file_with_programs_asks_first_and_says_what_is_missing() {
+        let engine = Engine::new(EngineSettings::default());
+        let (models, trust) = (Models::new(Via::Direct), Trust::kept_in(None));
+        let (services, mut answers) = Services::new(engine, models, trust, None, PathBuf::new());
+        let scenario = Arc::new(foreign());
+        let model = ModelWanted::Scripted { instant: true };
+        let (id, flags) = (RequestId(7), Vec::new());
+        let request =
+            LaunchRequest { id, scenario: Arc::clone(&scenario), model, flags, seed: None };
+        services.start_now(request.clone());
+        let Some(Answer::Msg(Msg::Untrusted { would, .. })) = answers.recv().await else {
+            panic!("it is not asked");
+        };
+        for line in ["run sh -c df", "and give it $RT_NEVER_SET", "ask 127.0.0.1:7878"] {
+            assert!(would.iter().any(|said| said.trim().starts_with(line)), "{line}: {would:?}");
+        }
+        services.allow(scenario.hash.clone(), scenario.title.clone());
+        services.start_now(request);
+        let Some(Answer::Msg(Msg::StartFailed { text, .. })) = answers.recv().await else {
+            panic!("it is started");
+        };
+        let says = "the tool disk_worker: A comes from $RT_NEVER_SET, which is not set: set it and \
+                    start again";
+        assert_eq!(text, says);
+        assert!(services.engine.runs().is_empty());
+    }
 
     #[test]
     fn a_file_that_is_there_is_left_alone() {
