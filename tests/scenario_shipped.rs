@@ -20,7 +20,17 @@ fn read(name: &str, set: &[&str]) -> Scenario {
 
 /// Every fact of a run without latencies.
 async fn facts(name: &str, flags: &[(&str, bool)], set: &[&str]) -> Vec<Arc<Event>> {
-    let mut launch = Launch::scripted(Arc::new(read(name, set)), true);
+    facts_of(name, flags, set, true).await
+}
+
+/// Every fact of a run; `instant` leaves the latencies out.
+async fn facts_of(
+    name: &str,
+    flags: &[(&str, bool)],
+    set: &[&str],
+    instant: bool,
+) -> Vec<Arc<Event>> {
+    let mut launch = Launch::scripted(Arc::new(read(name, set)), instant);
     launch.flags = flags.iter().map(|(flag, on)| ((*flag).into(), *on)).collect();
     let engine = Engine::new(EngineSettings::default());
     let run = engine.start(launch);
@@ -35,6 +45,12 @@ async fn facts(name: &str, flags: &[(&str, bool)], set: &[&str]) -> Vec<Arc<Even
 /// The outcome of such a run.
 async fn play(name: &str, flags: &[(&str, bool)], set: &[&str]) -> Value {
     let world = World::of(facts(name, flags, set).await.iter().map(|fact| &**fact));
+    serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON")
+}
+
+/// The outcome of a run with all its latencies, on tokio's paused clock.
+async fn play_in_time(name: &str, flags: &[(&str, bool)], set: &[&str]) -> Value {
+    let world = World::of(facts_of(name, flags, set, false).await.iter().map(|fact| &**fact));
     serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON")
 }
 
@@ -66,8 +82,12 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
             "checkout-denied",
             "checkout-launch",
             "checkout-unanimous",
+            "fraud-check",
             "morning-report",
+            "morning-report-denied",
+            "morning-report-partial",
             "real-services",
+            "vendor-brownout",
         ]
     );
     for shipped in shipped() {
@@ -210,5 +230,184 @@ fn latencies_are_made_for_watching() {
             let (min, max) = (row.latency.min.as_millis(), row.latency.max.as_millis());
             assert!((500..=2_500).contains(&min) && max <= 2_500 && min < max, "{}", shipped.name);
         }
+    }
+}
+
+/// The figures, names and limits of source `001`.
+#[test]
+fn morning_report_has_the_data_and_limits_of_the_source() {
+    let scenario = read("morning-report", &[]);
+    let goal = "Prepare a morning operations report for e-commerce region US on 2026-02-26. \
+                Include sales, payment risk, and inventory risk with one concrete action.";
+    assert_eq!(scenario.goal, goal);
+    let PatternSpec::Orchestrator(spec) = &scenario.pattern else { panic!("an orchestrator") };
+    let budget = spec.budget;
+    assert_eq!(
+        (budget.max_tasks, budget.max_parallel, budget.max_retries_per_task, budget.max_dispatches),
+        (4, 3, 1, 8)
+    );
+    assert_eq!((budget.task_timeout.as_millis(), budget.max_seconds.as_secs()), (2_000, 25));
+    let args = json!({ "report_date": "YYYY-MM-DD", "region": "US|EU|..." });
+    let catalogue: Vec<(&str, &str, Value)> = spec
+        .workers
+        .iter()
+        .map(|worker| {
+            (worker.name.as_str(), &*worker.description, Value::Object(worker.args.clone()))
+        })
+        .collect();
+    assert_eq!(
+        catalogue,
+        [
+            ("sales_worker", "Provides sales KPIs for a date and region", args.clone()),
+            ("payments_worker", "Provides payment failure and chargeback signals", args.clone()),
+            ("inventory_worker", "Provides low-stock and out-of-stock risk signals", args),
+        ]
+    );
+    let fraud = read("fraud-check", &[]);
+    let PatternSpec::Orchestrator(spec) = fraud.pattern else { panic!("an orchestrator") };
+    assert_eq!((spec.workers.len(), spec.budget.max_parallel), (4, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn morning_report_comes_to_what_the_source_prints() {
+    let outcome = play_in_time("morning-report", &[], &[]).await;
+    assert_eq!((&outcome["status"], &outcome["stop_reason"]), (&json!("ok"), &json!("success")));
+    let aggregate = json!({
+        "report_date": "2026-02-26",
+        "region": "US",
+        "health": "yellow",
+        "sales": { "gross_sales_usd": 182_450.0, "orders": 4_820, "aov_usd": 37.85 },
+        "payments": {
+            "failed_payment_rate": 0.023, "chargeback_alerts": 3, "gateway_incident": "none",
+        },
+        "inventory": {
+            "low_stock_skus": ["SKU-4411", "SKU-8820"],
+            "out_of_stock_skus": ["SKU-9033"],
+            "restock_eta_days": 2,
+        },
+        "failed_tasks": [],
+    });
+    assert_eq!(outcome["aggregate"].to_string(), aggregate.to_string(), "also in this order");
+    let attempts: Vec<&Value> =
+        (0..3).map(|task| &outcome["trace"][task]["attempts_used"]).collect();
+    assert_eq!(attempts, [1, 2, 1], "the payments worker times out once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_report_ends_as_it_is_there_to_show() {
+    for (name, flags, set, reason, says) in [
+        ("morning-report", &[][..], &[][..], "success", "YELLOW"),
+        ("morning-report", &[], &["inputs.region=EU"], "success", "no data"),
+        (
+            "morning-report",
+            &[],
+            &["workers.payments_worker.fixture.rows[1].result.gateway_incident=down"],
+            "success",
+            "RED",
+        ),
+        (
+            "morning-report",
+            &[],
+            &["workers.inventory_worker.fixture.rows[0].result.out_of_stock_skus=[]"],
+            "success",
+            "GREEN",
+        ),
+        ("morning-report", &[("inventory_runtime", false)], &[], "critical_task_failed", ""),
+        ("morning-report", &[], &["budget.task_timeout_seconds=0.2"], "critical_task_failed", ""),
+        ("morning-report", &[], &["budget.max_retries_per_task=0"], "critical_task_failed", ""),
+        ("morning-report", &[], &["budget.max_tasks=2"], "invalid_plan:max_tasks", ""),
+        ("morning-report-denied", &[], &[], "critical_task_failed", ""),
+        ("morning-report-denied", &[("inventory_runtime", true)], &[], "success", "YELLOW"),
+        ("morning-report-partial", &[], &[], "success", "without payments"),
+        ("morning-report-partial", &[], &["inputs.region=EU"], "success", "incomplete"),
+        (
+            "morning-report-partial",
+            &[],
+            &["script[0].reply.tasks[1].critical=true"],
+            "critical_task_failed",
+            "",
+        ),
+        ("morning-report-partial", &[], &["budget.task_timeout_seconds=3"], "success", "after all"),
+        ("fraud-check", &[], &[], "success", "Twelve orders"),
+        ("fraud-check", &[("fraud_runtime", false)], &[], "success", "without a look at fraud"),
+        ("fraud-check", &[], &["inputs.region=EU"], "success", "no data"),
+        (
+            "fraud-check",
+            &[],
+            &["workers.fraud_worker.fixture.rows[0].result.account_takeovers=1"],
+            "success",
+            "RED",
+        ),
+        (
+            "fraud-check",
+            &[],
+            &["workers.fraud_worker.fixture.rows[0].result.suspicious_orders=many"],
+            "success",
+            "without a look at fraud",
+        ),
+    ] {
+        let outcome = play_in_time(name, flags, set).await;
+        assert_eq!(outcome["stop_reason"], reason, "{name} {flags:?} {set:?}: {outcome}");
+        let answer = outcome["answer"].as_str().unwrap_or_default();
+        assert!(answer.contains(says), "{name} {flags:?} {set:?}: {answer}");
+    }
+    let denied = play_in_time("morning-report-denied", &[], &[]).await;
+    assert_eq!(denied["trace"][2]["stop_reason"], "worker_denied:inventory_worker");
+    let partial = play_in_time("morning-report-partial", &[], &[]).await;
+    assert_eq!(partial["degraded"], true);
+    assert_eq!(partial["aggregate"]["payments"], json!({}));
+    assert_eq!(partial["aggregate"]["failed_tasks"][0]["stop_reason"], "task_timeout");
+}
+
+/// The time of a run on tokio's clock is the sum of its latencies, not a measurement.
+#[tokio::test(start_paused = true)]
+async fn two_more_lanes_make_the_fraud_check_as_fast_as_its_slowest_worker() {
+    let two = play_in_time("fraud-check", &[], &[]).await;
+    let four = play_in_time("fraud-check", &[], &["budget.max_parallel=4"]).await;
+    let elapsed = |outcome: &Value| outcome["elapsed_ms"].as_u64().expect("milliseconds");
+    // Two lanes: 1.6 s, then 1.8 s. Four: 1.8 s.
+    assert_eq!(elapsed(&two) - elapsed(&four), 1_600);
+    assert_eq!(two["aggregate"], four["aggregate"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn guards_carry_the_agents_through_the_brownout_and_naive_retries_do_not() {
+    let facts = facts_of("vendor-brownout", &[], &[], false).await;
+    let moves: Vec<Value> = facts
+        .iter()
+        .filter(|fact| fact.kind.name() == "breaker.changed")
+        .map(|fact| serde_json::to_value(&fact.kind).expect("JSON")["to"].clone())
+        .collect();
+    assert_eq!(moves.first(), Some(&json!("open")), "{moves:?}");
+    assert_eq!(moves.last(), Some(&json!("closed")), "a person sees it close again: {moves:?}");
+    let world = World::of(facts.iter().map(|fact| &**fact));
+    let guarded = serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON");
+    let naive = play_in_time("vendor-brownout", &[], &["inputs.guarded=false"]).await;
+    assert_eq!((&guarded["stop_reason"], &guarded["degraded"]), (&json!("success"), &json!(true)));
+    assert_eq!(guarded["summary"]["failed"], 0);
+    let kinds: Vec<&Value> = guarded["replaced"]
+        .as_array()
+        .expect("what was replaced")
+        .iter()
+        .map(|replaced| &replaced["stand_in"])
+        .collect();
+    assert!(kinds.contains(&&json!("cached")), "the last good value stands in: {kinds:?}");
+    let enrich =
+        |outcome: &Value, what: &str| outcome["tools"][1][what].as_f64().expect("a number");
+    assert_eq!(guarded["tools"][1]["tool"], "enrich");
+    assert!(enrich(&guarded, "amplification") < 1.0);
+    assert!(enrich(&naive, "amplification") > 3.5, "{naive}");
+    assert!(naive["summary"]["failed"].as_u64() > Some(100), "{naive}");
+    let elapsed = |outcome: &Value| outcome["elapsed_ms"].as_u64();
+    assert!(elapsed(&naive) > elapsed(&guarded).map(|ms| 2 * ms), "{naive}");
+    // The healthy tools suffer with it, because the vendor holds the slots of the pool.
+    let slow = |outcome: &Value| {
+        let alerts = outcome["alerts"].as_array().expect("alerts").iter();
+        let slow = alerts.filter(|alert| alert["alert"] == "p95_ms");
+        slow.filter_map(|alert| alert["tool"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(slow(&guarded), Vec::<String>::new());
+    for healthy in ["orders", "search"] {
+        assert!(slow(&naive).iter().any(|tool| tool == healthy), "{naive}");
     }
 }

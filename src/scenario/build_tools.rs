@@ -43,7 +43,7 @@ pub(super) fn tools(
         let spec = cx.within(&format!("tools.{}", entry.name), |cx| {
             let spec = tool(entry, pattern, file, filling, cx);
             if !cx.failed_here() {
-                unasked(entry, pattern, file, cx);
+                idle(entry, spec.as_ref(), pattern, file, cx);
             }
             spec
         });
@@ -155,10 +155,6 @@ fn tool(
     let kind = build_answers::kind(&answers, None, &attempts, filling, cx);
     let faults = faults(&table.faults, cx);
     let kind = kind?;
-    if kind.is_none() && pattern == Pattern::Resilience && !cx.failed_here() {
-        let what = format!("nothing stands behind `{}`", entry.name);
-        cx.warn(entry.at, what, "one of fixture, http and command");
-    }
     Some(ToolSpec {
         name: ToolName::from(entry.name.as_str()),
         kind,
@@ -169,8 +165,14 @@ fn tool(
     })
 }
 
-/// A tool that the pattern never asks.
-fn unasked(entry: &Entry<ToolTable>, pattern: Pattern, file: &File, cx: &mut Reader) {
+/// A tool that the pattern never asks, or would ask in vain.
+fn idle(
+    entry: &Entry<ToolTable>,
+    spec: Option<&ToolSpec>,
+    pattern: Pattern,
+    file: &File,
+    cx: &mut Reader,
+) {
     let steps = || file.resilience.iter().flat_map(|it| &it.steps).flat_map(|steps| &steps.0);
     let help = match pattern {
         Pattern::Collaboration => "a collaboration asks only llm".to_owned(),
@@ -178,7 +180,13 @@ fn unasked(entry: &Entry<ToolTable>, pattern: Pattern, file: &File, cx: &mut Rea
             Some(_) => among(&entry.name, file.workers.names()),
             None => "an orchestrator asks its workers and llm".to_owned(),
         },
-        Pattern::Resilience if steps().any(|step| step.text == entry.name) => return,
+        Pattern::Resilience if steps().any(|step| step.text == entry.name) => {
+            if spec.is_some_and(|spec| spec.kind.is_none()) {
+                let what = format!("nothing stands behind `{}`", entry.name);
+                cx.warn(entry.at, what, "one of fixture, http and command");
+            }
+            return;
+        }
         Pattern::Resilience => "it is not in resilience.steps".to_owned(),
     };
     cx.warn(entry.at, format!("nobody asks `{}`", entry.name), help);
@@ -259,7 +267,7 @@ impl Limits<'_> {
                 ratio_percent: budget.percent.0,
                 min: budget.min.0,
             }),
-            breaker: breaker.enabled.then(|| BreakerLimits {
+            breaker: breaker.enabled.then_some(BreakerLimits {
                 fail_threshold: breaker.fail_threshold.0,
                 open_for: breaker.open_for_s.0,
                 probe_permits: breaker.probe_permits.0,
