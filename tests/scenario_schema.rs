@@ -116,7 +116,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
     both_refuse(
         "vendor-brownout",
         &[
-            ("turns   = 9", ""),
+            ("turns   = 8", ""),
             ("pool    = 24", "pool = 0"),
             ("max_seconds = 60", "max_tasks = 60"),
             ("guarded = \"{{guarded}}\"", "guarded = \"perhaps\""),
@@ -124,7 +124,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
             ("open_for_s = 3", "open_for_s = 0"),
             ("flaky_rate  = 0.8", "flaky_rate = 8"),
             ("flaky_from  = \"3s\"", "flaky_from = \"3h\""),
-            ("capacity    = 10", ""),
+            ("capacity    = 8", ""),
             ("allow_partial = true", "allow_partial = \"yes\""),
             ("p95_ms                   = 1500", "p95_ms = 0"),
         ],
