@@ -43,11 +43,11 @@ fn many() -> Vec<roundtable::app::state::Entry> {
 #[test]
 fn a_click_selects_and_a_click_on_what_is_selected_starts_it() {
     let mut dash = Dash::new(120, 36);
-    click(&mut dash, "checkout-unanimous");
+    click(&mut dash, "checkout-unanimous  ");
     assert_eq!(dash.state.home.scenario.as_deref(), Some("checkout-unanimous"));
     assert!(dash.asked().is_empty(), "a click selects");
     dash.after(Duration::from_secs(2));
-    click(&mut dash, "checkout-unanimous");
+    click(&mut dash, "checkout-unanimous  ");
     assert_eq!(dash.launch().scenario.name.as_str(), "checkout-unanimous");
 }
 
