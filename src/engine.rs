@@ -265,7 +265,8 @@ impl Engine {
         }
         let bus = Bus::new();
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
-        let mut guarded = vec![model_tool(scenario.llm.clone(), default_timeout)];
+        let mut guarded =
+            vec![model_tool(scenario.llm.clone(), default_timeout, scenario.llm_faults.clone())];
         guarded.extend(self.shared.guarded(&scenario, tools));
         let context = RunContext::new(RunSettings {
             bus: bus.clone(),

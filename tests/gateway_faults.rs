@@ -9,7 +9,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use gateway_call::{Odd, Scope, call, fails, guard, limited, policy, status};
 use roundtable::event::command::BreakerHand;
-use roundtable::event::kind::{BreakerStage, By, FailureClass, LimitChange, StandIn};
+use roundtable::event::kind::{
+    AttemptFailed, BreakerStage, By, FailureClass, LimitChange, StandIn,
+};
 use roundtable::event::{EventKind, StopReason};
 use roundtable::scenario::model::{CallPolicy, SafeMode};
 use roundtable::scenario::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
@@ -123,7 +125,8 @@ async fn fault_04_four_failures_and_a_success_never_open_it() {
 #[tokio::test(start_paused = true)]
 async fn faults_05_to_14_what_is_asked_again_and_what_counts() {
     use FailureClass::*;
-    let table: [(&str, Box<dyn Fn() -> Option<_> + Send + Sync>, bool, bool); 13] = [
+    type Failure = Box<dyn Fn() -> Option<Box<AttemptFailed>> + Send + Sync>;
+    let table: [(&str, Failure, bool, bool); 13] = [
         ("5 400", Box::new(|| status(400)), false, false),
         ("5 401", Box::new(|| status(401)), false, false),
         ("5 404", Box::new(|| status(404)), false, false),

@@ -75,7 +75,7 @@ async fn served(limit_ms: u64, with: impl AsyncFn(Connection, u32)) -> (Came, Sc
     };
     tokio::select! {
         biased;
-        () = async { serve.await } => unreachable!("it serves for ever"),
+        () = serve => unreachable!("it serves for ever"),
         (came, scope) = asked(&url, limit_ms) => (came, scope, connections.load(Ordering::SeqCst)),
     }
 }

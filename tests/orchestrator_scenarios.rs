@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use vectors::{same, table};
 
 fn shipped(name: &str, sets: &[(&str, &str)]) -> Arc<Scenario> {
-    let shipped = scenario::shipped().into_iter().find(|it| it.name == name);
+    let shipped = scenario::shipped().iter().find(|it| it.name == name);
     let shipped = shipped.unwrap_or_else(|| panic!("{name} is shipped"));
     let sets: Vec<Override> =
         sets.iter().map(|(path, to)| Override::new(path, to).expect("an override")).collect();

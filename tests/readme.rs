@@ -64,6 +64,35 @@ fn the_scenario_that_is_shown_is_a_good_one() {
     assert_eq!(scenario.warnings, [""; 0]);
 }
 
+/// What is shown of tools, put into an orchestrator.
+#[test]
+fn the_tools_that_are_shown_are_good_ones() {
+    let text = readme();
+    let blocks: Vec<&str> = text.split("```toml\n").skip(1).collect();
+    let (tools, _) = blocks[1].split_once("```").expect("its end");
+    let orchestrator = r#"
+title = "Stock"
+pattern = "orchestrator"
+goal = "Say what is in stock."
+[orchestrator]
+plan_prompt = "Plan."
+finalize_prompt = "Report."
+[orchestrator.level]
+name = "health"
+otherwise = "green"
+[[script]]
+step = "plan"
+raw = "{}"
+[[script]]
+step = "finalize"
+text = "Done."
+"#;
+    let origin = Origin::File("stock.toml".into());
+    let scenario = load(&format!("{orchestrator}{tools}"), origin, &[]);
+    let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(scenario.warnings, [""; 0]);
+}
+
 #[test]
 fn every_command_that_is_shown_is_one() {
     let text = readme();

@@ -21,7 +21,7 @@ use crate::scenario::condition::Shown;
 use crate::scenario::draw::{between, draw};
 use crate::scenario::model::{CallPolicy, Latency};
 use crate::scenario::name::{FlagName, ToolName};
-use crate::scenario::tool::Contract;
+use crate::scenario::tool::{Contract, Fault};
 use crate::tool::{Attempt, Belt, Call, CallFailed, CallScope, Callee, GuardedTool, Making};
 
 /// What a run is made of.
@@ -82,7 +82,8 @@ impl RunContext {
         let gate = Gate::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
-        let llm = llm.unwrap_or_else(|| model_tool(CallPolicy::default(), Duration::MAX));
+        let llm =
+            llm.unwrap_or_else(|| model_tool(CallPolicy::default(), Duration::MAX, Vec::new()));
         Self {
             belt: Arc::new(Belt::new(tools, &bus)),
             lanes: Arc::new(Lanes::new(bus.clone(), max_parallel)),
@@ -227,7 +228,7 @@ impl RunContext {
 pub const LLM: &str = "llm";
 
 /// The model behind its guard.
-pub fn model_tool(policy: CallPolicy, timeout: Duration) -> Arc<GuardedTool> {
+pub fn model_tool(policy: CallPolicy, timeout: Duration, faults: Vec<Fault>) -> Arc<GuardedTool> {
     GuardedTool::new(Making {
         name: ToolName::from(LLM),
         tool: None,
@@ -235,7 +236,7 @@ pub fn model_tool(policy: CallPolicy, timeout: Duration) -> Arc<GuardedTool> {
         contract: Contract::default(),
         policy,
         timeout,
-        faults: Vec::new(),
+        faults,
         shared: false,
     })
 }

@@ -109,18 +109,20 @@ pub fn engine() -> Engine {
     Engine::new(EngineSettings::default())
 }
 
+/// What a tool does, by the number of its request.
+type Does = dyn Fn(u32) -> Answer + Send + Sync;
+type Answer = BoxFuture<'static, Result<Value, Box<AttemptFailed>>>;
+
 /// A tool that does as told by the number of its request, and knows how many attempts were dropped
 /// before their end.
 pub struct Told {
     asked: AtomicU32,
     dropped: Arc<AtomicU32>,
-    does: Box<dyn Fn(u32) -> BoxFuture<'static, Result<Value, Box<AttemptFailed>>> + Send + Sync>,
+    does: Box<Does>,
 }
 
 /// A tool that does as told, and the count of its dropped attempts.
-pub fn told(
-    does: impl Fn(u32) -> BoxFuture<'static, Result<Value, Box<AttemptFailed>>> + Send + Sync + 'static,
-) -> (Box<Told>, Arc<AtomicU32>) {
+pub fn told(does: impl Fn(u32) -> Answer + Send + Sync + 'static) -> (Box<Told>, Arc<AtomicU32>) {
     let dropped = Arc::new(AtomicU32::new(0));
     let tool = Told { asked: AtomicU32::new(0), dropped: dropped.clone(), does: Box::new(does) };
     (Box::new(tool), dropped)

@@ -94,7 +94,7 @@ fn put_together(
     let results = tasks.iter().zip(came).map(|(task, came)| (task, came.as_ref()));
     let echo = payload::echo(scenario, spec);
     let whole = aggregate(echo, &spec.sections, &spec.level, results, |place, error| {
-        let (place, text) = (format!("aggregate.levels[{place}].when"), error.to_string());
+        let (place, text) = (format!("orchestrator.level.rules[{place}].when"), error.to_string());
         cx.publish(SpanId::RUN, EventKind::ConditionFailed { place, text });
     });
     let whole = Arc::new(whole);
