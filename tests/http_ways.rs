@@ -7,15 +7,12 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::Arc;
 
 use roundtable::event::kind::FailureClass;
 use roundtable::llm::endpoint::{self, Asked};
 use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Via};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::{self, ServerConfig};
 use wire::*;
 
 /// Starts this test again with these variables, and no other of a proxy's.
@@ -32,17 +29,7 @@ fn again(test: &str, variables: &[(&str, &str)]) {
 
 /// One call to a server whose certificate no authority of the system has signed.
 async fn call_in_tls() -> Result<String, (FailureClass, String)> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![include_bytes!("wire/tls/server.der").to_vec().into()],
-            include_bytes!("wire/tls/server.key.der").to_vec().try_into().expect("a key"),
-        )
-        .expect("a certificate and its key");
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let acceptor = wire::unsigned();
     let server = Server::start_https().await;
     let model = server.model();
     let (reply, _) = both(call(&model), async {

@@ -17,8 +17,6 @@ use roundtable::scenario::model::CallPolicy;
 use roundtable::scenario::tool::{HttpMethod, HttpSpec};
 use roundtable::tool::breaker::BreakerView;
 use roundtable::tool::http::HttpTool;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::{self, ServerConfig};
 use wire::{Connection, Server, answer};
 
 fn tool(url: &str) -> HttpTool {
@@ -156,17 +154,7 @@ async fn fault_07_a_name_that_does_not_resolve_is_asked_again_and_counts() {
 
 #[tokio::test]
 async fn fault_08_a_certificate_that_nobody_signed_is_not_asked_again_and_counts() {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![include_bytes!("wire/tls/server.der").to_vec().into()],
-            include_bytes!("wire/tls/server.key.der").to_vec().try_into().expect("a key"),
-        )
-        .expect("a certificate and its key");
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let acceptor = wire::unsigned();
     let server = Server::start().await;
     let url = format!("https://{}/v1?token=hunter2", server.host());
     let refused = async {

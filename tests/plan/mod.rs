@@ -2,15 +2,21 @@
 //! that is read to its end.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+#[path = "../table/mod.rs"]
+mod table;
+
+#[allow(unused_imports, reason = "each test binary uses a part")]
+pub use table::{engine, until};
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use roundtable::engine::{Engine, EngineSettings, Launch, RunHandle, Toolbox};
+use roundtable::engine::{Launch, RunHandle, Toolbox};
 use roundtable::event::kind::AttemptFailed;
-use roundtable::event::{Event, EventKind, Seq, World};
-use roundtable::scenario::{self, Origin, Override, Scenario};
+use roundtable::event::{Event, Seq, World};
+use roundtable::scenario::Scenario;
 use roundtable::tool::{Tool, ToolRequest};
 use serde_json::{Value, json};
 
@@ -91,22 +97,7 @@ pub fn three() -> String {
 
 /// A scenario of this script with overrides such as `budget.max_parallel=1`.
 pub fn scenario(script: &str, sets: &[&str]) -> Arc<Scenario> {
-    let overrides: Vec<Override> = sets
-        .iter()
-        .map(|set| {
-            let (path, value) = set.split_once('=').expect("path=value");
-            Override::new(path, value).expect("an override")
-        })
-        .collect();
-    match scenario::load(&format!("{HEAD}{script}"), Origin::File("plan.toml".into()), &overrides) {
-        Ok(scenario) => Arc::new(scenario),
-        Err(problems) => panic!("{}", problems.pretty(false)),
-    }
-}
-
-/// An engine with default settings.
-pub fn engine() -> Engine {
-    Engine::new(EngineSettings::default())
+    table::read(&format!("{HEAD}{script}"), sets)
 }
 
 /// What a tool does, by the number of its request.
@@ -197,17 +188,4 @@ pub async fn outcome(launch: Launch) -> Value {
 /// The outcome of a scenario as it stands, its latencies kept.
 pub async fn played(scenario: &Arc<Scenario>) -> Value {
     outcome(Launch::scripted(Arc::clone(scenario), false)).await
-}
-
-/// Waits for the first fact that `wanted` picks.
-pub async fn until(run: &RunHandle, wanted: impl Fn(&EventKind) -> bool) -> Arc<Event> {
-    let mut reader = run.bus().reader(Seq(0));
-    let mut facts = Vec::new();
-    loop {
-        let seen = facts.len();
-        assert!(reader.next_batch(&mut facts, 64).await > 0, "the run ended before that");
-        if let Some(fact) = facts[seen..].iter().find(|fact| wanted(&fact.kind)) {
-            return Arc::clone(fact);
-        }
-    }
 }

@@ -57,6 +57,11 @@ pub const BRIEF: &str = "\n[[script]]\nstep = \"finalize\"\ntext = \"The brief.\
 
 /// A scenario of this script with overrides such as `budget.max_rounds=1`.
 pub fn scenario(script: &str, sets: &[&str]) -> Arc<Scenario> {
+    read(&format!("{HEAD}{script}"), sets)
+}
+
+/// A scenario of this text with overrides.
+pub fn read(text: &str, sets: &[&str]) -> Arc<Scenario> {
     let overrides: Vec<Override> = sets
         .iter()
         .map(|set| {
@@ -64,8 +69,7 @@ pub fn scenario(script: &str, sets: &[&str]) -> Arc<Scenario> {
             Override::new(path, value).expect("an override")
         })
         .collect();
-    let text = format!("{HEAD}{script}");
-    match scenario::load(&text, Origin::File("table.toml".into()), &overrides) {
+    match scenario::load(text, Origin::File("table.toml".into()), &overrides) {
         Ok(scenario) => Arc::new(scenario),
         Err(problems) => panic!("{}", problems.pretty(false)),
     }

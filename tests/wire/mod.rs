@@ -261,3 +261,19 @@ pub fn check_text(failed: &AttemptFailed) {
     assert!(!text.chars().any(char::is_control), "a control character is left: {text:?}");
     assert!(text.ends_with(['.', '?']), "it does not end with what to do: {text}");
 }
+
+/// What speaks TLS with a certificate that no authority of the system has signed.
+pub fn unsigned() -> tokio_rustls::TlsAcceptor {
+    use tokio_rustls::rustls::{self, ServerConfig};
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![include_bytes!("tls/server.der").to_vec().into()],
+            include_bytes!("tls/server.key.der").to_vec().try_into().expect("a key"),
+        )
+        .expect("a certificate and its key");
+    tokio_rustls::TlsAcceptor::from(Arc::new(config))
+}
