@@ -7,6 +7,7 @@ mod screen;
 use std::sync::Arc;
 use std::time::Duration;
 
+use facts::tools::{self, ToolFacts};
 use facts::{Facts, Start};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -88,6 +89,71 @@ fn borders_meet(buf: &Buffer, told: &str) {
             if joins(here, down) && !joins(below, up) {
                 let text = below.chars().all(|c| c.is_alphanumeric() || " ·↓:_-.".contains(c));
                 assert!(text, "{told}: {here} above {below} at {x},{y}");
+            }
+        }
+    }
+}
+
+/// The faces of an orchestrator and of the tools.
+fn other_faces() -> Vec<(&'static str, ToolFacts)> {
+    vec![
+        ("no plan yet", ToolFacts::orchestrator(4)),
+        ("working", tools::working()),
+        ("reported", tools::reported()),
+        ("critical", tools::critical()),
+        ("many tasks", tools::many(400)),
+        ("storm that starts", ToolFacts::storm(true)),
+        ("brownout", tools::brownout(true)),
+        ("naive brownout", tools::brownout(false)),
+    ]
+}
+
+#[test]
+fn every_face_at_every_size() {
+    for (name, facts) in other_faces() {
+        for over in [false, true] {
+            let mut page = page(&facts.log);
+            if over {
+                page.on_action(Action::Tools, Size { cols: 80, rows: 24 });
+            }
+            for cols in (1..=24).chain([40, 59, 60, 79, 80, 84, 100, 119, 120, 137, 200, 300]) {
+                for rows in (1..=12).chain([16, 24, 30, 36, 50]) {
+                    let told = format!("{name}, tools {over}, at {cols}x{rows}");
+                    check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
+                    check(&draw(&page, cols, rows, Glyphs::Ascii), &told);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_pane_of_every_face_is_walked_through() {
+    let moves =
+        [Action::Down, Action::PageDown, Action::Bottom, Action::Up, Action::PageUp, Action::Top];
+    for (name, facts) in other_faces() {
+        for (cols, rows) in [(60, 16), (80, 24), (100, 34), (120, 36), (200, 50)] {
+            let size = Size { cols, rows };
+            let mut page = page(&facts.log);
+            for face in [None, Some(Action::Tools)] {
+                if let Some(action) = face {
+                    page.on_action(action, size);
+                }
+                for pane in 1..=5 {
+                    page.on_action(Action::Pane(pane), size);
+                    for action in moves {
+                        page.on_action(action, size);
+                        let told = format!("{name}, pane {pane}, {action:?}, {cols}x{rows}");
+                        let buf = draw(&page, cols, rows, Glyphs::Unicode);
+                        check(&buf, &told);
+                        borders_meet(&buf, &told);
+                    }
+                    for action in [Action::Inspect, Action::Pane(1), Action::Pane(4)] {
+                        page.on_action(action, size);
+                        check(&draw(&page, cols, rows, Glyphs::Unicode), &format!("{name} whole"));
+                    }
+                    page.on_action(Action::Cancel, size);
+                }
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::scenario::tool::{Fault, FaultKind};
 /// The widest that the drawer gets.
 const COLS: u16 = 60;
 /// Rows of what a change would do, and of the keys.
-const FOOT: u16 = 6;
+const FOOT: u16 = 5;
 
 /// The drawer over a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -124,6 +124,11 @@ fn on_screen(state: &mut State, action: Action) -> Update {
                     return Update::redraw();
                 }
             }
+            Outcome::Emit(effects) if page.is_scrubbed() && is_by_hand(action) => {
+                let said = "That acts on the present, not where the playhead stands.";
+                state.say(NoticeKind::Info, said);
+                return Update { redraw: true, effects };
+            }
             outcome => return outcome.into(),
         }
     } else {
@@ -161,6 +166,19 @@ fn on_screen(state: &mut State, action: Action) -> Update {
         Action::Cancel => Update::when(state.notices.dismiss()),
         _ => Update::idle(),
     }
+}
+
+/// Whether an action turns a tool or the slots of a run.
+fn is_by_hand(action: Action) -> bool {
+    matches!(
+        action,
+        Action::More
+            | Action::Less
+            | Action::BreakerTrip
+            | Action::BreakerHold
+            | Action::BreakerReset
+            | Action::BreakerDisable
+    )
 }
 
 /// Why a key for the tools does nothing here; opening their drawer is done further on.

@@ -7,11 +7,14 @@ use super::entry::{Broken, Entry, LiveOffer};
 use super::format;
 use super::home::HomePane;
 use super::run::RunPage;
+use super::run::results::{bare, state_word, told};
+use super::run::told_tool::stage;
 use super::state::State;
 use crate::event::contribution::{Contribution, Stance};
 use crate::event::kind::ModelLabel;
-use crate::event::world::Stage;
 use crate::event::world::collaboration::SeatState;
+use crate::event::world::orchestrator::TaskState;
+use crate::event::world::{Stage, World};
 use crate::event::{Event, EventKind};
 use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
@@ -279,8 +282,14 @@ fn of_run(page: &RunPage) -> Vec<Item> {
         let messages = format!("{} of {}", table.messages, plan.max_messages);
         items.push(item("messages", messages, Tone::Plain));
     } else if let Some(closed) = &world.closed {
-        items.push(item("ended", closed.reason.to_string(), Tone::Plain));
+        let tone = if closed.reason.is_success() { Tone::Plain } else { Tone::Bad };
+        items.push(item("ended", closed.reason.to_string(), tone));
+        if let Some(advice) = closed.reason.advice() {
+            items.push(item("", advice, Tone::Dim));
+        }
     }
+    of_tasks(world, &mut items);
+    of_tools(world, &mut items);
     if let Some(answer) = &world.answer {
         lines("answer", answer, Tone::Plain, &mut items);
     } else if let Some(said) = last_said(page.log()) {
@@ -305,6 +314,51 @@ fn of_run(page: &RunPage) -> Vec<Item> {
         items.push(item("last", text, Tone::Dim));
     }
     items
+}
+
+/// The tasks of an orchestrator: what they came to, or how far they are.
+fn of_tasks(world: &World, items: &mut Vec<Item>) {
+    /// More tasks than this are counted and not told.
+    const MOST: usize = 32;
+    let Some((orchestrator, plan)) = world.orchestrator() else { return };
+    if let Some(level) = orchestrator.aggregate.as_ref().and_then(|it| it.get(&plan.level)) {
+        items.push(item(&plan.level, bare(level), Tone::Plain));
+    }
+    for (at, row) in orchestrator.tasks.iter().take(MOST).enumerate() {
+        let label = if at == 0 { "tasks" } else { "" };
+        let told = told(row);
+        let state = state_word(row.state);
+        let text = match row.state {
+            TaskState::Failed | TaskState::Degraded => {
+                format!("{} {state}: {told}", row.task.id)
+            }
+            _ => format!("{} {state}: {}", row.task.id, row.task.worker),
+        };
+        let tone = if row.state == TaskState::Failed { Tone::Bad } else { Tone::Plain };
+        items.push(item(label, text, tone));
+    }
+    if let Some(more) = orchestrator.tasks.len().checked_sub(MOST).filter(|more| *more > 0) {
+        items.push(item(
+            "",
+            format!("and {}", format::things(more as u64, "more task")),
+            Tone::Dim,
+        ));
+    }
+}
+
+/// The tools beside the model: how their breakers stand, and what they bore.
+fn of_tools(world: &World, items: &mut Vec<Item>) {
+    let tools = world.tools.rows().iter().filter(|tool| tool.name().as_str() != "llm");
+    for (at, tool) in tools.enumerate() {
+        let breaker = tool.head.limits.breaker.map_or("no breaker", |_| stage(tool.stage));
+        let text = format!(
+            "{} {breaker}, {} for {}",
+            tool.name(),
+            format::things(tool.tally.requests(), "request"),
+            format::things(tool.tally.asked, "call"),
+        );
+        items.push(item(if at == 0 { "tools" } else { "" }, text, Tone::Plain));
+    }
 }
 
 /// What was said last, if that is not long ago.

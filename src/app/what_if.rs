@@ -3,9 +3,10 @@
 //! of the pattern's roster (`000`: taken once a round, right after the boundary `round:N`).
 
 use crate::event::World;
-use crate::event::kind::{Asked, CollaborationPlan};
+use crate::event::kind::{Asked, CollaborationPlan, OrchestratorPlan};
 use crate::event::world::collaboration::{SeatState, messages_left};
-use crate::event::world::{Collaboration, Stage};
+use crate::event::world::orchestrator::TaskState;
+use crate::event::world::{Collaboration, Orchestrator, Stage};
 use crate::scenario::name::{FlagName, RoleName};
 
 /// What switching `flag` to `on` would do now: one thing a line, the landing first.
@@ -15,6 +16,9 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
     }
     if world.flags.iter().any(|row| row.name == *flag && row.on == on) {
         return vec!["It takes back what you asked for: nothing changes.".to_owned()];
+    }
+    if let Some((orchestrator, plan)) = world.orchestrator() {
+        return of_workers(world, orchestrator, plan, flag, on);
     }
     let Some((table, plan)) = world.collaboration() else {
         return vec!["It lands at the next boundary.".to_owned()];
@@ -61,6 +65,61 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
     }
     if !denied {
         lines.push(seats_then(world, plan, flag, on, next));
+    }
+    lines
+}
+
+/// The same of an orchestrator, where a flag takes workers off the list of those that may go
+/// (`001`: asked before each attempt).
+fn of_workers(
+    world: &World,
+    orchestrator: &Orchestrator,
+    plan: &OrchestratorPlan,
+    flag: &FlagName,
+    on: bool,
+) -> Vec<String> {
+    let mut lines = vec![match &world.stage {
+        Stage::Paused { at, .. } if !at.is_empty() => {
+            let first = at[0].for_people();
+            format!("It lands when the run goes on, at {first}.")
+        }
+        _ if orchestrator.finalize.is_some() => {
+            "No boundary is left: it would not land any more.".to_owned()
+        }
+        _ => "It lands before the next attempt, or at finalize.".to_owned(),
+    }];
+    let workers: Vec<_> = plan
+        .workers
+        .iter()
+        .filter(|worker| worker.flag.as_ref() == Some(flag))
+        .map(|worker| &worker.name)
+        .collect();
+    if workers.is_empty() {
+        lines.push("No worker stands behind it: only what the script reads changes.".to_owned());
+        return lines;
+    }
+    for worker in workers {
+        let open = orchestrator.tasks.iter().filter(|row| row.task.worker == *worker);
+        let open: Vec<_> = open.filter(|row| !row.is_over()).collect();
+        lines.push(match (on, open.is_empty()) {
+            (_, true) if orchestrator.tasks.is_empty() => {
+                let may = if on { "may be dispatched" } else { "would be denied" };
+                format!("{worker} {may}, if the plan names it.")
+            }
+            (_, true) => format!("No task of {worker} is open: nothing changes."),
+            (true, false) => format!("Attempts of {worker} may go again."),
+            (false, false) => {
+                let ids: Vec<&str> = open.iter().map(|row| row.task.id.as_str()).collect();
+                let ids = ids.join(", ");
+                format!("The next attempt of {ids} would be refused: worker_denied:{worker}.")
+            }
+        });
+        if !on && open.iter().any(|row| row.task.critical) {
+            lines.push("The run would stop with critical_task_failed.".to_owned());
+        }
+        if !on && open.iter().any(|row| row.state == TaskState::Running) {
+            lines.push("An attempt that is out goes on, and counts.".to_owned());
+        }
     }
     lines
 }

@@ -92,6 +92,9 @@ fn says(
     let rest = pen.left();
     pen.glyphs(Glyph::Horizontal, rest, border);
     let mut lines: Vec<&str> = Vec::new();
+    if page.is_scrubbed() {
+        lines.push("The run as it is now, not where the playhead stands.");
+    }
     if !page.world().is_live() {
         lines.push("The run has ended: its tools stay as they are.");
     } else {
@@ -100,9 +103,6 @@ fn says(
         if tool.head.shared {
             lines.push("Its breaker and bulkhead are shared with other runs of this session.");
         }
-    }
-    if page.is_scrubbed() {
-        lines.push("This is the run as it is now, not where the playhead stands.");
     }
     let width = usize::from(area.width.saturating_sub(4)).max(1);
     let mut y = area.y + 1;

@@ -15,10 +15,11 @@ use crate::app::layout::inside;
 use crate::app::preview::{self, Tone};
 use crate::app::run::RunPage;
 use crate::app::run::progress::Progress;
+use crate::app::run::results::bare;
 use crate::app::state::Entry;
 use crate::event::Elapsed;
 use crate::event::contribution::Stance;
-use crate::event::world::Stage;
+use crate::event::world::{Stage, World};
 
 /// Draws the first screen.
 pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
@@ -237,7 +238,10 @@ fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if columns.pattern > 0 {
         pen.cell("pattern", columns.pattern, dim);
     }
-    pen.cell("title", columns.title, dim).cell("round", ROUND, dim);
+    // Only a collaboration has rounds.
+    let rounds = |page: &RunPage| page.world().collaboration().is_some();
+    let far = if state.runs.iter().all(rounds) { "round" } else { "steps" };
+    pen.cell("title", columns.title, dim).cell(far, ROUND, dim);
     if columns.spark > 0 {
         pen.cell("activity", columns.spark + GAP, dim);
     }
@@ -283,6 +287,12 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
     result(page, cx, &mut pen);
 }
 
+/// The level that the results of an orchestrator came to.
+fn level(world: &World) -> Option<String> {
+    let (orchestrator, plan) = world.orchestrator()?;
+    orchestrator.aggregate.as_ref()?.get(&plan.level).map(bare)
+}
+
 /// What a run came to, or how the votes of its round stand.
 fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
     let world = page.world();
@@ -296,6 +306,9 @@ fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
             None => {
                 let style = cx.theme.ended(closed.reason.class()).style;
                 pen.put(&closed.reason.to_string(), style);
+                if let Some(level) = level(world) {
+                    pen.put(&format!(", {level}"), cx.theme.style(Role::Text));
+                }
             }
         }
         return;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::glyph::Glyph;
 pub use super::role::Role;
+use crate::app::run::results::state_word;
 use crate::event::contribution::{Decision, Stance};
 use crate::event::kind::BreakerStage;
 use crate::event::stop::StopClass;
@@ -201,15 +202,16 @@ impl Theme {
 
     /// How far a task is.
     pub fn task(&self, state: TaskState) -> Sign {
-        match state {
-            TaskState::Waiting => self.sign(Glyph::Waiting, "waiting", Role::Waiting),
-            TaskState::Running => self.sign(Glyph::Running, "running", Role::Running),
-            TaskState::Retrying => self.sign(Glyph::Retry, "retrying", Role::Retry),
-            TaskState::Done => self.sign(Glyph::Done, "done", Role::Done),
-            TaskState::Degraded => self.sign(Glyph::Alert, "degraded", Role::Retry),
-            TaskState::Failed => self.sign(Glyph::Failed, "failed", Role::Failed),
-            TaskState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
-        }
+        let (glyph, role) = match state {
+            TaskState::Waiting => (Glyph::Waiting, Role::Waiting),
+            TaskState::Running => (Glyph::Running, Role::Running),
+            TaskState::Retrying => (Glyph::Retry, Role::Retry),
+            TaskState::Done => (Glyph::Done, Role::Done),
+            TaskState::Degraded => (Glyph::Alert, Role::Retry),
+            TaskState::Failed => (Glyph::Failed, Role::Failed),
+            TaskState::Cancelled => (Glyph::Off, Role::Off),
+        };
+        self.sign(glyph, state_word(state), role)
     }
 
     /// How a breaker stands.

@@ -76,6 +76,19 @@ pub fn told(row: &TaskRow) -> String {
     }
 }
 
+/// How far a task is, in a word.
+pub fn state_word(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Waiting => "waiting",
+        TaskState::Running => "running",
+        TaskState::Retrying => "retrying",
+        TaskState::Done => "done",
+        TaskState::Degraded => "degraded",
+        TaskState::Failed => "failed",
+        TaskState::Cancelled => "cancelled",
+    }
+}
+
 /// A value in one line: a text without its quotes, anything else as JSON.
 pub fn bare(value: &Value) -> String {
     match value {

@@ -145,7 +145,12 @@ impl RunPage {
             }
             Purpose::Finalize => document.field("for", "the text at the end"),
         }
+        let degraded = matches!(
+            self.closing(span.id).map(|event| &event.kind),
+            Some(EventKind::CallDegraded { .. })
+        );
         let state = match span.state {
+            _ if degraded => "degraded",
             SpanState::Open => "on its way",
             SpanState::Done => "answered",
             SpanState::Failed(_) => "failed",

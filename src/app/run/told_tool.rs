@@ -169,12 +169,13 @@ pub fn short_cause(why: BreakerWhy) -> &'static str {
 
 /// A changed limit, for people.
 pub fn limit(change: LimitChange) -> String {
+    let things = |count: u32, noun| format::things(count.into(), noun);
     match change {
         LimitChange::TimeoutMs(ms) => format!("time-out {}", took_ms(ms)),
-        LimitChange::MaxAttempts(most) => format!("{most} attempts at most"),
-        LimitChange::FailThreshold(most) => format!("opens after {most} failures"),
+        LimitChange::MaxAttempts(most) => format!("{} at most", things(most, "attempt")),
+        LimitChange::FailThreshold(most) => format!("opens after {}", things(most, "failure")),
         LimitChange::OpenForMs(ms) => format!("open for {}", took_ms(ms)),
-        LimitChange::ProbePermits(most) => format!("{most} probes"),
+        LimitChange::ProbePermits(most) => things(most, "probe"),
         LimitChange::MaxInFlight(most) => format!("{most} in flight at most"),
         LimitChange::MaxWaitMs(ms) => format!("in line for {} at most", took_ms(ms)),
     }

@@ -25,7 +25,10 @@ pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
     if limits.max_attempts > 1 {
         let waits: Vec<String> = limits.backoff_ms.iter().map(|wait| ms(*wait)).collect();
         let jitter = if limits.jitter { ", half drawn" } else { "" };
-        attempts.push_str(&format!(", waits {}{jitter}", waits.join(" ")));
+        match waits.is_empty() || limits.backoff_ms.iter().all(|wait| *wait == 0) {
+            true => attempts.push_str(", no waits"),
+            false => attempts.push_str(&format!(", waits {}{jitter}", waits.join(" "))),
+        }
     }
     let mut lines = vec![("attempts", attempts)];
     lines.push(match limits.breaker {
@@ -78,7 +81,10 @@ pub fn effect(tally: &ToolTally) -> (Option<String>, Option<String>) {
     let refused = (tally.refused() > 0)
         .then(|| format!("{} by breaker, {} by bulkhead", tally.circuit_open, tally.bulkhead_full));
     let stood = (tally.degraded() > 0).then(|| {
-        format!("{} cached {} declared {} left out", tally.cached, tally.fallback, tally.left_out)
+        let ways =
+            [(tally.cached, "cached"), (tally.fallback, "declared"), (tally.left_out, "left out")];
+        let had = ways.iter().filter(|(count, _)| *count > 0);
+        had.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
     });
     (refused, stood)
 }

@@ -80,7 +80,7 @@ struct Columns {
 impl Columns {
     fn of(width: u16, tools: &[ToolRow]) -> Columns {
         let longest = tools.iter().map(|tool| tool.name().as_str().len()).max().unwrap_or(4);
-        let name = u16::try_from(longest).unwrap_or(u16::MAX).clamp(4, (width / 5).clamp(4, 20));
+        let name = u16::try_from(longest).unwrap_or(u16::MAX).clamp(4, (width / 4).clamp(4, 20));
         let fixed = 3 + name + 1 + STATE;
         let least = if width < 70 { LEAST.0 } else { LEAST.1 };
         let mut room = width.saturating_sub(fixed + least + 1);

@@ -44,7 +44,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         pen.space(3).name("call slots", name, cx.theme.style(Role::Text)).space(1);
         places(cx, &mut pen, resilience.in_use, plan.pool, most);
         pen.cell(&resilience.waiting.to_string(), 7, queue_style(cx, resilience.waiting));
-        let peak = format!("peak {}, {} waiting", resilience.peak, resilience.peak_waiting);
+        let peak = format!("peak {}, queue {}", resilience.peak, resilience.peak_waiting);
         pen.put(&peak, dim);
         nth += 1;
     }

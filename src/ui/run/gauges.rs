@@ -43,6 +43,9 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         }
         breakers.push((text, role));
     }
+    if !tools.iter().any(|it| it.head.limits.breaker.is_some()) {
+        breakers = vec![("no breakers".to_owned(), Role::Off)];
+    }
     if let Some((text, _)) = breakers.last_mut() {
         text.truncate(text.trim_end().len());
     }

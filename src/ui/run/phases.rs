@@ -51,26 +51,37 @@ pub(super) fn render(
     let over = orchestrator.over();
     let took = |row| page.row_took(row, now).map(format::took);
     let rests = |id: &str| world.breakpoints.iter().any(|at| at.as_str() == id);
-    let piece = |row: Row, name: &str, at: &str| {
+    let piece = |row: Row, name: &str, at: &str, timed: bool| {
         let sign = sign(cx, world, orchestrator, row);
         let mut text = format!("{name} {}", cx.glyphs.of(sign.glyph));
         if rests(at) && !matches!(sign.glyph, Glyph::Done) {
             text.push_str(&format!(" {}", cx.glyphs.of(Glyph::Breakpoint)));
         }
-        if let Some(took) = took(row) {
+        if let Some(took) = took(row).filter(|_| timed) {
             text.push_str(&format!(" {took}"));
         }
         (text, sign)
     };
-    let plan = piece(Row::Plan, "plan", "plan");
-    let join = piece(Row::Join, "join", "");
-    let report = piece(Row::Report, "report", "finalize");
+    let pieces = |timed: bool| {
+        [
+            piece(Row::Plan, "plan", "plan", timed),
+            piece(Row::Join, "join", "", timed),
+            piece(Row::Report, "report", "finalize", timed),
+        ]
+    };
     let fan = fan_sign(cx, page, orchestrator);
     let count = if tasks > 0 { format!(" {over}/{tasks}") } else { String::new() };
     let fan_text = format!("fan-out {}{count}", cx.glyphs.of(fan.glyph));
     let gap = format!(" {} ", cx.glyphs.of(Glyph::Horizontal).repeat(2));
-    let words: usize = [&plan.0, &fan_text, &join.0, &report.0].iter().map(|it| columns(it)).sum();
-    let fixed = u16::try_from(words + 3 * columns(&gap)).unwrap_or(u16::MAX);
+    let width = |pieces: &[(String, Sign); 3]| {
+        let words: usize = pieces.iter().map(|(text, _)| columns(text)).sum();
+        u16::try_from(words + columns(&fan_text) + 3 * columns(&gap)).unwrap_or(u16::MAX)
+    };
+    // How long the calls took goes before a name is cut.
+    let timed = pieces(true);
+    let shown = if width(&timed) <= area.width { timed } else { pieces(false) };
+    let fixed = width(&shown);
+    let [plan, join, report] = shown;
     let room = area.width.saturating_sub(fixed + 1).min(48);
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.put(&plan.0, plan.1.style).put(&gap, dim).put(&fan_text, fan.style);

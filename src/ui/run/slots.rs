@@ -55,7 +55,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         slots(cx, pen, orchestrator);
         pen.space(3).put("queue ", dim).put(&waiting.to_string(), theme.style(Role::Text));
         if world.is_live() {
-            pen.space(3).put("+ -", theme.style(Role::Key)).put(" change them live", dim);
+            pen.space(3).put("+ -", theme.style(Role::Key)).put(" live", dim);
         }
     });
     let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());

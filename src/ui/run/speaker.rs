@@ -66,7 +66,10 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         if world.is_degraded() {
             pen.space(3).put("degraded", theme.style(Role::Retry));
         }
-        pen.space(3).put(&after, dim);
+        // The header says of an orchestrator how far it came; of a table it is said here.
+        if table.is_some() || pen.fits(columns(&after) + 3) {
+            pen.space(3).put(&after, dim);
+        }
         return;
     }
     if let Some(phase) = &closed.phase {
@@ -311,7 +314,9 @@ fn tokens(page: &RunPage, cx: &Cx, pen: &mut Pen, subject: Subject, call: Option
     let world = page.shown();
     let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
     let pair = |pen: &mut Pen, name: &str, value: String| {
-        pen.put(name, dim).space(1).put(&value, plain).space(3);
+        if pen.fits(columns(name) + 1 + columns(&value)) {
+            pen.put(name, dim).space(1).put(&value, plain).space(3);
+        }
     };
     if subject == Subject::Outcome {
         let tally = world.tally;

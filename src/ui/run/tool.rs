@@ -27,10 +27,7 @@ const BAR: (u16, u16) = (10, 3);
 /// The selected tool, and how its breaker stands.
 pub(super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
     match page.tool() {
-        Some(tool) => {
-            let name = format!("{} {} {}", tool.name(), cx.glyphs.of(Glyph::Dot), tool.head.kind);
-            (name, Some(sign(cx, tool)))
-        }
+        Some(tool) => (tool.name().to_string(), Some(sign(cx, tool))),
         None => ("Tool".to_owned(), None),
     }
 }
@@ -63,11 +60,15 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         rows.field("instead", &stood, Role::Retry, 1);
     }
     if tool.tally.stale > 0 {
-        let text = format!("{} after the breaker had moved on", tool.tally.stale);
+        let text = format!("{} came too late to count", tool.tally.stale);
         rows.field("stale", &text, Role::Dim, 1);
     }
     load(&mut rows, tool, now);
     let wraps = if area.height >= 16 { 3 } else { 1 };
+    if area.height >= 16 {
+        let shared = if tool.head.shared { ", shared by the runs of this session" } else { "" };
+        rows.field("answers", &format!("{}{shared}", tool.head.kind), Role::Text, 2);
+    }
     for (name, text) in policy(&tool.head.limits) {
         rows.field(name, &text, Role::Text, wraps);
     }

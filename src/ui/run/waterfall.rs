@@ -219,7 +219,13 @@ fn segments(
         let width = to - from + 1;
         let place = Rect { x: from, width, ..track };
         let mut pen = Pen::new(buf, place, cx.glyphs);
-        pen.glyphs(Glyph::Segment, width - u16::from(mark.is_some()), style);
+        let mut width = width - u16::from(mark.is_some());
+        // Where the wait before it was too short to be seen, its own first column says it.
+        if before == Some(from) && width > 1 {
+            pen.glyph(Glyph::Retry, cx.theme.style(Role::Retry));
+            width -= 1;
+        }
+        pen.glyphs(Glyph::Segment, width, style);
         if let Some(mark) = mark {
             pen.glyph(mark, style);
         }
