@@ -144,6 +144,30 @@ impl State {
         self.runs.iter_mut().find(|page| page.id() == id)
     }
 
+    /// Tells the runs of one scenario of each other, where a guarded one and a naive one are to be
+    /// seen side by side. Whether the run on the screen was told something.
+    pub(super) fn compare(&mut self, run: &RunId) -> bool {
+        let Some(page) = self.run(run) else { return false };
+        let Some(this) = page.as_beside() else { return false };
+        let scenario = |page: &RunPage| page.world().head.as_ref().map(|it| it.scenario.clone());
+        let wanted = scenario(page);
+        let mut latest = None;
+        for page in self.runs.iter_mut().filter(|page| scenario(page) == wanted) {
+            match page.as_beside() {
+                Some(other) if other.guarded != this.guarded => {
+                    page.set_beside(Some(this.clone()));
+                    latest = Some(other);
+                }
+                _ => {}
+            }
+        }
+        let told = latest.is_some();
+        if let Some(page) = self.run_mut(run).filter(|_| told) {
+            page.set_beside(latest);
+        }
+        told && self.watched().is_some()
+    }
+
     /// The run on the screen: the one whose live text is wanted.
     pub fn watched(&self) -> Option<&RunPage> {
         match &self.screen {

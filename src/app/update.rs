@@ -163,7 +163,8 @@ fn facts(state: &mut State, run: &RunId, events: &[Arc<Event>]) -> Update {
     match state.run_mut(run) {
         Some(page) => {
             page.apply(events);
-            Update::when(shown && !events.is_empty())
+            let told = state.compare(run);
+            Update::when((shown || told) && !events.is_empty())
         }
         None => Update::idle(),
     }

@@ -2,6 +2,7 @@
 //! it stands in `ui/run`.
 
 mod act;
+mod beside;
 mod cause;
 mod copy;
 pub mod document;
@@ -33,6 +34,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::beside::Beside;
 pub use self::face::Face;
 pub use self::inspect::{Asks, Inspector, Tab, Target};
 pub use self::layout::{Areas, Pane, Shape};
@@ -82,6 +84,8 @@ pub struct RunPage {
     row: Option<Row>,
     /// The tool that is selected.
     tool: Option<ToolName>,
+    /// The other kind of run of the same scenario.
+    beside: Option<Beside>,
     list: FactList,
     /// Where the eye is in what the subject says; `None` stays with its newest words.
     said: Option<Scroll>,
@@ -142,6 +146,7 @@ impl RunPage {
             round: None,
             row: None,
             tool: None,
+            beside: None,
             list: FactList::default(),
             said: None,
             inspector: None,

@@ -5,9 +5,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{line, speaker};
-use crate::app::run::RunPage;
 use crate::app::run::told::purpose_name;
 use crate::app::run::tool_words::{alert, times};
+use crate::app::run::{Beside, RunPage};
 use crate::event::EventKind;
 use crate::event::world::SpanKind;
 use crate::ui::Cx;
@@ -58,6 +58,10 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         pen.put(&format!("{} ", format::count(count)), theme.style(role)).put(word, dim).space(2);
     }
     let mut nth = 2;
+    if let Some(other) = page.beside() {
+        beside(other, cx, line(area, nth), buf);
+        nth += 1;
+    }
     for raised in world.alerts.now().take(usize::from(area.height.saturating_sub(nth)) / 2) {
         let style = theme.style(Role::Failed);
         let mut pen = Pen::new(buf, line(area, nth), cx.glyphs);
@@ -91,5 +95,20 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             let text = format!(" {} {}", cx.glyphs.of(Glyph::Alert), by.word().replace('_', " "));
             pen.put(&text, theme.style(Role::Retry));
         }
+    }
+}
+
+/// The other kind of run of the same scenario, in one line.
+fn beside(other: &Beside, cx: &Cx, row: Rect, buf: &mut Buffer) {
+    let theme = cx.theme;
+    let (plain, dim) = (theme.style(Role::Text), theme.style(Role::Dim));
+    let how = if other.guarded { "guarded" } else { "naive" };
+    let (tool, factor) = &other.most;
+    let role = if *factor > 1.0 { Role::Retry } else { Role::Text };
+    let mut pen = Pen::new(buf, row, cx.glyphs);
+    pen.space(1).put(&format!("beside {how} {} ", other.run), dim);
+    pen.put(&format!("{tool} {}", times(*factor)), theme.style(role));
+    for (tool, p95) in &other.p95 {
+        pen.put(&format!("  p95 {tool} "), dim).put(&format::took(*p95), plain);
     }
 }
