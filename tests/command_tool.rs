@@ -121,7 +121,7 @@ async fn what_is_no_json_is_said_with_its_place() {
 }
 
 #[tokio::test]
-async fn a_program_that_closes_everything_without_a_word_has_broken_the_contract() {
+async fn fault_27_a_program_that_closes_everything_without_a_word_has_broken_the_contract() {
     let args = json!({ "much": "x".repeat(1 << 20) });
     let failed = ask(&script("exec 0<&- 1>&-; exit 0"), args).await.expect_err("nothing came");
     assert_eq!(failed.class, FailureClass::BadResponse);
@@ -207,7 +207,7 @@ async fn gone(pids: Vec<Pid>, mut pipe: BufReader<File>) {
 }
 
 #[tokio::test]
-async fn a_time_out_ends_it_and_its_children_whatever_they_do_about_signals() {
+async fn fault_26_a_time_out_ends_it_and_its_children_whatever_they_do_about_signals() {
     let witness = Witness::new();
     let stubborn = witness.script(
         "trap '' TERM INT HUP; echo $$ >&3
@@ -230,7 +230,7 @@ async fn a_time_out_ends_it_and_its_children_whatever_they_do_about_signals() {
 }
 
 #[tokio::test]
-async fn a_flood_is_stopped_at_its_cap_and_its_source_ended() {
+async fn fault_27_a_flood_is_stopped_at_its_cap_and_its_source_ended() {
     let witness = Witness::new();
     let flood = witness.script(
         "trap '' PIPE; sleep 1000 & echo $$ >&3; echo $! >&3

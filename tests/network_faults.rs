@@ -9,14 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use gateway_call::{Behind, Scope, call, guard, policy};
 use roundtable::event::EventKind;
-use roundtable::event::kind::FailureClass;
+use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
+use roundtable::llm::ChatModel;
+use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Reach};
 use roundtable::scenario::model::CallPolicy;
 use roundtable::scenario::tool::{HttpMethod, HttpSpec};
 use roundtable::tool::breaker::BreakerView;
 use roundtable::tool::http::HttpTool;
+use roundtable::tool::{Attempt, Callee};
 use wire::{Connection, Server, answer};
 
 fn tool(url: &str) -> HttpTool {
@@ -230,6 +235,45 @@ async fn fault_12_a_200_that_is_no_json_is_not_asked_again_counts_and_says_where
     });
     let text = text.expect("a failure");
     assert!(text.contains("column") || text.contains("byte") || text.contains("line"), "{text}");
+}
+
+/// A model behind the gateway.
+struct Model<'a>(&'a OpenAi);
+
+impl Callee for Model<'_> {
+    fn attempt<'a>(
+        &'a self,
+        attempt: Attempt<'a>,
+    ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
+        let _ = attempt;
+        async move { self.0.chat(&wire::ask(false), &wire::Deaf).await }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn fault_13_the_part_of_a_stream_that_came_stays_with_its_attempt() {
+    let scope = Scope::new();
+    let guard = guard(CallPolicy { backoff: [].into(), ..policy() }, &scope);
+    let server = Server::start().await;
+    let model = server.streaming();
+    let serve = async {
+        let cut = format!("{}{}", wire::STREAM_HEAD, wire::piece("half of it"));
+        says(server.accept().await, cut).await;
+        let whole = format!("{}{}{}", wire::STREAM_HEAD, wire::piece("all of it"), wire::ENDING);
+        says(server.accept().await, whole).await;
+    };
+    let model = Model(&model);
+    let (answered, ()) = wire::both(call(&scope, &guard, &model), serve).await;
+    let answered = answered.expect("the second attempt");
+    assert_eq!((&*answered.reply.text, answered.attempts), ("all of it", 2));
+    let failed = scope.facts().await.into_iter().find_map(|fact| match &fact.kind {
+        EventKind::AttemptFailed(failed) => Some(failed.clone()),
+        _ => None,
+    });
+    let failed = failed.expect("the first attempt");
+    assert_eq!(failed.partial.as_deref(), Some("half of it"));
+    assert!(failed.class.is_failure_of_tool(failed.status), "it counts");
+    assert_eq!(guard.snapshot().fill.in_flight, 0);
 }
 
 #[tokio::test]
