@@ -12,7 +12,7 @@ use super::theme::Role;
 use crate::app::run::document::{Line, Look};
 use crate::app::run::inspect::FIELD;
 use crate::app::run::layout::{inspector as areas, padded, tabs};
-use crate::app::run::told::{purpose_name, tool_of};
+use crate::app::run::whose::{purpose_name, tool_of};
 use crate::app::run::{Inspector, RunPage, Tab, Target};
 use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;

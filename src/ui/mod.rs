@@ -14,6 +14,7 @@ pub mod inspector;
 pub mod launch;
 pub mod role;
 pub mod run;
+pub mod sign;
 pub mod text;
 pub mod theme;
 pub mod too_small;

@@ -8,27 +8,8 @@ use std::sync::LazyLock;
 use ratatui::style::{Color, Modifier, Style};
 use serde::Deserialize;
 
-use super::glyph::Glyph;
 pub use super::role::Role;
-use crate::app::run::results::state_word;
-use crate::event::contribution::{Decision, Stance};
-use crate::event::kind::BreakerStage;
-use crate::event::stop::StopClass;
-use crate::event::world::collaboration::SeatState;
-use crate::event::world::orchestrator::TaskState;
-use crate::event::world::tools::CallMark;
-use crate::event::world::{Stage, World};
-
-/// A state as it is shown: a glyph and a word, then a colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sign {
-    /// Its glyph.
-    pub glyph: Glyph,
-    /// Its word.
-    pub word: &'static str,
-    /// Its style.
-    pub style: Style,
-}
+pub use super::sign::Sign;
 
 /// How many colours the terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,108 +144,6 @@ impl Theme {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
 
-    fn sign(&self, glyph: Glyph, word: &'static str, role: Role) -> Sign {
-        Sign { glyph, word, style: self.style(role) }
-    }
-
-    /// A stance.
-    pub fn stance(&self, stance: Stance) -> Sign {
-        match stance {
-            Stance::Go => self.sign(Glyph::Go, "go", Role::Go),
-            Stance::Caution => self.sign(Glyph::Caution, "caution", Role::Caution),
-            Stance::Block => self.sign(Glyph::Block, "block", Role::Block),
-        }
-    }
-
-    /// A decision: the look of the stance that it is kin to.
-    pub fn decision(&self, decision: Decision) -> Sign {
-        match decision {
-            Decision::Go => self.sign(Glyph::Go, decision.word(), Role::Go),
-            Decision::GoWithCaution => self.sign(Glyph::Caution, decision.word(), Role::Caution),
-            Decision::NoGo => self.sign(Glyph::Block, decision.word(), Role::Block),
-        }
-    }
-
-    /// How far a seat is.
-    pub fn seat(&self, state: SeatState) -> Sign {
-        match state {
-            SeatState::Waiting => self.sign(Glyph::Waiting, "waiting", Role::Waiting),
-            SeatState::Off => self.sign(Glyph::Off, "off", Role::Off),
-            SeatState::Speaking => self.sign(Glyph::Running, "speaking", Role::Running),
-            SeatState::Retrying => self.sign(Glyph::Retry, "retrying", Role::Retry),
-            SeatState::Answered => self.sign(Glyph::Running, "answered", Role::Running),
-            SeatState::Accepted => self.sign(Glyph::Done, "accepted", Role::Done),
-            SeatState::Refused => self.sign(Glyph::Refused, "refused", Role::Refused),
-            SeatState::Failed => self.sign(Glyph::Failed, "failed", Role::Failed),
-            SeatState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
-        }
-    }
-
-    /// How far a task is.
-    pub fn task(&self, state: TaskState) -> Sign {
-        let (glyph, role) = match state {
-            TaskState::Waiting => (Glyph::Waiting, Role::Waiting),
-            TaskState::Running => (Glyph::Running, Role::Running),
-            TaskState::Retrying => (Glyph::Retry, Role::Retry),
-            TaskState::Done => (Glyph::Done, Role::Done),
-            TaskState::Degraded => (Glyph::Alert, Role::Retry),
-            TaskState::Failed => (Glyph::Failed, Role::Failed),
-            TaskState::Cancelled => (Glyph::Off, Role::Off),
-        };
-        self.sign(glyph, state_word(state), role)
-    }
-
-    /// How a breaker stands.
-    pub fn breaker(&self, stage: BreakerStage) -> Sign {
-        match stage {
-            BreakerStage::Closed => self.sign(Glyph::Done, "closed", Role::Done),
-            BreakerStage::Open => self.sign(Glyph::Refused, "OPEN", Role::Refused),
-            BreakerStage::HalfOpen => self.sign(Glyph::HalfOpen, "half-open", Role::Retry),
-            BreakerStage::Held => self.sign(Glyph::Refused, "HELD", Role::Refused),
-            BreakerStage::Disabled => self.sign(Glyph::Off, "off", Role::Off),
-        }
-    }
-
-    /// How an attempt of a tool ended.
-    pub fn mark(&self, mark: CallMark) -> Sign {
-        match mark {
-            CallMark::Good => self.sign(Glyph::Done, "ok", Role::Done),
-            CallMark::Slow => self.sign(Glyph::Slow, "slow", Role::Retry),
-            CallMark::Bad => self.sign(Glyph::Failed, "failed", Role::Failed),
-            CallMark::Neither => self.sign(Glyph::NotYet, "not its fault", Role::Dim),
-            CallMark::Refused => self.sign(Glyph::Refused, "refused", Role::Refused),
-        }
-    }
-
-    /// How a run stands.
-    pub fn run(&self, world: &World) -> Sign {
-        match (&world.stage, &world.closed) {
-            (Stage::Empty, _) => self.sign(Glyph::Waiting, "STARTING", Role::Waiting),
-            (Stage::Running, _) => self.sign(Glyph::Running, "LIVE", Role::Running),
-            (Stage::Pausing { .. }, _) => self.sign(Glyph::Paused, "PAUSING", Role::Paused),
-            (Stage::Paused { .. }, _) => self.sign(Glyph::Paused, "PAUSED", Role::Paused),
-            (Stage::Closed, None) => self.sign(Glyph::Done, "DONE", Role::Done),
-            (Stage::Closed, Some(closed)) => self.ended(closed.reason.class()),
-        }
-    }
-
-    /// How a run ended.
-    pub fn ended(&self, class: StopClass) -> Sign {
-        match class {
-            StopClass::Ok => self.sign(Glyph::Done, "DONE", Role::Done),
-            StopClass::Cancelled => self.sign(Glyph::Off, "CANCELLED", Role::Off),
-            StopClass::Stopped | StopClass::Budget | StopClass::Unreachable => {
-                self.sign(Glyph::Failed, "STOPPED", Role::Failed)
-            }
-        }
-    }
-
-    /// A budget's bar: it warns past 80 %.
-    pub fn budget(&self, used: u64, allowed: u64) -> Style {
-        let high = u128::from(used) * 5 > u128::from(allowed) * 4;
-        self.style(if high { Role::BarHigh } else { Role::Bar })
-    }
-
     fn plain() -> Theme {
         Theme { name: "plain".to_owned(), styles: vec![Style::new(); Role::ALL.len()] }
     }
@@ -342,6 +221,8 @@ fn indexed(colour: Color) -> Color {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::contribution::Stance;
+    use crate::event::world::collaboration::SeatState;
 
     #[test]
     fn every_shipped_theme_reads_and_is_found_by_its_name() {

@@ -1,7 +1,13 @@
 //! What a page shows of its run: each pattern has a face of its own, and the tools have one that
 //! lies over any of them. All faces stand in the same five places.
 
-use super::layout::Pane;
+use ratatui::layout::Rect;
+
+use super::RunPage;
+use super::layout::{self, Areas, Pane, Wanted};
+use crate::app::measure::columns;
+use crate::app::state::Size;
+use crate::event::kind::CollaborationPlan;
 use crate::event::world::{PatternWorld, World};
 
 /// What the five places of a page are filled with.
@@ -58,5 +64,41 @@ impl Face {
             (Self::Tools, Pane::Fourth) => "Retries and amplification",
             _ => self.tab(pane),
         }
+    }
+}
+
+impl RunPage {
+    /// Where everything stands in a page of this size.
+    pub fn areas(&self, page: Rect) -> Areas {
+        let plan = self.world.collaboration().map(|(_, plan)| plan);
+        let name = |plan: &CollaborationPlan| {
+            let widths = plan.sequence.iter().map(|role| {
+                let flag = if plan.behind.contains_key(role) { 2 } else { 0 };
+                columns(role.as_str()) + flag
+            });
+            widths.max().unwrap_or(0)
+        };
+        let face = self.face();
+        Areas::of(
+            page,
+            Wanted {
+                face,
+                rows: match face {
+                    Face::Collaboration => plan.map_or(0, |plan| plan.sequence.len()),
+                    Face::Orchestrator => 6,
+                    Face::Tools => self.world.tools.rows().len().clamp(5, 8),
+                },
+                names: plan.map_or(0, name),
+                rounds: plan.map_or(0, |plan| plan.max_rounds),
+                focus: self.focus,
+                zoom: self.zoom,
+                upper: self.upper,
+                middle: self.middle,
+            },
+        )
+    }
+
+    pub(super) fn areas_in(&self, size: Size) -> Areas {
+        self.areas(layout::page(size))
     }
 }

@@ -75,16 +75,16 @@ fn fact(event: &Event) -> Value {
 }
 
 fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
-    let (_, purpose) = super::told::whose(event.span, world);
+    let (_, purpose) = super::whose::whose(event.span, world);
     let mut role = match purpose {
         Some(Purpose::Contribution { role, .. }) => Some(role.as_str()),
         Some(Purpose::Plan | Purpose::Task { .. } | Purpose::Step { .. } | Purpose::Finalize)
         | None => None,
     };
-    let mut tool = purpose.and_then(|purpose| super::told::tool_of(purpose, world));
+    let mut tool = purpose.and_then(|purpose| super::whose::tool_of(purpose, world));
     let task = match purpose {
         Some(Purpose::Task { task, .. }) => Some(task.as_str()),
-        _ => super::told::task_of(event.span, world),
+        _ => super::whose::task_of(event.span, world),
     };
     let (mut attempt, mut status, mut wait_ms) = (None, None, None);
     let (mut flag, mut on, mut reason) = (None, None, None);

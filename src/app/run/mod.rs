@@ -28,6 +28,7 @@ pub mod told_tool;
 pub mod tool_words;
 mod typed;
 pub mod waterfall;
+pub mod whose;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -42,16 +43,12 @@ pub use self::list::FactList;
 pub use self::subject::Subject;
 pub use self::waterfall::Row;
 
-use self::layout::Wanted;
 use self::past::Past;
 use self::scroll::Scroll;
 use super::effect::Effect;
 use super::key::Key;
 use super::keymap::Context;
-use super::measure::columns;
 use super::msg::LiveText;
-use super::state::Size;
-use crate::event::kind::CollaborationPlan;
 use crate::event::world::Stage;
 use crate::event::{Elapsed, Event, RunId, Seq, SpanId, World};
 use crate::scenario::name::ToolName;
@@ -253,40 +250,6 @@ impl RunPage {
     /// The inspector, while it is open.
     pub fn inspector(&self) -> Option<&Inspector> {
         self.inspector.as_ref()
-    }
-
-    /// Where everything stands in a page of this size.
-    pub fn areas(&self, page: ratatui::layout::Rect) -> Areas {
-        let plan = self.world.collaboration().map(|(_, plan)| plan);
-        let name = |plan: &CollaborationPlan| {
-            let widths = plan.sequence.iter().map(|role| {
-                let flag = if plan.behind.contains_key(role) { 2 } else { 0 };
-                columns(role.as_str()) + flag
-            });
-            widths.max().unwrap_or(0)
-        };
-        let face = self.face();
-        Areas::of(
-            page,
-            Wanted {
-                face,
-                rows: match face {
-                    Face::Collaboration => plan.map_or(0, |plan| plan.sequence.len()),
-                    Face::Orchestrator => 6,
-                    Face::Tools => self.world.tools.rows().len().clamp(5, 8),
-                },
-                names: plan.map_or(0, name),
-                rounds: plan.map_or(0, |plan| plan.max_rounds),
-                focus: self.focus,
-                zoom: self.zoom,
-                upper: self.upper,
-                middle: self.middle,
-            },
-        )
-    }
-
-    fn areas_in(&self, size: Size) -> Areas {
-        self.areas(layout::page(size))
     }
 
     /// What is focused, as the binding table knows it.

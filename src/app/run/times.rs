@@ -129,13 +129,13 @@ impl RunPage {
             Purpose::Plan => document.field("for", "the plan"),
             Purpose::Task { task, .. } => {
                 document.field("task", task.as_str());
-                if let Some(worker) = super::told::tool_of(purpose, world) {
+                if let Some(worker) = super::whose::tool_of(purpose, world) {
                     document.field("worker", worker);
                 }
             }
             Purpose::Step { agent, turn, again, .. } => {
                 document.field("agent", agent.to_string());
-                if let Some(tool) = super::told::tool_of(purpose, world) {
+                if let Some(tool) = super::whose::tool_of(purpose, world) {
                     document.field("tool", tool);
                 }
                 document.field("turn", turn.to_string());

@@ -3,15 +3,16 @@
 
 use std::borrow::Cow;
 
+use super::whose::{task_of, who, whose};
 use crate::app::format;
 use crate::event::contribution::{Conflict, Contribution, Stance};
 use crate::event::kind::{
     Asked, AttemptFailed, By, FailureClass, ModelLabel, PatternPlan, Purpose, RunClosed,
     RunStarted, Step,
 };
+use crate::event::world::World;
 use crate::event::world::collaboration::Collaboration;
-use crate::event::world::{SpanKind, World};
-use crate::event::{Event, EventKind, SpanId};
+use crate::event::{Event, EventKind};
 
 /// What a fact is told as.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,82 +74,6 @@ impl Told<'_> {
         }
         line
     }
-}
-
-/// Whose call a span belongs to, and in which round it stands.
-pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
-    let mut at = world.spans.get(span);
-    // Attempt, call, round, run: a tree of ours is no deeper, and a file's may be anything.
-    for _ in 0..4 {
-        match at.map(|span| (&span.what, span.parent)) {
-            Some((SpanKind::Call(purpose), _)) => {
-                let round = match purpose {
-                    Purpose::Contribution { round, .. } => Some(*round),
-                    Purpose::Plan
-                    | Purpose::Task { .. }
-                    | Purpose::Step { .. }
-                    | Purpose::Finalize => None,
-                };
-                return (round, Some(purpose));
-            }
-            Some((SpanKind::Round(round), _)) => return (Some(*round), None),
-            Some((SpanKind::Attempt(_) | SpanKind::Task { .. }, parent)) => {
-                at = world.spans.get(parent)
-            }
-            Some((SpanKind::Run, _)) | None => break,
-        }
-    }
-    (None, None)
-}
-
-/// On whose behalf a call is made, for people.
-pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
-    match purpose {
-        Some(Purpose::Contribution { role, .. }) => Cow::Borrowed(role.as_str()),
-        Some(Purpose::Plan) => Cow::Borrowed("plan"),
-        Some(Purpose::Task { task, .. }) => Cow::Borrowed(task.as_str()),
-        Some(Purpose::Step { agent, again: 0, .. }) => Cow::Owned(format!("agent {agent}")),
-        Some(Purpose::Step { agent, again, .. }) => {
-            Cow::Owned(format!("agent {agent}, again {again}"))
-        }
-        Some(Purpose::Finalize) => Cow::Borrowed("finalize"),
-        None => Cow::Borrowed(""),
-    }
-}
-
-/// The tool that such a call asks.
-pub fn tool_of<'a>(purpose: &Purpose, world: &'a World) -> Option<&'a str> {
-    match purpose {
-        Purpose::Contribution { .. } | Purpose::Plan | Purpose::Finalize => Some("llm"),
-        Purpose::Task { index, .. } => {
-            let (orchestrator, _) = world.orchestrator()?;
-            let row = orchestrator.tasks.get(usize::try_from(*index).ok()?)?;
-            Some(row.task.worker.as_str())
-        }
-        Purpose::Step { step, .. } => {
-            let (_, plan) = world.resilience()?;
-            plan.steps.get(usize::from(*step)).map(|tool| tool.as_str())
-        }
-    }
-}
-
-/// Whom a fact of a call is about: where many agents ask many tools, the tool as well.
-fn who<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, str> {
-    match purpose {
-        Some(step @ Purpose::Step { .. }) => match tool_of(step, world) {
-            Some(tool) => Cow::Owned(format!("{} {tool}", purpose_name(purpose))),
-            None => purpose_name(purpose),
-        },
-        purpose => purpose_name(purpose),
-    }
-}
-
-/// The task whose span this is.
-pub(super) fn task_of(span: SpanId, world: &World) -> Option<&str> {
-    let SpanKind::Task { index } = world.spans.get(span)?.what else { return None };
-    let (orchestrator, _) = world.orchestrator()?;
-    let row = orchestrator.tasks.get(usize::try_from(index).ok()?)?;
-    Some(row.task.id.as_str())
 }
 
 /// Who made something happen, for people.
@@ -282,7 +207,12 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.what = match &call.args {
                 Some(args) => {
                     let args = serde_json::to_string(args).unwrap_or_default();
-                    format!("asks {} with {args}", call.tool).into()
+                    let again = match call.purpose {
+                        Purpose::Step { again: 0, .. } => String::new(),
+                        Purpose::Step { again, .. } => format!(" again ({again})"),
+                        _ => String::new(),
+                    };
+                    format!("asks {}{again} with {args}", call.tool).into()
                 }
                 None => format!(
                     "asks {}: {}, {}",

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{line, row_style};
+use super::{agents, line, row_style};
 use crate::app::run::RunPage;
 use crate::app::run::table::first_seat;
 use crate::app::run::tool_words::{percent, times};
@@ -160,6 +160,12 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if left >= 3 {
         let mut pen = Pen::new(buf, line(area, area.height - 2), cx.glyphs);
         calls(cx, &mut pen, world);
+    }
+    // A blank row on both sides of the agents.
+    if let Some((resilience, plan)) = world.resilience().filter(|_| left >= 5) {
+        let height = agents::rows(area.width, resilience).min(left - 4);
+        let y = area.y + nth + 1;
+        agents::render(cx, Rect { y, height, ..area }, resilience, plan, buf);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The view of one run: its two header rows, its panes, its scrubber. Pure functions of the page.
 
+mod agents;
 mod breakers;
 mod bulkheads;
 mod events;

@@ -5,8 +5,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{line, speaker};
-use crate::app::run::told::purpose_name;
 use crate::app::run::tool_words::{alert, times};
+use crate::app::run::whose::purpose_name;
 use crate::app::run::{Beside, RunPage};
 use crate::event::EventKind;
 use crate::event::world::SpanKind;
@@ -33,7 +33,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         Some(factor) => {
             let role = if factor > 1.0 { Role::Retry } else { Role::Text };
             pen.put(&times(factor), theme.style(role));
-            pen.put(&format!("  {made} requests for {asked} calls"), plain);
+            pen.put(&format!("  {made} made for {asked} asked"), plain);
         }
         None => {
             pen.put("no call of a tool yet", dim);

@@ -121,12 +121,11 @@ fn load(rows: &mut Rows<'_, '_>, tool: &ToolRow, now: Elapsed) {
     }
     let cx = rows.cx;
     let width = rows.area.width;
-    let text = format!(
-        "{}, {} out, peak {}",
-        format::things(tool.tally.requests(), "request"),
-        tool.in_flight,
-        tool.peak
-    );
+    let requests = format::things(tool.tally.requests(), "request");
+    let text = match width {
+        60.. => format!("{requests}, {} out, peak {}", tool.in_flight, tool.peak),
+        _ => format!("{requests}, {} out", tool.in_flight),
+    };
     let room = width.saturating_sub(NAME + 1).saturating_sub(columns(&text) as u16).min(40);
     let (dim, spark) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Spark));
     let counts = tool.load.columns(now, usize::from(room));

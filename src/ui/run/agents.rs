@@ -1,0 +1,86 @@
+//! The agents of a resilience run, a glyph each: who asks, who waits for a call slot, who is between
+//! two turns.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::line;
+use crate::event::kind::ResiliencePlan;
+use crate::event::world::Resilience;
+use crate::event::world::resilience::Agent;
+use crate::ui::Cx;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::Role;
+
+/// What an agent does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Does {
+    Asks,
+    Waits,
+    Rests,
+}
+
+impl Does {
+    const ALL: [(Does, Glyph, Role, &'static str); 3] = [
+        (Self::Asks, Glyph::Running, Role::Running, "ask"),
+        (Self::Waits, Glyph::Waiting, Role::Retry, "wait for slots"),
+        (Self::Rests, Glyph::NotYet, Role::Dim, "between turns"),
+    ];
+
+    fn of(agent: &Agent) -> Does {
+        match (&agent.asks, agent.waits) {
+            (Some(_), true) => Self::Waits,
+            (Some(_), false) => Self::Asks,
+            (None, _) => Self::Rests,
+        }
+    }
+}
+
+/// The rows that the agents take at this width, the counts above them included.
+pub(super) fn rows(width: u16, resilience: &Resilience) -> u16 {
+    let across = usize::from(width.saturating_sub(2)).max(1);
+    u16::try_from(resilience.agents.len().div_ceil(across)).unwrap_or(u16::MAX).saturating_add(1)
+}
+
+/// Draws counts and agents; without room for all of them the counts alone.
+pub(super) fn render(
+    cx: &Cx,
+    area: Rect,
+    resilience: &Resilience,
+    plan: &ResiliencePlan,
+    buf: &mut Buffer,
+) {
+    let dim = cx.theme.style(Role::Dim);
+    let agents = &resilience.agents;
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.space(1).put("agents  ", dim);
+    for (does, glyph, role, word) in Does::ALL {
+        let count = agents.iter().filter(|agent| Does::of(agent) == does).count();
+        let style = cx.theme.style(if count == 0 { Role::Dim } else { role });
+        pen.glyph(glyph, style).put(&format!(" {count} {word}"), style).space(3);
+    }
+    let turns = || agents.iter().map(|agent| agent.turn);
+    if let (Some(first), Some(last)) = (turns().min(), turns().max()) {
+        let far = if first == last { last.to_string() } else { format!("{first} to {last}") };
+        let text = format!("turn {far} of {}", plan.turns);
+        if pen.fits(columns(&text)) {
+            pen.put(&text, dim);
+        }
+    }
+    let across = usize::from(area.width.saturating_sub(2)).max(1);
+    if rows(area.width, resilience) > area.height {
+        return;
+    }
+    for (nth, row) in agents.chunks(across).enumerate() {
+        let at = line(area, u16::try_from(nth + 1).unwrap_or(u16::MAX));
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        pen.space(1);
+        for agent in row {
+            let does = Does::of(agent);
+            if let Some((_, glyph, role, _)) = Does::ALL.iter().find(|(of, ..)| *of == does) {
+                pen.glyph(*glyph, cx.theme.style(*role));
+            }
+        }
+    }
+}
