@@ -76,6 +76,12 @@ fn at_rest_before_a_dispatch() {
     let screen = dash(120, 36, &facts).screen();
     assert!(screen.contains("rests before t1, attempt 1 and 1 more: Space goes on"), "{screen}");
     assert!(screen.contains("rests before attempt 1"), "{screen}");
+    // A run at rest stands still, whatever the clock says.
+    let mut later = dash(120, 36, &facts);
+    later.after(std::time::Duration::from_secs(30));
+    let pane =
+        |screen: &str| screen.lines().skip(2).take(10).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(pane(&later.screen()), pane(&screen));
 }
 
 #[test]

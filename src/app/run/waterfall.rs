@@ -113,6 +113,14 @@ impl Axis {
 }
 
 impl RunPage {
+    /// The moment up to which tasks are drawn. A run at rest stands still, whatever the clock says.
+    pub fn drawn_to(&self, now: Duration) -> Elapsed {
+        match self.shown().stage {
+            Stage::Paused { since, .. } => since,
+            _ => self.time(now),
+        }
+    }
+
     /// Which row of the waterfall is selected.
     pub fn waterfall_row(&self) -> Option<Row> {
         self.row

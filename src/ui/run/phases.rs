@@ -44,7 +44,7 @@ pub(super) fn render(
     /// The least columns of a bar that says something.
     const LEAST: u16 = 6;
     let world = page.shown();
-    let now = page.time(cx.now);
+    let now = page.drawn_to(cx.now);
     let theme = cx.theme;
     let dim = theme.style(Role::Dim);
     let tasks = orchestrator.tasks.len();

@@ -23,7 +23,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if area.width == 0 || area.height == 0 {
         return;
     }
-    let document = page.task_document(page.time(cx.now));
+    let document = page.task_document(page.drawn_to(cx.now));
     let lines = Wrapped { document: &document, width: area.width };
     let height = usize::from(area.height);
     let top = page.words_at().unwrap_or_default().within(&lines, height);

@@ -63,7 +63,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((orchestrator, plan)) = world.orchestrator() else { return };
     let places = Columns::of(area, orchestrator, plan);
-    let now = page.time(cx.now);
+    let now = page.drawn_to(cx.now);
     let axis = Axis::of(now, places.axis.width);
     if places.axis.width >= LEAST {
         head(cx, area, &places, axis, buf);
