@@ -305,6 +305,44 @@ fn hostile_text_never_breaks_columns() {
 }
 
 #[test]
+fn hostile_tasks_and_tools_never_break_columns() {
+    for text in HOSTILE {
+        let long = text.repeat(2_000 / text.len() + 1);
+        let mut facts = ToolFacts::orchestrator(4);
+        let mut tasks = tools::story();
+        for (nth, task) in tasks.iter_mut().enumerate() {
+            task.id = format!("{text}{nth}").as_str().into();
+        }
+        let keys: Vec<String> = tasks.iter().map(|task| task.id.to_string()).collect();
+        facts.plan(tasks).after(10).task(0).task(1);
+        facts.after(300).answers(&keys[0], serde_json::json!({ text: long })).done(0);
+        facts.task(2).after(50).refused(&keys[2], &format!("circuit_open:{text}"));
+        facts.gives_up(&keys[2], text).task_failed(2, &long);
+        facts.after(100);
+        for (cols, rows) in [(60, 16), (80, 24), (100, 34), (120, 36), (200, 50)] {
+            let size = Size { cols, rows };
+            let mut page = page(&facts.log);
+            for actions in [
+                &[][..],
+                &[Action::Top, Action::Down],
+                &[Action::Pane(2)],
+                &[Action::Pane(3), Action::Bottom, Action::Up, Action::Up],
+                &[Action::Pane(1), Action::Inspect],
+                &[Action::Cancel, Action::Pane(5)],
+                &[Action::Tools],
+                &[Action::Pane(4)],
+            ] {
+                for action in actions {
+                    page.on_action(*action, size);
+                }
+                let told = format!("{text:?} at {cols}x{rows} after {actions:?}");
+                check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
+            }
+        }
+    }
+}
+
+#[test]
 fn hostile_text_leaves_as_it_is_and_is_exported_whole() {
     let facts = hostile(HOSTILE[0]);
     let mut page = page(&facts.log);
