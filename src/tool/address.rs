@@ -16,14 +16,18 @@ const NAME_CHARS: usize = 40;
 pub(super) struct Address {
     parts: Vec<Part>,
     host: String,
-    /// How many segments its path has, whatever fills its places.
-    segments: usize,
+    /// What stands in its path, as a request has it, before, between and after the arguments.
+    path: Vec<String>,
 }
 
 #[derive(Debug, PartialEq)]
 enum Part {
     Text(String),
-    Argument(String),
+    Argument {
+        name: String,
+        /// It stands in the path: before the query.
+        in_path: bool,
+    },
 }
 
 impl Address {
@@ -40,12 +44,13 @@ impl Address {
         if scheme.contains('{') || authority.contains('{') {
             return Err(wrong("an argument cannot name the host"));
         }
-        // Any filling shows what holds for all.
+        // Any filling shows what holds for all; this one is found again in the path.
+        let mark = mark(template);
         let sample: String = parts
             .iter()
             .map(|part| match part {
                 Part::Text(text) => text.as_str(),
-                Part::Argument(_) => "x",
+                Part::Argument { .. } => &mark,
             })
             .collect();
         let url =
@@ -56,7 +61,13 @@ impl Address {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(wrong("the url holds a user name or password; a header is their place"));
         }
-        Ok(Self { parts, host: host_of(&url), segments: segments(&url) })
+        let path: Vec<String> = url.path().split(&mark).map(str::to_owned).collect();
+        let in_path =
+            parts.iter().filter(|part| matches!(part, Part::Argument { in_path: true, .. }));
+        if path.len() != in_path.count() + 1 {
+            return Err(wrong("a .. of the url takes an argument away"));
+        }
+        Ok(Self { parts, host: host_of(&url), path })
     }
 
     /// Its host, with its port where it is not the scheme's own.
@@ -70,10 +81,12 @@ impl Address {
     /// What is wrong with an argument.
     pub(super) fn fill(&self, args: &Map<String, Value>) -> Result<Url, String> {
         let mut text = String::new();
+        let mut pieces = self.path.iter();
+        let mut path = pieces.next().cloned().unwrap_or_default();
         for part in &self.parts {
             match part {
                 Part::Text(plain) => text.push_str(plain),
-                Part::Argument(name) => {
+                Part::Argument { name, in_path } => {
                     let shown = visible_within(name, NAME_CHARS);
                     let value = match args.get(name) {
                         None => return Err(format!("the url needs the argument {shown}")),
@@ -84,32 +97,46 @@ impl Address {
                             return Err(format!("the argument {shown} is no text, number or bool"));
                         }
                     };
-                    if matches!(value.as_str(), "" | "." | "..") {
-                        return Err(format!("the argument {shown} would change the url's path"));
+                    let value = encoded(&value);
+                    if *in_path {
+                        if matches!(value.as_str(), "" | "." | "..") {
+                            return Err(format!(
+                                "the argument {shown} would change the url's path"
+                            ));
+                        }
+                        path.push_str(&value);
+                        path.push_str(pieces.next().map_or("", String::as_str));
                     }
-                    encode(&value, &mut text);
+                    text.push_str(&value);
                 }
             }
         }
         let url = Url::parse(&text).map_err(|error| format!("the url is none: {error}"))?;
-        // Two arguments side by side may still have made a `..` between them.
-        if host_of(&url) != self.host || segments(&url) != self.segments {
+        // Arguments may still have made a `.` or `..` with what stands beside them.
+        if host_of(&url) != self.host || url.path() != path {
             return Err("the arguments would change the url's path".to_owned());
         }
         Ok(url)
     }
 }
 
-fn segments(url: &Url) -> usize {
-    url.path_segments().map_or(0, Iterator::count)
+/// A text that no part of the template has, and whose end is not its beginning, so that it is found
+/// where it was put and nowhere else.
+fn mark(template: &str) -> String {
+    let mut mark = "a0z".to_owned();
+    while template.contains(&mark) {
+        mark.insert(1, '0');
+    }
+    mark
 }
 
 fn parts(template: &str) -> Option<Vec<Part>> {
-    let (mut parts, mut rest) = (Vec::new(), template);
+    let (mut parts, mut rest, mut in_path) = (Vec::new(), template, true);
     while let Some((text, after)) = rest.split_once('{') {
         let (name, after) = after.split_once('}')?;
+        in_path = in_path && !text.contains(['?', '#']);
         parts.push(Part::Text(text.to_owned()));
-        parts.push(Part::Argument(name.to_owned()));
+        parts.push(Part::Argument { name: name.to_owned(), in_path });
         rest = after;
     }
     parts.push(Part::Text(rest.to_owned()));
@@ -117,7 +144,8 @@ fn parts(template: &str) -> Option<Vec<Part>> {
 }
 
 /// Percent-encodes all but what means nothing in any part of an address.
-fn encode(value: &str, into: &mut String) {
+fn encoded(value: &str) -> String {
+    let mut into = String::new();
     for byte in value.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
@@ -126,6 +154,7 @@ fn encode(value: &str, into: &mut String) {
             _ => into.push_str(&format!("%{byte:02X}")),
         }
     }
+    into
 }
 
 #[cfg(test)]
@@ -173,8 +202,49 @@ mod tests {
         ] {
             assert_eq!(fill(template, args), Err(says.to_owned()));
         }
-        let dots = json!({ "a": ".", "b": "." });
-        assert!(fill(template, dots).is_err(), "dots that meet");
+    }
+
+    #[test]
+    fn arguments_that_meet_make_no_way_up() {
+        let side_by_side = "https://a.example/{a}{b}";
+        for (template, args) in [
+            (side_by_side, json!({ "a": ".", "b": "." })),
+            ("https://a.example/v1/{a}{b}", json!({ "a": ".", "b": "." })),
+            ("https://a.example/v1/{a}{b}/x", json!({ "a": ".", "b": "." })),
+            ("https://a.example/%2{a}", json!({ "a": "e" })),
+            ("https://a.example/%2{a}%2{b}/x", json!({ "a": "e", "b": "E" })),
+        ] {
+            assert!(fill(template, args).is_err(), "{template}");
+        }
+        for (a, b, url) in [
+            ("-", "-", "https://a.example/--"),
+            ("...", "-", "https://a.example/...-"),
+            ("%2e", "%2e", "https://a.example/%252e%252e"),
+        ] {
+            assert_eq!(fill(side_by_side, json!({ "a": a, "b": b })).as_deref(), Ok(url));
+        }
+    }
+
+    #[test]
+    fn what_the_query_is_given_cannot_change_the_path() {
+        let template = "https://a.example/{sku}?q={q}&r={r}";
+        for (q, r, url) in [
+            ("", ".", "https://a.example/1?q=&r=."),
+            ("..", "../x", "https://a.example/1?q=..&r=..%2Fx"),
+        ] {
+            assert_eq!(fill(template, json!({ "sku": 1, "q": q, "r": r })).as_deref(), Ok(url));
+        }
+    }
+
+    #[test]
+    fn the_path_of_the_template_itself_may_be_written_loosely() {
+        for (template, url) in [
+            ("https://a.example/größe a0z/{x}", "https://a.example/gr%C3%B6%C3%9Fe%20a0z/7"),
+            ("https://a.example/v1/../v2/./{x}", "https://a.example/v2/7"),
+            ("https://a.example?x={x}", "https://a.example/?x=7"),
+        ] {
+            assert_eq!(fill(template, json!({ "x": 7 })).as_deref(), Ok(url));
+        }
     }
 
     #[test]
@@ -185,6 +255,7 @@ mod tests {
             ("https://{host}/v1", "an argument cannot name the host"),
             ("{scheme}://a.example", "an argument cannot name the host"),
             ("https://a.example:{port}/", "an argument cannot name the host"),
+            ("https://a.example/v1/{x}/../v2", "a .. of the url takes an argument away"),
             ("ftp://a.example/", "the url is neither http:// nor https://"),
             (
                 "https://u:p@a.example/",
