@@ -7,7 +7,7 @@ use super::id::SpanId;
 use super::kind::{EventKind, ToolLimits};
 
 /// About how many bytes a JSON value takes. It came through a parser that bounds its depth.
-fn json_weight(value: &Value) -> usize {
+pub(crate) fn json_weight(value: &Value) -> usize {
     let held = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.len(),

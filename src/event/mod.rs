@@ -22,6 +22,7 @@ mod wire;
 pub mod world;
 
 pub use command::Command;
+pub(crate) use facets::json_weight;
 pub use id::{Boundary, BoundaryId, Elapsed, RunId, Seq, SpanId};
 pub use kind::EventKind;
 pub use stop::{StopClass, StopReason};

@@ -1,42 +1,74 @@
 //! The last good values of a tool, for when it cannot be had (source `003`: "cached /
 //! last-known-good").
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// Values kept of one tool; the oldest go first.
+use crate::event::json_weight;
+
+/// Values kept of one tool; those that were kept first go first.
 const KEPT: usize = 256;
+/// About how many bytes all of them take together.
+const KEPT_BYTES: usize = 8 << 20;
 
 /// The last good value for each set of arguments.
 #[derive(Debug, Default)]
 pub struct LastGood {
-    values: HashMap<Box<str>, (Arc<Value>, Instant)>,
+    values: HashMap<Arc<str>, Kept>,
+    /// The keys in the order of keeping: moments may be equal, and a map's own order differs from
+    /// run to run.
+    order: BTreeMap<u64, Arc<str>>,
+    /// How many were ever kept.
+    count: u64,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    value: Arc<Value>,
+    at: Instant,
+    /// Its place in the order.
+    number: u64,
+    /// About what it takes, its key included.
+    bytes: usize,
 }
 
 impl LastGood {
-    /// Keeps a value, in place of an earlier one for the same arguments.
+    /// Keeps a value, in place of an earlier one for the same arguments. One that alone is more
+    /// than all may take is not kept: the earlier one stays, with its age.
     pub fn keep(&mut self, key: &str, value: Arc<Value>, now: Instant) {
-        if let Some(held) = self.values.get_mut(key) {
-            *held = (value, now);
+        let bytes = json_weight(&value) + key.len();
+        if bytes > KEPT_BYTES {
             return;
         }
-        if self.values.len() == KEPT {
-            let oldest = self.values.iter().min_by_key(|(_, (_, at))| *at);
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                self.values.remove(&oldest);
-            }
+        self.drop_key(key);
+        while self.values.len() >= KEPT || self.bytes + bytes > KEPT_BYTES {
+            let Some((_, first)) = self.order.first_key_value() else { break };
+            let first = Arc::clone(first);
+            self.drop_key(&first);
         }
-        self.values.insert(key.into(), (value, now));
+        self.count += 1;
+        self.bytes += bytes;
+        let key: Arc<str> = key.into();
+        self.order.insert(self.count, Arc::clone(&key));
+        self.values.insert(key, Kept { value, at: now, number: self.count, bytes });
     }
 
     /// The value for these arguments, and how old it is.
     pub fn get(&self, key: &str, now: Instant) -> Option<(Arc<Value>, Duration)> {
-        let (value, at) = self.values.get(key)?;
-        Some((Arc::clone(value), now.saturating_duration_since(*at)))
+        let kept = self.values.get(key)?;
+        Some((Arc::clone(&kept.value), now.saturating_duration_since(kept.at)))
+    }
+
+    fn drop_key(&mut self, key: &str) {
+        if let Some(kept) = self.values.remove(key) {
+            self.order.remove(&kept.number);
+            self.bytes -= kept.bytes;
+        }
     }
 }
 
@@ -60,5 +92,42 @@ mod tests {
         }
         assert!(kept.get("a", at(10)).is_none(), "it was the oldest");
         assert!(kept.get("0", at(10)).is_some());
+    }
+
+    #[test]
+    fn of_values_of_one_moment_the_one_that_was_kept_first_goes_first() {
+        let now = Instant::now();
+        let mut kept = LastGood::default();
+        for nth in 0..KEPT {
+            kept.keep(&nth.to_string(), json!(nth).into(), now);
+        }
+        kept.keep("0", json!("again").into(), now);
+        for more in 1..=5 {
+            kept.keep(&format!("more {more}"), json!(more).into(), now);
+            for gone in 1..=more {
+                assert!(kept.get(&gone.to_string(), now).is_none(), "{gone} after {more} more");
+            }
+            assert!(kept.get(&(more + 1).to_string(), now).is_some());
+        }
+        assert!(kept.get("0", now).is_some(), "it was kept again later");
+    }
+
+    #[test]
+    fn large_values_push_out_older_ones_and_a_too_large_one_nothing() {
+        let now = Instant::now();
+        let text = |bytes: usize| Arc::new(json!("x".repeat(bytes)));
+        let mut kept = LastGood::default();
+        for key in ["a", "b", "c", "d"] {
+            kept.keep(key, text(KEPT_BYTES / 3 - 1_000), now);
+        }
+        let held = |kept: &LastGood| ["a", "b", "c", "d"].map(|key| kept.get(key, now).is_some());
+        assert_eq!(held(&kept), [false, true, true, true]);
+        kept.keep("b", text(KEPT_BYTES + 1), now);
+        assert_eq!(held(&kept), [false, true, true, true]);
+        kept.keep("b", text(10), now);
+        kept.keep("c", text(10), now);
+        kept.keep("a", text(KEPT_BYTES / 3 - 1_000), now);
+        assert_eq!(held(&kept), [true; 4], "what went or was replaced takes no more room");
+        assert!(kept.bytes <= KEPT_BYTES);
     }
 }
