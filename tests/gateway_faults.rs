@@ -126,7 +126,7 @@ async fn fault_04_four_failures_and_a_success_never_open_it() {
 async fn faults_05_to_14_what_is_asked_again_and_what_counts() {
     use FailureClass::*;
     type Failure = Box<dyn Fn() -> Option<Box<AttemptFailed>> + Send + Sync>;
-    let table: [(&str, Failure, bool, bool); 13] = [
+    let table: [(&str, Failure, bool, bool); 14] = [
         ("5 400", Box::new(|| status(400)), false, false),
         ("5 401", Box::new(|| status(401)), false, false),
         ("5 404", Box::new(|| status(404)), false, false),
@@ -137,6 +137,7 @@ async fn faults_05_to_14_what_is_asked_again_and_what_counts() {
         ("9 reset", Box::new(|| fails(Reset)), true, true),
         ("12 no JSON", Box::new(|| fails(BadResponse)), false, true),
         ("14 endless", Box::new(|| fails(TooLarge)), false, true),
+        ("denied", Box::new(|| fails(Denied)), false, false),
         ("27 a program", Box::new(|| fails(Tool)), false, true),
         ("11 time-out", Box::new(|| fails(Timeout)), true, true),
         ("1 limited", Box::new(|| status(429)), true, false),

@@ -115,12 +115,15 @@ async fn arguments_are_sent_as_a_body_where_the_scenario_says_so() {
 #[tokio::test]
 async fn an_argument_that_does_not_fit_is_told_without_a_request() {
     let tool = tool(spec("http://127.0.0.1:1/v1/{sku}".to_owned()));
-    let failure = failed(ask(&tool, json!({ "sku": { "a": 1 } })).await);
-    assert_eq!(failure.class, FailureClass::Tool);
-    assert_eq!(
-        failure.text,
-        "the argument sku is no text, number or bool. Give it in the call's arguments."
-    );
+    for (args, says) in [
+        (json!({ "sku": { "a": 1 } }), "the argument sku is no text, number or bool"),
+        (json!({}), "the url needs the argument sku"),
+        (json!({ "sku": ".." }), "the argument sku would change the url's path"),
+    ] {
+        let failure = failed(ask(&tool, args).await);
+        assert_eq!(failure.class, FailureClass::Denied, "the tool cannot help it");
+        assert_eq!(failure.text, format!("{says}. Give it in the call's arguments."));
+    }
 }
 
 #[tokio::test]
@@ -274,7 +277,7 @@ async fn this_machine_and_its_networks_are_refused_unless_allowed() {
             _ = server.accept() => panic!("{host} was connected to"),
         };
         let failure = failed(asked);
-        assert_eq!(failure.class, FailureClass::Tool, "{host}: {}", failure.text);
+        assert_eq!(failure.class, FailureClass::Denied, "{host}: {}", failure.text);
         assert!(
             failure.text.ends_with(
                 "no address of the internet. Where it is meant, set allow_private = true."

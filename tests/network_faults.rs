@@ -25,6 +25,10 @@ use roundtable::tool::{Attempt, Callee};
 use wire::{Connection, Server, answer};
 
 fn tool(url: &str) -> HttpTool {
+    reaching(url, Reach::Anywhere)
+}
+
+fn reaching(url: &str, reach: Reach) -> HttpTool {
     let spec = HttpSpec {
         method: HttpMethod::Get,
         url: url.to_owned(),
@@ -32,9 +36,9 @@ fn tool(url: &str) -> HttpTool {
         send_args: false,
         pointer: String::new(),
         max_bytes: 1 << 10,
-        allow_private: true,
+        allow_private: reach == Reach::Anywhere,
     };
-    HttpTool::new(Arc::new(spec), Http::direct(Reach::Anywhere), &|_| None).expect("a tool")
+    HttpTool::new(Arc::new(spec), Http::direct(reach), &|_| None).expect("a tool")
 }
 
 /// What became of a call.
@@ -49,11 +53,15 @@ struct Came {
 
 /// Two attempts without a wait between, each of so many milliseconds at most.
 async fn asked(url: &str, limit_ms: u64) -> (Came, Scope) {
+    asked_of(&tool(url), limit_ms).await
+}
+
+/// The same of this tool.
+async fn asked_of(tool: &HttpTool, limit_ms: u64) -> (Came, Scope) {
     let scope = Scope::new();
     let timeout = Some(Duration::from_millis(limit_ms));
     let guard = guard(CallPolicy { timeout, backoff: [].into(), ..policy() }, &scope);
-    let tool = tool(url);
-    let result = call(&scope, &guard, &Behind(&tool)).await;
+    let result = call(&scope, &guard, &Behind(tool)).await;
     let (failed, attempts) = match result {
         Ok(answered) => (None, answered.attempts),
         Err(failed) => (Some(failed.last.expect("an attempt").class), failed.attempts),
@@ -248,6 +256,15 @@ impl Callee for Model<'_> {
         let _ = attempt;
         async move { self.0.chat(&wire::ask(false), &wire::Deaf).await }.boxed()
     }
+}
+
+/// What the scenario or the caller got wrong is not told to the breaker as the tool's failure.
+#[tokio::test]
+async fn an_address_out_of_reach_and_an_argument_that_is_missing_are_denied_and_do_not_count() {
+    let denied = Came { failed: Some(FailureClass::Denied), attempts: 1, failures: 0 };
+    let closed = reaching("http://127.0.0.1:1/v1", Reach::Internet);
+    assert_eq!(asked_of(&closed, LONG).await.0, denied);
+    assert_eq!(asked("http://127.0.0.1:1/v1/{sku}", LONG).await.0, denied);
 }
 
 #[tokio::test]

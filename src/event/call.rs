@@ -256,6 +256,9 @@ pub enum FailureClass {
     Tool,
     /// A body past its cap.
     TooLarge,
+    /// Refused before the tool was asked: an address that it may not reach, or arguments that do
+    /// not fit. What asks for it has to change, not the tool.
+    Denied,
     /// A panic, contained.
     Panic,
     /// The run was stopped in the middle of it.
@@ -264,7 +267,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [FailureClass; 13] = [
+    pub const ALL: [FailureClass; 14] = [
         Self::Timeout,
         Self::Resolve,
         Self::Connect,
@@ -276,6 +279,7 @@ impl FailureClass {
         Self::BadResponse,
         Self::Tool,
         Self::TooLarge,
+        Self::Denied,
         Self::Panic,
         Self::Cancelled,
     ];
@@ -299,6 +303,7 @@ impl FailureClass {
             Self::BadResponse => "bad_response",
             Self::Tool => "tool",
             Self::TooLarge => "too_large",
+            Self::Denied => "denied",
             Self::Panic => "panic",
             Self::Cancelled => "cancelled",
         }
@@ -318,7 +323,7 @@ impl FailureClass {
             | Self::TooLarge
             | Self::Panic => true,
             Self::Status => status.is_some_and(|status| status >= 500),
-            Self::RateLimited | Self::Auth | Self::Cancelled => false,
+            Self::RateLimited | Self::Auth | Self::Denied | Self::Cancelled => false,
         }
     }
 }

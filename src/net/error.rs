@@ -85,8 +85,8 @@ impl NetError {
         match self {
             Self::Resolve { .. } => "resolve",
             Self::Connect { .. } => "connect",
-            // Asking again cannot help, so it is none of the network's.
-            Self::OutOfReach { .. } => "tool",
+            // Nobody was asked: what the scenario names has to change, not who would have answered.
+            Self::OutOfReach { .. } => "denied",
             Self::Tls { .. } | Self::Client { .. } => "tls",
             Self::Broken { .. } => "reset",
             Self::NotHttp { .. } => "bad_response",

@@ -281,9 +281,10 @@ pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
             LlmError::Connection
         }
         FailureClass::Status => failure.status.map_or(LlmError::BadResponse, LlmError::Http),
-        FailureClass::BadResponse | FailureClass::Tool | FailureClass::TooLarge => {
-            LlmError::BadResponse
-        }
+        FailureClass::BadResponse
+        | FailureClass::Tool
+        | FailureClass::TooLarge
+        | FailureClass::Denied => LlmError::BadResponse,
     };
     StopReason::LlmError(error)
 }
@@ -354,6 +355,7 @@ mod tests {
             (Reset, None, "llm_error:connection"),
             (BadResponse, Some(200), "llm_error:bad_response"),
             (TooLarge, Some(200), "llm_error:bad_response"),
+            (Denied, None, "llm_error:bad_response"),
             (Panic, None, "internal_error"),
         ];
         for (class, status, expected) in table {

@@ -78,7 +78,7 @@ impl HttpTool {
 
     async fn request(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
         let url = self.address.fill(request.args).map_err(|what| {
-            self.trouble(FailureClass::Tool, &what, "Give it in the call's arguments.")
+            self.trouble(FailureClass::Denied, &what, "Give it in the call's arguments.")
         })?;
         let body =
             self.spec.send_args.then(|| serde_json::to_vec(request.args).unwrap_or_default());
@@ -190,7 +190,7 @@ mod tests {
         for (error, class) in [
             (NetError::Resolve { host: host() }, FailureClass::Resolve),
             (NetError::Connect { host: host(), why: why() }, FailureClass::Connect),
-            (NetError::OutOfReach { host: host(), why: why() }, FailureClass::Tool),
+            (NetError::OutOfReach { host: host(), why: why() }, FailureClass::Denied),
             (NetError::Tls { host: host(), why: why() }, FailureClass::Tls),
             (NetError::Client { why: why() }, FailureClass::Tls),
             (NetError::Broken { host: host(), why: why() }, FailureClass::Reset),

@@ -34,6 +34,7 @@ pub fn is_retried(failure: &AttemptFailed) -> bool {
         | FailureClass::Auth
         | FailureClass::BadResponse
         | FailureClass::TooLarge
+        | FailureClass::Denied
         | FailureClass::Panic
         | FailureClass::Cancelled => false,
     }
@@ -110,7 +111,9 @@ mod tests {
             (Auth, Some(401), false),
             (Tls, None, false),
             (BadResponse, Some(200), false),
+            (Denied, None, false),
             (TooLarge, Some(200), false),
+            (Denied, None, false),
             (Tool, None, false),
             (Panic, None, false),
             (Cancelled, None, false),
