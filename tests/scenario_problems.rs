@@ -171,6 +171,31 @@ title = "B""#,
 }
 
 #[test]
+fn where_there_are_no_inputs_the_scenario_is_said_to_have_none() {
+    let text = r#"title = "A launch"
+pattern = "collaboration"
+goal = "May {{what}} start?"
+[collaboration]
+sequence = ["ann"]
+finalize_prompt = "Sum up."
+[roles.ann]
+prompt = "You are Ann."
+[[script]]
+when = "inputs.size > 3 && flags.lawyer"
+text = "Whatever."
+"#;
+    let told = told(text, &["inputs.region=EU"]);
+    for expected in [
+        "3:13: error: goal: `{{what}}` is no input (the scenario has no inputs)",
+        "`size` is no input (the scenario has no inputs)",
+        "`lawyer` is no flag (the scenario has no flags)",
+        "`region` is no input of this scenario (the scenario has no inputs)",
+    ] {
+        assert!(told.iter().any(|line| line.ends_with(expected)), "no {expected} in {told:#?}");
+    }
+}
+
+#[test]
 fn a_template_names_an_input() {
     judge(&[
         ("{{day}}", "{{dya}}", &["3:31: error: goal: `{{dya}}` is no input (did you mean `day`?)"]),

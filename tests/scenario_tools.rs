@@ -456,6 +456,13 @@ fn the_parts_of_an_orchestrator_know_each_other() {
                 ],
             ),
             (
+                "[orchestrator.level]\nname = \"health\"\notherwise = \"green\"\nrules = [{ level = \"red\", when = \"has(stock.out) && truthy(stock.out)\" }]\n",
+                "",
+                &[
+                    "10:1: error: orchestrator.level: `level` is missing (The level of the aggregate: [orchestrator.level] with name = \"health\" and otherwise = \"green\", or words of your own.)",
+                ],
+            ),
+            (
                 "truthy(stock.out)",
                 "truthy(stok.out)",
                 &[

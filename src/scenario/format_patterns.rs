@@ -113,8 +113,9 @@ record! {
         echo: List<Prose, 0, 64> = default(List(Vec::new())),
         /// The sections of the aggregate by name: the worker whose result stands in each.
         sections: Named<Prose, Ident> = default(Named::default()),
-        /// The level of the aggregate, such as its health.
-        level: LevelTable = table,
+        /// The level of the aggregate: [orchestrator.level] with name = "health" and otherwise =
+        /// "green", or words of your own.
+        level: LevelTable = needed,
     }
 }
 

@@ -41,7 +41,12 @@ pub fn load(text: &str, origin: Origin, overrides: &[Override]) -> Result<Scenar
 /// The same as [`load`], with the warnings of a good scenario in full.
 pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
     let set = overrides.iter().map(|set| set.text().to_owned()).collect();
-    let mut cx = Reader::new(origin.to_string(), text, set);
+    let called = match &origin {
+        // Where it stands in the repository is no path of the person's.
+        Origin::Shipped(_) => name(&origin).to_string(),
+        Origin::File(_) => origin.to_string(),
+    };
+    let mut cx = Reader::new(called, text, set);
     if text.len() as u64 > MAX_BYTES {
         cx.error(Span::new(0, 0..0), "the file is too long", format!("at most {MAX_BYTES} bytes"));
         return Checked { scenario: None, problems: cx.finish() };

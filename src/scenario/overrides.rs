@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use toml::de::DeValue;
 
-use super::reader::{Reader, among};
+use super::reader::{Reader, among_own};
 use super::tree::{Key, Node, Span, Table, Tree};
 
 /// Sets one field before the scenario is judged: `budget.max_rounds=1`, `inputs.region=EU`,
@@ -104,7 +104,8 @@ impl Override {
                 _ => &Table::default(),
             };
             if inputs.get(name).is_none() {
-                let help = among(name, inputs.entries.iter().map(|(key, _)| key.text.as_str()));
+                let names = inputs.entries.iter().map(|(key, _)| key.text.as_str());
+                let help = among_own("inputs", name, names);
                 cx.error(at, format!("`{name}` is no input of this scenario"), help);
                 return;
             }

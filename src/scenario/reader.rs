@@ -139,6 +139,19 @@ pub(super) fn among<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -
     }
 }
 
+/// The same of names of one kind, such as `inputs`, that a scenario may do without.
+pub(super) fn among_own<'n>(
+    kind: &str,
+    given: &str,
+    known: impl IntoIterator<Item = &'n str>,
+) -> String {
+    let mut known = known.into_iter().peekable();
+    match known.peek() {
+        None => format!("the scenario has no {kind}"),
+        Some(_) => among(given, known),
+    }
+}
+
 /// The name that is close enough to have been meant.
 pub(super) fn closest<'n>(
     given: &str,

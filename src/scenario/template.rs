@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::reader::{Reader, among};
+use super::reader::{Reader, among_own};
 use super::tree::Span;
 
 /// What texts may name, with its values.
@@ -68,7 +68,7 @@ impl Filling<'_> {
         let inputs = self.inputs.iter().map(|(name, _)| *name);
         let help = match name.starts_with("facts.") && self.facts.is_some() {
             true => "there is no such fact".to_owned(),
-            false => among(name, inputs),
+            false => among_own("inputs", name, inputs),
         };
         cx.error(at, format!("`{{{{{name}}}}}` is no input"), help);
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::condition::Condition;
 use super::format::File;
-use super::reader::{Reader, among};
+use super::reader::{Reader, among, among_own};
 use super::shape::Prose;
 use super::template::Filling;
 
@@ -44,7 +44,7 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
                 cx.error(
                     at,
                     format!("`{field}` is no input"),
-                    among(field, shown.file.inputs.names()),
+                    among_own("inputs", field, shown.file.inputs.names()),
                 );
                 good = false;
             }
@@ -52,7 +52,7 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
                 cx.error(
                     at,
                     format!("`{field}` is no flag"),
-                    among(field, shown.file.flags.names()),
+                    among_own("flags", field, shown.file.flags.names()),
                 );
                 good = false;
             }
