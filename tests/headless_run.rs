@@ -137,6 +137,11 @@ fn what_is_wrong_is_said_before_anything_starts() {
         (&["run", "checkout-launch", "--flag", "legal_analyst=on@round:9"], "max_rounds is 3"),
         (&["run", "checkout-launch", "--pause-at", "message:1:nobody"], "no such role"),
         (&["run", "checkout-launch", "--pause-at", "later"], "no boundary"),
+        (&["run", "checkout-launch", "--pause-at", "plan"], "there are: round:2"),
+        (&["run", "checkout-launch", "--pause-at", "turn:1:1"], "there are: round:2"),
+        (&["run", "morning-report", "--pause-at", "round:2"], "there are: plan, dispatch"),
+        (&["run", "morning-report", "--pause-at", "dispatch:9:t1"], "max_dispatches is 8"),
+        (&["run", "vendor-brownout", "--pause-at", "plan"], "there are: turn"),
         (&["run", "checkout-launch", "--fail-on", "maybe"], "go_with_caution"),
         (&["run", "checkout-launch", "--format", "xml"], "jsonl"),
         (&["run", "checkout-launch", "--theme", "pink"], "no such theme"),
@@ -209,6 +214,34 @@ fn a_pause_ends_by_itself_by_a_hand_or_where_there_is_none_at_once() {
     assert_eq!(running.until("resumed")["by"], "you");
     let (status, ..) = running.end();
     assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_run_rests_at_the_boundaries_of_its_pattern() {
+    for (name, at) in [
+        ("morning-report", "plan"),
+        ("morning-report", "dispatch:1:t2"),
+        ("morning-report", "finalize"),
+        ("vendor-brownout", "turn:3:7"),
+    ] {
+        let ended = run(&[name, "--format", "jsonl", "--pause-at", &format!("{at}=1ms")]);
+        assert_eq!(ended.code, Some(0), "{at}: {ended:?}");
+        let lines = ended.lines();
+        let paused = lines.iter().find(|event| event["kind"] == "paused").expect("paused");
+        let rests = paused["at"].as_array().expect("places");
+        assert!(rests.contains(&Value::from(at)), "{at}: {paused}");
+        let resumed = lines.iter().find(|event| event["kind"] == "resumed").expect("resumed");
+        assert_eq!(resumed["by"], "schedule", "{at}");
+    }
+}
+
+#[test]
+fn a_flag_takes_effect_at_the_dispatch_of_a_task() {
+    let ended = run(&["morning-report", "--flag", "inventory_runtime=off@dispatch:1:t3"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let trace = ended.json()["trace"].clone();
+    let row = trace.as_array().expect("rows").iter().find(|row| row["task_id"] == "t3");
+    assert_eq!(row.expect("a row")["stop_reason"], "worker_denied:inventory_worker");
 }
 
 #[test]

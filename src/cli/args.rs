@@ -118,10 +118,13 @@ pub struct RunArgs {
     /// Override a field of the scenario, such as budget.max_rounds=1 or inputs.region=EU
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Turn a flag at the start, or at a boundary: legal_analyst=on@round:2
+    /// Turn a flag at the start, or at a boundary: legal_analyst=on@round:2. Boundaries are round:2,
+    /// message:2:risk_analyst; plan, dispatch:1:t2 (attempt 1 of task t2); turn:3:7 (turn 3 of agent
+    /// 7); finalize
     #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
     pub flags: Vec<FlagArg>,
-    /// Rest at a boundary: round:2 (until a line comes on standard input) or round:2=2s
+    /// Rest at a boundary (as for --flag): round:2 (until a line comes on standard input) or
+    /// round:2=2s
     #[arg(long, value_name = "BOUNDARY[=DURATION]", value_parser = PauseArg::parse)]
     pub pause_at: Vec<PauseArg>,
     /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go (headless)
@@ -192,28 +195,34 @@ pub struct PauseArg {
 
 impl PauseArg {
     fn parse(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
+        // The name of a task may hold anything, so the last `=` is the one before the duration.
+        match text.rsplit_once('=') {
             Some((at, rest)) => Ok(Self { at: boundary(at)?, rest: Some(duration(rest)?) }),
             None => Ok(Self { at: boundary(text)?, rest: None }),
         }
     }
 }
 
-/// A boundary that a pattern can have: `round:N`, `message:N:ROLE` or `finalize`.
+/// A boundary that some pattern can have, written as [`Boundary::id`](crate::event::Boundary::id)
+/// writes it; whether this scenario's has it is asked once the scenario is read.
 fn boundary(text: &str) -> Result<BoundaryId, String> {
-    let number = |text: &str| text.parse::<u32>().is_ok_and(|number| number > 0);
-    let known = match text.split_once(':') {
-        Some(("round", round)) => number(round),
-        Some(("message", rest)) => {
-            rest.split_once(':').is_some_and(|(round, role)| number(round) && !role.is_empty())
-        }
-        Some(_) => false,
-        None => text == "finalize",
+    // `02` is no number here: the id would be another one than the run's.
+    let number = |text: &str| text.parse::<u32>().is_ok_and(|it| it > 0 && it.to_string() == text);
+    let mut parts = text.splitn(3, ':');
+    let known = match (parts.next(), parts.next(), parts.next()) {
+        (Some("plan" | "finalize"), None, None) => true,
+        (Some("round"), Some(round), None) => number(round),
+        (Some("message" | "dispatch"), Some(nth), Some(who)) => number(nth) && !who.is_empty(),
+        (Some("turn"), Some(turn), Some(agent)) => number(turn) && number(agent),
+        _ => false,
     };
     if known {
         Ok(BoundaryId::new(text))
     } else {
-        Err(format!("`{text}` is no boundary: use round:2, message:2:risk_analyst or finalize"))
+        Err(format!(
+            "`{text}` is no boundary: use round:2, message:2:risk_analyst, plan, dispatch:1:t2, \
+             turn:3:7 or finalize"
+        ))
     }
 }
 
@@ -250,6 +259,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::event::Boundary;
 
     fn run(args: &[&str]) -> Result<RunArgs, clap::Error> {
         let words = ["roundtable", "run", "checkout-launch"].iter().chain(args);
@@ -276,6 +286,44 @@ mod tests {
             ["a", "a=", "a=maybe", "=on", "a=on@", "a=on@round", "a=on@round:0", "a=on@x:1"]
         {
             assert!(run(&["--flag", wrong]).is_err(), "{wrong} is refused");
+        }
+    }
+
+    #[test]
+    fn every_boundary_that_a_run_has_can_be_named() {
+        let (task, role) = ("t:2=a".into(), "risk".into());
+        let all = [
+            Boundary::Round(2),
+            Boundary::Message { round: 2, role, nth: 2 },
+            Boundary::Plan,
+            Boundary::Dispatch { task, attempt: 1 },
+            Boundary::Turn { agent: 7, turn: 3 },
+            Boundary::Finalize,
+        ];
+        for id in all.iter().map(Boundary::id) {
+            assert_eq!(boundary(id.as_str()), Ok(id.clone()));
+            let pause = PauseArg::parse(&format!("{id}=1s"));
+            assert_eq!(pause, Ok(PauseArg { at: id, rest: Some(Duration::from_secs(1)) }));
+        }
+        for wrong in [
+            "",
+            "plan:1",
+            "plans",
+            "round",
+            "round:02",
+            "round:+2",
+            "round:2:x",
+            "message:2",
+            "message:2:",
+            "dispatch:1",
+            "dispatch:0:t2",
+            "dispatch:t2:1",
+            "turn:3",
+            "turn:3:0",
+            "turn:3:7:1",
+            "finalize:1",
+        ] {
+            assert!(boundary(wrong).is_err(), "{wrong} is refused");
         }
     }
 

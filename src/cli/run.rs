@@ -83,7 +83,11 @@ fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
         PatternSpec::Orchestrator(spec) => return orchestrated(spec, at),
         PatternSpec::Resilience(spec) => return stormy(spec, at),
     };
-    let mut parts = at.as_str().splitn(3, ':').skip(1);
+    let mut parts = at.as_str().splitn(3, ':');
+    if !matches!(parts.next(), Some("round" | "message" | "finalize")) {
+        let there = "round:2, message:2:ROLE, finalize";
+        return Err(format!("never comes here; there are: {there}"));
+    }
     let round = parts.next().and_then(|round| round.parse::<u32>().ok()).unwrap_or(1);
     let most = spec.budget.max_rounds;
     if round > most {
