@@ -122,6 +122,32 @@ fn a_decision_can_fail_a_build() {
 }
 
 #[test]
+fn a_degraded_run_can_fail_a_build() {
+    let home = Home::new();
+    // The report can do without the stock.
+    let stock = r#"worker = "inventory_worker", args = { report_date = "{{report_date}}", region = "{{region}}" }, critical = "#;
+    let text = include_str!("../scenarios/morning-report.toml");
+    assert!(text.contains(&format!("{stock}true")), "the plan has changed");
+    let text = text.replace(&format!("{stock}true"), &format!("{stock}false"));
+    home.write("mine.toml", &text);
+    let without = &["--flag", "inventory_runtime=off"][..];
+    for (code, degraded, name, more) in [
+        (1, true, "mine.toml", without),
+        (0, false, "mine.toml", &[]),
+        (0, false, "vendor-brownout", &[]),
+        (0, false, "checkout-unanimous", &[]),
+        // A run that was stopped keeps its own code.
+        (4, false, "checkout-deadlock", &[]),
+    ] {
+        let args = ["run", name, "--instant", "--format", "json", "--fail-on", "degraded"];
+        let args: Vec<&str> = args.iter().chain(more).copied().collect();
+        let ended = home.run(&args);
+        assert_eq!(ended.code, Some(code), "{args:?}: {ended:?}");
+        assert_eq!(ended.json()["degraded"], degraded, "{args:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said_before_anything_starts() {
     let home = Home::new();
     home.write("broken.toml", "title = 3\npattern = \"collaboration\"\n");
@@ -132,6 +158,8 @@ fn what_is_wrong_is_said_before_anything_starts() {
         (&["run", "checkout-launch", "--set", "budget.max_rounds"], "no `=`"),
         (&["run", "checkout-launch", "--set", "budget.max_round=1"], "max_rounds"),
         (&["run", "checkout-launch", "--set", "budget.max_rounds=0"], "0 is out of range"),
+        // A shipped scenario is called by its name: no file of that path need be there.
+        (&["run", "morning-report", "--set", "budget.max_task=1"], "\nmorning-report: 1 error\n"),
         (&["run", "checkout-launch", "--flag", "legal=on"], "no such flag"),
         (&["run", "checkout-launch", "--flag", "legal_analyst"], "NAME=on"),
         (&["run", "checkout-launch", "--flag", "legal_analyst=on@round:9"], "max_rounds is 3"),
@@ -143,6 +171,8 @@ fn what_is_wrong_is_said_before_anything_starts() {
         (&["run", "morning-report", "--pause-at", "dispatch:9:t1"], "max_dispatches is 8"),
         (&["run", "vendor-brownout", "--pause-at", "plan"], "there are: turn"),
         (&["run", "checkout-launch", "--fail-on", "maybe"], "go_with_caution"),
+        (&["run", "morning-report", "--fail-on", "no_go"], "orchestrator decides nothing"),
+        (&["run", "vendor-brownout", "--fail-on", "go"], "resilience decides nothing"),
         (&["run", "checkout-launch", "--format", "xml"], "jsonl"),
         (&["run", "checkout-launch", "--theme", "pink"], "no such theme"),
         (&["run", "checkout-launch", "--live", "--proxy", "::"], "--proxy"),

@@ -127,9 +127,10 @@ pub struct RunArgs {
     /// round:2=2s
     #[arg(long, value_name = "BOUNDARY[=DURATION]", value_parser = PauseArg::parse)]
     pub pause_at: Vec<PauseArg>,
-    /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go (headless)
-    #[arg(long, value_name = "DECISION", value_delimiter = ',', value_parser = decision)]
-    pub fail_on: Vec<Decision>,
+    /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go (collaboration); or
+    /// when something was replaced or left out: degraded (every pattern). Headless
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = FailOn::parse)]
+    pub fail_on: Vec<FailOn>,
     /// Start of every random number of the run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -247,11 +248,26 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn decision(text: &str) -> Result<Decision, String> {
-    Decision::ALL
-        .into_iter()
-        .find(|decision| decision.word() == text.trim())
-        .ok_or_else(|| format!("`{text}` is no decision: use go, go_with_caution or no_go"))
+/// `--fail-on WHAT`: what fails a run that came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailOn {
+    /// It decided this.
+    Decision(Decision),
+    /// Something was replaced by a stand-in, or left out.
+    Degraded,
+}
+
+impl FailOn {
+    fn parse(text: &str) -> Result<Self, String> {
+        let word = text.trim();
+        if word == "degraded" {
+            return Ok(Self::Degraded);
+        }
+        let decision = Decision::ALL.into_iter().find(|decision| decision.word() == word);
+        decision
+            .map(Self::Decision)
+            .ok_or_else(|| format!("`{text}` is none of go, go_with_caution, no_go, degraded"))
+    }
 }
 
 #[cfg(test)]
@@ -342,9 +358,10 @@ mod tests {
     }
 
     #[test]
-    fn decisions_are_the_three_of_the_source() {
-        let args = run(&["--fail-on", "no_go,go_with_caution"]).expect("parses");
-        assert_eq!(args.fail_on, [Decision::NoGo, Decision::GoWithCaution]);
+    fn what_fails_a_run_is_a_decision_of_the_source_or_degraded() {
+        let args = run(&["--fail-on", "no_go,go_with_caution,degraded"]).expect("parses");
+        let decisions = [Decision::NoGo, Decision::GoWithCaution].map(FailOn::Decision);
+        assert_eq!(args.fail_on, [decisions[0], decisions[1], FailOn::Degraded]);
         assert!(run(&["--fail-on", "maybe"]).is_err());
         assert!(run(&["--live", "--instant"]).is_err(), "a live model has no script to hurry");
     }

@@ -6,12 +6,11 @@ use std::process;
 
 use tokio::sync::mpsc;
 
-use super::args::PauseArg;
+use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
 use super::output::Output;
 use super::stop_signals::StopSignals;
 use crate::engine::{Engine, Launch, RunHandle};
-use crate::event::contribution::Decision;
 use crate::event::kind::By;
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, World};
 use crate::shell::pauses;
@@ -23,8 +22,8 @@ const BATCH: usize = 256;
 pub struct Drive<'a> {
     /// Where it rests.
     pub pauses: &'a [PauseArg],
-    /// Which decisions fail it.
-    pub fail_on: &'a [Decision],
+    /// What fails it although it came to its end.
+    pub fail_on: &'a [FailOn],
 }
 
 /// Runs to the end. The outcome is written, and every task of the run joined, before this returns.
@@ -87,7 +86,10 @@ pub async fn run<W: Write>(
         None => {}
     }
     let decision = world.collaboration().and_then(|(table, _)| table.decision());
-    let failed = decision.is_some_and(|decision| drive.fail_on.contains(&decision));
+    let failed = drive.fail_on.iter().any(|fail_on| match fail_on {
+        FailOn::Decision(wanted) => decision == Some(*wanted),
+        FailOn::Degraded => outcome.degraded,
+    });
     match Exit::from(outcome.stop_reason.class()) {
         Exit::Ok if failed => Exit::Stopped,
         exit => exit,

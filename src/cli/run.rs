@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use super::args::{Format, Global, RunArgs};
+use super::args::{FailOn, Format, Global, RunArgs};
 use super::exit::Exit;
 use super::headless::{self, Drive};
 use super::output::Output;
@@ -54,9 +54,23 @@ pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
     }
 }
 
-/// Flags and boundaries that the scenario does not have.
+/// Flags, boundaries and decisions that the scenario does not have.
 fn check(scenario: &Scenario, args: &RunArgs) -> bool {
     let mut good = true;
+    let pattern = match &scenario.pattern {
+        PatternSpec::Collaboration(_) => None,
+        PatternSpec::Orchestrator(_) => Some("orchestrator"),
+        PatternSpec::Resilience(_) => Some("resilience"),
+    };
+    for fail_on in &args.fail_on {
+        if let (Some(pattern), FailOn::Decision(decision)) = (pattern, fail_on) {
+            let word = decision.word();
+            say(&format!(
+                "--fail-on {word}: a run of the pattern {pattern} decides nothing; use degraded"
+            ));
+            good = false;
+        }
+    }
     for flag in &args.flags {
         if scenario.flag(flag.name.as_str()).is_none() {
             let names: Vec<&str> = scenario.flags.iter().map(|flag| flag.name.as_str()).collect();
