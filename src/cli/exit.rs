@@ -20,6 +20,9 @@ pub enum Exit {
     Unreachable,
     /// 130: a person cancelled it.
     Cancelled,
+    /// 141: who read its output went away before the run had ended, as the shell says it of programs
+    /// that SIGPIPE ends.
+    CutOff,
     /// What the dashboard says: 0, or 128 and the number of the signal that ended it.
     Other(u8),
 }
@@ -40,6 +43,7 @@ impl Exit {
             Self::Budget => 4,
             Self::Unreachable => 6,
             Self::Cancelled => 130,
+            Self::CutOff => 141,
             Self::Other(code) => code,
         }
     }

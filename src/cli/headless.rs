@@ -53,6 +53,7 @@ pub async fn run<W: Write>(
     let mut world = World::new();
     let mut batch = Vec::new();
     let mut broken = None;
+    let mut cut_off = false;
     while reader.next_batch(&mut batch, BATCH).await > 0 {
         for event in batch.drain(..) {
             world.apply(&event);
@@ -67,6 +68,7 @@ pub async fn run<W: Write>(
         broken = broken.or_else(|| output.flush().err());
         if broken.is_some() {
             // Nobody reads: nothing more is to be spent on it.
+            cut_off |= world.closed.is_none();
             run.send(Command::Cancel);
         }
     }
@@ -78,7 +80,9 @@ pub async fn run<W: Write>(
         return Exit::Stopped;
     };
     match broken.or_else(|| output.outcome(&outcome, &world).err()) {
-        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return Exit::Ok,
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            return if cut_off { Exit::CutOff } else { Exit::Ok };
+        }
         Some(error) => {
             let _ = writeln!(io::stderr(), "roundtable: cannot write the outcome: {error}");
             return Exit::Stopped;
