@@ -112,7 +112,8 @@ pub struct RunArgs {
     /// Ask a live endpoint: OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL, or a .env file
     #[arg(long, conflicts_with = "instant")]
     pub live: bool,
-    /// Leave out the latency of scripted replies
+    /// Leave out the latency of scripted replies; what a scenario shows only in time, such as a
+    /// time-out or a flaky spell, does not come about then
     #[arg(long)]
     pub instant: bool,
     /// Override a field of the scenario, such as budget.max_rounds=1 or inputs.region=EU
