@@ -22,7 +22,7 @@ use crate::run::{Gate, Lanes, RunContext, RunSettings, model_tool};
 use crate::scenario::Scenario;
 use crate::scenario::draw::draw;
 use crate::scenario::model::PatternSpec;
-use crate::scenario::name::{FlagName, ScenarioName, ToolName};
+use crate::scenario::name::FlagName;
 use crate::tool::contained::Contained;
 use crate::tool::{Belt, GuardSnapshot, GuardedTool};
 
@@ -103,8 +103,9 @@ struct Shared {
     session: Bus,
     nonce: u64,
     runs: Mutex<Runs>,
-    /// Tools that all runs of a scenario have in common.
-    tools: Mutex<BTreeMap<(ScenarioName, ToolName), Arc<GuardedTool>>>,
+    /// Tools that runs have in common, by the hash of their scenario's file and by all that was
+    /// asked of them: a run that asks for another policy has a tool of its own.
+    tools: Mutex<BTreeMap<(String, String), Arc<GuardedTool>>>,
 }
 
 #[derive(Default)]
@@ -127,10 +128,10 @@ impl Shared {
             if !making.shared {
                 return GuardedTool::new(making);
             }
-            let key = (scenario.name.clone(), making.name.clone());
+            let key = (scenario.hash.clone(), making.fingerprint.clone());
             Arc::clone(shared.entry(key).or_insert_with(|| {
                 let tool = GuardedTool::new(making);
-                tool.guard.watch(&self.session);
+                let _ = tool.guard.watch(&self.session);
                 tool
             }))
         });
@@ -268,23 +269,25 @@ impl Engine {
         let mut guarded =
             vec![model_tool(scenario.llm.clone(), default_timeout, scenario.llm_faults.clone())];
         guarded.extend(self.shared.guarded(&scenario, tools));
-        let context = RunContext::new(RunSettings {
-            bus: bus.clone(),
-            max: scenario.pattern.max_seconds(),
-            flags: positions.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
-            seed,
-            model: Arc::clone(&model),
-            tools: guarded,
-            max_parallel: match &scenario.pattern {
-                PatternSpec::Orchestrator(spec) => spec.budget.max_parallel,
-                PatternSpec::Collaboration(_) | PatternSpec::Resilience(_) => 1,
-            },
-            instant,
-        });
         let (done, done_later) = watch::channel(false);
+        let context;
         let handle = {
             let mut runs = self.shared.runs();
             let id = self.next_id(&mut runs);
+            context = RunContext::new(RunSettings {
+                id: id.clone(),
+                bus: bus.clone(),
+                max: scenario.pattern.max_seconds(),
+                flags: positions.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
+                seed,
+                model: Arc::clone(&model),
+                tools: guarded,
+                max_parallel: match &scenario.pattern {
+                    PatternSpec::Orchestrator(spec) => Some(spec.budget.max_parallel),
+                    PatternSpec::Collaboration(_) | PatternSpec::Resilience(_) => None,
+                },
+                instant,
+            });
             let handle = RunHandle {
                 id: id.clone(),
                 bus: bus.clone(),
@@ -300,6 +303,7 @@ impl Engine {
         let tools = context.belt().iter().map(|tool| tool.head()).collect();
         let head = head::of(&handle.id, &scenario, model.label(), positions, tools, seed);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
+        context.belt().watch(&bus);
         for warning in &scenario.warnings {
             bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
         }
@@ -322,7 +326,6 @@ impl Engine {
         let (shared, id) = (Arc::clone(&self.shared), handle.id.clone());
         tokio::spawn(async move {
             let reason = play(&context, &scenario).await;
-            context.belt().release();
             bus.close();
             shared.finished(&id, &bus, reason);
             let _ = done.send(true);
@@ -385,6 +388,9 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
             }),
         }
     };
+    // Nothing is asked or changed any more: the last fact is the last.
+    context.belt().release();
+    context.lanes().end();
     let (elapsed, paused, boundary) = context.gate().close();
     let (reason, phase) = match ended {
         Ok(()) => (StopReason::Success, None),

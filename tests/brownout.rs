@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use plan::{engine, world};
 use roundtable::engine::Launch;
-use roundtable::event::World;
+use roundtable::event::command::BreakerHand;
 use roundtable::event::kind::BreakerStage;
+use roundtable::event::kind::By;
+use roundtable::event::{Command, World};
 use roundtable::scenario::{self, Override};
 
 async fn brownout(through_guards: bool, seed: u64) -> World {
@@ -88,4 +90,45 @@ async fn naive_there_is_no_breaker_and_no_bulkhead() {
     assert!(row.tally.repeats > 0, "the agents try again");
     assert!(row.tally.retries > 0, "the tool's wrapper tries again");
     assert!(row.tally.client_retries > 0, "its client tries again");
+}
+
+/// Fault 25: when no tool will be had for the rest of the run, it stops early with the reason.
+#[tokio::test(start_paused = true)]
+async fn with_every_breaker_open_the_run_stops_early() {
+    let shipped = scenario::shipped().iter().find(|it| it.name == "vendor-brownout");
+    let shipped = shipped.expect("it is shipped");
+    let scenario = scenario::load(shipped.text, shipped.origin(), &[]);
+    let scenario =
+        Arc::new(scenario.unwrap_or_else(|problems| panic!("{}", problems.pretty(false))));
+    let run = engine().start(Launch::scripted(scenario, false));
+    for tool in ["enrich", "orders", "search"] {
+        let hand = BreakerHand::Hold;
+        run.send(Command::Breaker { tool: tool.into(), hand, by: By::You });
+    }
+    let world = world(&run).await;
+    let closed = world.closed.as_ref().expect("closed");
+    assert_eq!(closed.reason.to_string(), "circuit_open:enrich");
+    assert!(closed.elapsed_ms < 10_000, "{}", closed.elapsed_ms);
+}
+
+/// What is injected stands before the tool, so the naive client meets it as it would the vendor's.
+#[tokio::test(start_paused = true)]
+async fn injected_faults_are_amplified_too() {
+    let shipped = scenario::shipped().iter().find(|it| it.name == "vendor-brownout");
+    let shipped = shipped.expect("it is shipped");
+    let sets = [
+        ("inputs.guarded", "false"),
+        ("resilience.agents", "1"),
+        ("resilience.turns", "1"),
+        ("tools.orders.faults", "[{kind='errors',percent=100,status=503}]"),
+    ];
+    let sets: Vec<Override> =
+        sets.iter().map(|(path, to)| Override::new(path, to).expect("an override")).collect();
+    let scenario = scenario::load(shipped.text, shipped.origin(), &sets);
+    let scenario =
+        Arc::new(scenario.unwrap_or_else(|problems| panic!("{}", problems.pretty(false))));
+    let world = world(&engine().start(Launch::scripted(scenario, false))).await;
+    let (_, plan) = world.resilience().expect("agents");
+    let tally = world.tools.get("orders").expect("a tool").tally;
+    assert_eq!(tally.requests(), u64::from(plan.naive_attempts), "client x tool x agent");
 }

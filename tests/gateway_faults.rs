@@ -403,12 +403,12 @@ async fn safe_mode_takes_the_last_good_value_then_the_declared_one_then_nothing(
     let bare = gateway_call::guard(with(None), &scope);
     bare.by_hand(BreakerHand::Hold, By::You);
     let left_out = call(&scope, &bare, &bad).await.expect_err("nothing");
-    assert!(left_out.left_out);
+    assert!(left_out.unavailable);
     assert_eq!(left_out.reason.to_string(), "circuit_open:vendor");
     // A request that was wrong is told as such; no other value hides it.
     bare.by_hand(BreakerHand::Reset, By::You);
     let wrong = call(&scope, &bare, &Odd::failing(|_| status(404))).await.expect_err("404");
-    assert!(!wrong.left_out);
+    assert!(!wrong.unavailable);
 }
 
 /// At most a tenth of the attempts of the last minute may be repeats, and never fewer than three.
@@ -450,4 +450,77 @@ async fn nobody_comes_out_of_the_line_into_an_open_breaker() {
     assert_eq!(second.expect_err("held").reason.to_string(), "circuit_open:vendor");
     assert_eq!(next.asked(), 0);
     at_rest(&guard, &scope);
+}
+
+/// Who does not wait as long as a tool asks keeps the others from asking before then.
+#[tokio::test(start_paused = true)]
+async fn fault_02_a_retry_after_that_nobody_waits_for_gates_the_tool() {
+    let once = CallPolicy { max_attempts: 1, ..policy() };
+    let scope = Scope::new();
+    let guard = guard(once, &scope);
+    let tool = Odd::failing(|_| limited(5_000));
+    call(&scope, &guard, &tool).await.expect_err("limited, and no attempt is left");
+    let next = call(&scope, &guard, &tool).await.expect_err("it asked to be left alone");
+    assert_eq!((next.reason.to_string().as_str(), tool.asked()), ("circuit_open:vendor", 1));
+    advance(Duration::from_secs(5)).await;
+    call(&scope, &guard, &Odd::failing(|_| None)).await.expect("the time is over");
+    // What was asked wrongly says nothing of the next call.
+    let wrong = Odd::failing(|_| {
+        let failed = *AttemptFailed::of_status(404, "no such thing");
+        Some(Box::new(AttemptFailed { retry_after_ms: Some(3_600_000), ..failed }))
+    });
+    call(&scope, &guard, &wrong).await.expect_err("404");
+    call(&scope, &guard, &Odd::failing(|_| None)).await.expect("not gated");
+    at_rest(&guard, &scope);
+}
+
+/// Whatever changes when a breaker lets a call through again is told, not only how it stands.
+#[tokio::test(start_paused = true)]
+async fn every_new_opening_time_is_told() {
+    let scope = Scope::new();
+    let guard = guard(policy(), &scope);
+    guard.by_hand(BreakerHand::Trip, By::You);
+    advance(Duration::from_secs(20)).await;
+    guard.by_hand(BreakerHand::Trip, By::You);
+    guard.change(LimitChange::OpenForMs(300_000), By::You);
+    let told: Vec<Option<u64>> = scope
+        .facts()
+        .await
+        .iter()
+        .filter_map(|fact| match &fact.kind {
+            EventKind::BreakerChanged { to: BreakerStage::Open, open_for_ms, .. } => {
+                Some(*open_for_ms)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [Some(30_000), Some(30_000), Some(300_000)]);
+}
+
+/// A tool that has no breaker gets none by hand, and amounts stay within bounds.
+#[tokio::test(start_paused = true)]
+async fn hands_and_limits_keep_to_what_the_policy_has() {
+    let scope = Scope::new();
+    let guard = guard(CallPolicy { breaker: None, ..policy() }, &scope);
+    for hand in [BreakerHand::Reset, BreakerHand::Trip, BreakerHand::Hold] {
+        guard.by_hand(hand, By::You);
+        assert_eq!(guard.snapshot().breaker, BreakerView::Disabled);
+    }
+    guard.change(LimitChange::FailThreshold(1), By::You);
+    guard.change(LimitChange::MaxAttempts(u32::MAX), By::You);
+    assert_eq!((guard.limits().breaker, guard.limits().max_attempts), (None, 20));
+    assert!(!scope.kinds().await.contains(&"breaker.changed".to_owned()));
+}
+
+/// Two attempts of which one stood in line are two that asked, and none was turned away.
+#[tokio::test(start_paused = true)]
+async fn who_stands_in_line_has_asked_once() {
+    let scope = Scope::new();
+    let bulkhead = Some(BulkheadLimits { max_in_flight: 1, max_wait: None });
+    let guard = guard(CallPolicy { bulkhead, ..policy() }, &scope);
+    let slow = Odd::new(|_| sleep(Duration::from_secs(1)).map(|()| Ok(json!({}))).boxed());
+    let both = (0..2).map(|_| call(&scope, &guard, &slow));
+    assert!(futures::future::join_all(both).await.iter().all(Result::is_ok));
+    let counts = guard.snapshot().counts;
+    assert_eq!((counts.asked, counts.admitted, counts.rejected), (2, 2, 0));
 }

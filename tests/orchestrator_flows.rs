@@ -421,3 +421,102 @@ async fn the_outcome_does_not_depend_on_max_parallel() {
     assert!(outcomes.windows(2).all(|pair| pair[0] == pair[1]));
     assert!(HEAD.contains("max_parallel"));
 }
+
+/// `allow_partial = false` is about tools that cannot be had, not about workers that may not run.
+#[tokio::test(start_paused = true)]
+async fn a_denied_worker_stops_nothing_that_it_is_not_critical_for() {
+    let policy = "[tools.stock]\nsafe_mode = { allow_partial = false }\n";
+    let scenario = scenario(&format!("{policy}{}", three()), &[]);
+    let launch =
+        Launch { flags: vec![("stock_on".into(), false)], ..Launch::scripted(scenario, true) };
+    let outcome = outcome(launch).await;
+    assert_eq!((&outcome["status"], &outcome["degraded"]), (&json!("ok"), &json!(true)));
+}
+
+/// Which tool failed first does not decide why the run stops.
+#[tokio::test(start_paused = true)]
+async fn the_reason_of_a_stop_is_that_of_the_first_task() {
+    let policy = "[tools.sales]\nsafe_mode = { allow_partial = false }\n[tools.money]\nsafe_mode = { allow_partial = false }\n";
+    for (first, second) in [(100, 900), (900, 100)] {
+        let scenario = scenario(&format!("{policy}{}", three()), &[]);
+        let fails = |ms: u64| {
+            told(move |_| {
+                async move {
+                    sleep(Duration::from_millis(ms)).await;
+                    Err(AttemptFailed::of(FailureClass::BadResponse, "broken"))
+                }
+                .boxed()
+            })
+            .0
+        };
+        let tools = vec![("sales", fails(first)), ("money", fails(second))];
+        let outcome = outcome(with(&scenario, tools)).await;
+        assert_eq!(outcome["stop_reason"], "worker_bad_result:sales", "{first} and {second} ms");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_at_once_start_nothing_while_the_run_is_paused() {
+    let scenario = scenario(&three(), &["budget.max_parallel=1"]);
+    let schedule =
+        Schedule { breaks: vec![BoundaryId::new("dispatch:1:t1")], ..Schedule::default() };
+    let run = engine().start(Launch { schedule, ..Launch::scripted(scenario, false) });
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    run.send(Command::SetParallel { max_parallel: u32::MAX, by: By::You });
+    let all = |kind: &EventKind| matches!(kind, EventKind::Paused { at } if at.len() == 3);
+    until(&run, all).await;
+    sleep(Duration::from_secs(5)).await;
+    run.send(Command::Resume { by: By::You });
+    let facts = facts(&run).await;
+    let resumed = facts.iter().position(|fact| fact.kind.name() == "resumed").expect("resumed");
+    assert!(facts[..resumed].iter().all(|fact| fact.kind.name() != "task.started"));
+    let most = facts.iter().find_map(|fact| match fact.kind {
+        EventKind::ParallelChanged { max_parallel, .. } => Some(max_parallel),
+        _ => None,
+    });
+    assert_eq!(most, Some(1_024), "as in a file");
+}
+
+/// Source 001: each worker is given the request's id beside its arguments; one of the planner's is
+/// overwritten, and stays in the hash.
+#[tokio::test(start_paused = true)]
+async fn a_worker_is_given_the_id_of_its_request() {
+    struct Seen(Arc<std::sync::Mutex<Vec<Value>>>);
+    impl roundtable::tool::Tool for Seen {
+        fn ask<'a>(
+            &'a self,
+            request: roundtable::tool::ToolRequest<'a>,
+        ) -> futures::future::BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
+            self.0.lock().expect("free").push(Value::Object(request.args.clone()));
+            async { Ok(Arc::new(json!({}))) }.boxed()
+        }
+    }
+    let plan = json!({ "kind": "plan", "tasks": [{
+        "id": "t1", "worker": "sales", "critical": true,
+        "args": { "day": "Monday", "request_id": "mine" },
+    }] });
+    let scenario = scenario(&says(&plan.to_string()), &[]);
+    let seen = Arc::default();
+    let mut tools = roundtable::engine::Toolbox::offline(&scenario, true);
+    tools.put("sales", Box::new(Seen(Arc::clone(&seen))));
+    let run = engine().start(Launch { tools: Some(tools), ..Launch::scripted(scenario, true) });
+    let world = world(&run).await;
+    assert!(world.closed.expect("closed").reason.is_success());
+    let id = format!("{}:t1", run.id());
+    assert_eq!(*seen.lock().expect("free"), [json!({ "day": "Monday", "request_id": id })]);
+}
+
+/// A worker without a policy of its own knows no gate: source 001 has none.
+#[tokio::test(start_paused = true)]
+async fn a_bare_worker_is_not_gated() {
+    let tasks = [("t1", "money", false), ("t2", "money", false)];
+    let scenario = scenario(&plans(&tasks), &["budget.max_parallel=1"]);
+    let (tool, _) = told(|_| {
+        let failed = *AttemptFailed::of_status(429, "slow down");
+        let failed = AttemptFailed { retry_after_ms: Some(3_600_000), ..failed };
+        async move { Err(Box::new(failed)) }.boxed()
+    });
+    let outcome = outcome(with(&scenario, vec![("money", tool)])).await;
+    let error = Some("worker_error:money");
+    assert_eq!(reasons(&outcome), [("t1", "failed", error), ("t2", "failed", error)]);
+}

@@ -9,7 +9,7 @@ use futures::FutureExt;
 use plan::{engine, facts, plans, scenario, told, until, with, world};
 use roundtable::engine::{Launch, RunHandle, Schedule};
 use roundtable::event::command::BreakerHand;
-use roundtable::event::kind::{AttemptFailed, BreakerStage, By};
+use roundtable::event::kind::{AttemptFailed, BreakerStage, By, LimitChange};
 use roundtable::event::{BoundaryId, Command, EventKind};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -110,4 +110,60 @@ async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
     assert_eq!(reasons[1].as_deref(), Some("circuit_open:money"));
     assert_eq!(reasons[2], None);
     assert_eq!(world.tools.get("money").expect("it").tally.stale, 1);
+}
+
+/// What is shared belongs to a file and to all that it asks of the tool, not to a name.
+#[tokio::test(start_paused = true)]
+async fn another_file_or_another_policy_has_a_tool_of_its_own() {
+    let shared = |says: &str| {
+        let policy = policy("shared = true");
+        let text = format!("{policy}{}\n# {says}", plans(&[("t1", "money", true)]));
+        scenario(&text, &[&format!("workers.money.fixture.rows=[{{result={{said='{says}'}}}}]")])
+    };
+    let engine = engine();
+    for says in ["mine", "foreign", "mine"] {
+        let world = world(&engine.start(Launch::scripted(shared(says), true))).await;
+        let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+        let aggregate = orchestrator.aggregate.as_ref().expect("an aggregate");
+        assert_eq!(aggregate["money"], json!({ "said": says }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_starts_while_a_shared_breaker_is_open_is_told_so() {
+    let shared = policy("shared = true\nbreaker = { fail_threshold = 1 }");
+    let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
+    let (bad, _) = told(|_| async { Err(AttemptFailed::of_status(500, "down")) }.boxed());
+    let engine = engine();
+    engine.start(with(&scenario, vec![("money", bad)])).finished().await;
+    sleep(Duration::from_secs(10)).await;
+    let second = facts(&engine.start(Launch::scripted(scenario, false))).await;
+    let stands = second.iter().find_map(|fact| match &fact.kind {
+        EventKind::BreakerChanged { to, open_for_ms, .. } => Some((fact.seq.0, *to, *open_for_ms)),
+        _ => None,
+    });
+    assert_eq!(stands, Some((1, BreakerStage::Open, Some(20_000))), "right after the head");
+}
+
+/// Nothing that is asked of a run that has ended becomes a fact, and the last fact is the last.
+#[tokio::test]
+async fn nothing_comes_after_the_last_fact() {
+    let shared = policy("shared = true");
+    let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
+    let engine = Arc::new(engine());
+    for nth in 0..40 {
+        let run = engine.start(Launch::scripted(Arc::clone(&scenario), true));
+        let other = run.clone();
+        let asks = std::thread::spawn(move || {
+            for most in 1..200 {
+                let change = LimitChange::MaxInFlight(most);
+                other.send(Command::SetLimit { tool: "money".into(), change, by: By::You });
+                other.send(Command::SetParallel { max_parallel: most, by: By::You });
+            }
+        });
+        let facts = facts(&run).await;
+        asks.join().expect("it ends");
+        let last = facts.last().expect("facts").kind.name().to_owned();
+        assert_eq!(last, "run.closed", "run {nth}");
+    }
 }

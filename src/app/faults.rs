@@ -142,6 +142,8 @@ fn turned_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
         LimitChange::ProbePermits(most) => LimitChange::ProbePermits(turned(most, up)),
         LimitChange::MaxInFlight(most) => LimitChange::MaxInFlight(turned(most, up)),
         LimitChange::MaxWaitMs(ms) => LimitChange::MaxWaitMs(turned_ms(ms, up, 0)),
+        // The drawer has no row for the others.
+        other => other,
     };
     (to != limit).then_some(to)
 }

@@ -30,7 +30,7 @@ impl Toolbox {
                 Some(ToolKind::Fixture(fixture)) => Some(fixed(fixture, instant)),
                 Some(ToolKind::Http(_) | ToolKind::Command(_)) | None => None,
             };
-            making(scenario, spec, tool)
+            making(scenario, spec, tool, instant)
         });
         Self(made.collect())
     }
@@ -56,7 +56,7 @@ impl Toolbox {
                 }
             };
             match tool {
-                Ok(tool) => made.push(making(scenario, spec, tool)),
+                Ok(tool) => made.push(making(scenario, spec, tool, instant)),
                 Err(reasons) => troubles.extend(
                     reasons.into_iter().map(|why| ToolTrouble { tool: spec.name.clone(), why }),
                 ),
@@ -116,17 +116,24 @@ fn fixed(spec: &Arc<FixtureSpec>, instant: bool) -> Box<dyn Tool> {
     Box::new(FixtureTool::new(Arc::clone(spec), instant))
 }
 
-fn making(scenario: &Scenario, spec: &ToolSpec, tool: Option<Box<dyn Tool>>) -> Making {
+fn making(
+    scenario: &Scenario,
+    spec: &ToolSpec,
+    tool: Option<Box<dyn Tool>>,
+    instant: bool,
+) -> Making {
+    let policy = policy(scenario, spec);
     let timeout = match &scenario.pattern {
         PatternSpec::Orchestrator(orchestrator) => orchestrator.budget.task_timeout,
         PatternSpec::Collaboration(_) | PatternSpec::Resilience(_) => DEFAULT_TIMEOUT,
     };
     Making {
+        fingerprint: format!("{spec:?} {policy:?} {timeout:?} {instant}"),
         name: spec.name.clone(),
         tool,
         kind: spec.kind.as_ref().map_or("none", |kind| kind.word()),
         contract: spec.contract.clone(),
-        policy: policy(scenario, spec),
+        policy,
         timeout,
         faults: spec.faults.clone(),
         shared: spec.shared,

@@ -91,16 +91,34 @@ pub enum LimitChange {
     TimeoutMs(u64),
     /// Attempts of one call.
     MaxAttempts(u32),
+    /// Milliseconds before each further attempt.
+    WaitMs(u64),
+    /// Whether half of each wait is drawn.
+    Jitter(bool),
+    /// Whether a call may be repeated at all.
+    Idempotent(bool),
+    /// Retries at most, in per cent of the attempts of the last minute.
+    RetryPercent(u32),
+    /// Retries that are allowed however few attempts there were.
+    RetryMin(u32),
     /// Failures in a row that open the breaker.
     FailThreshold(u32),
     /// Milliseconds that the breaker stays open.
     OpenForMs(u64),
     /// Attempts that half-open lets through.
     ProbePermits(u32),
+    /// How the breaker works.
+    BreakerMode(BreakerMode),
     /// Attempts out at once.
     MaxInFlight(u32),
     /// Milliseconds that an attempt may stand in line.
     MaxWaitMs(u64),
+    /// Whether something may stand in for the tool.
+    SafeMode(bool),
+    /// Whether the run may go on without it.
+    AllowPartial(bool),
+    /// Milliseconds that its last good value may be old; 0: it is not kept.
+    CacheTtlMs(u64),
 }
 
 /// How a breaker stands.
@@ -134,6 +152,8 @@ pub enum BreakerWhy {
     ProbeFailed,
     /// A late answer came (`mode = "source"`).
     LateAnswer,
+    /// A late failure started its open time anew (`mode = "source"`).
+    LateFailure,
     /// Retry-After asked for more time than the run has.
     RetryAfter,
     /// By hand.

@@ -15,17 +15,21 @@ use crate::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
 };
 use crate::event::stop::LlmError;
-use crate::event::{Boundary, EventKind, Seq, SpanId, StopReason};
+use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::llm::{ChatModel, ChatRequest, Listener};
 use crate::scenario::condition::Shown;
 use crate::scenario::draw::{between, draw};
 use crate::scenario::model::{CallPolicy, Latency};
 use crate::scenario::name::{FlagName, ToolName};
 use crate::scenario::tool::{Contract, Fault};
-use crate::tool::{Attempt, Belt, Call, CallFailed, CallScope, Callee, GuardedTool, Making};
+use crate::tool::{
+    Attempt, Belt, Call, CallFailed, CallScope, Callee, GuardedTool, Making, faults,
+};
 
 /// What a run is made of.
 pub struct RunSettings {
+    /// Its id.
+    pub id: RunId,
     /// Its log.
     pub bus: Bus,
     /// Bound of the whole run, pauses not counted.
@@ -39,13 +43,14 @@ pub struct RunSettings {
     /// The tools behind the gateway, the model's guard (`llm`) first.
     pub tools: Vec<Arc<GuardedTool>>,
     /// Tasks at once at most, where the pattern has such a limit.
-    pub max_parallel: u32,
+    pub max_parallel: Option<u32>,
     /// Whether the pauses that a scenario writes into its run are left out.
     pub instant: bool,
 }
 
 /// What a pattern is handed while it runs.
 pub struct RunContext {
+    id: RunId,
     bus: Bus,
     gate: Arc<Gate>,
     seed: u64,
@@ -78,14 +83,16 @@ pub struct Ask {
 impl RunContext {
     /// The context of a run that starts now.
     pub fn new(settings: RunSettings) -> Self {
-        let RunSettings { bus, max, flags, seed, model, tools, max_parallel, instant } = settings;
+        let RunSettings { id, bus, max, flags, seed, model, tools, max_parallel, instant } =
+            settings;
         let gate = Gate::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
         let llm =
             llm.unwrap_or_else(|| model_tool(CallPolicy::default(), Duration::MAX, Vec::new()));
         Self {
-            belt: Arc::new(Belt::new(tools, &bus)),
+            id,
+            belt: Arc::new(Belt::new(tools)),
             lanes: Arc::new(Lanes::new(bus.clone(), max_parallel)),
             bus,
             gate,
@@ -96,6 +103,11 @@ impl RunContext {
             in_flight: Arc::default(),
             phase: Mutex::new(None),
         }
+    }
+
+    /// The run.
+    pub fn id(&self) -> &RunId {
+        &self.id
     }
 
     /// The tools of this run.
@@ -238,6 +250,7 @@ pub fn model_tool(policy: CallPolicy, timeout: Duration, faults: Vec<Fault>) -> 
         timeout,
         faults,
         shared: false,
+        fingerprint: String::new(),
     })
 }
 
@@ -311,7 +324,12 @@ impl Callee for Asked<'_> {
         };
         Box::pin(async move {
             let listener = ToSlot { bus: &cx.bus, call: attempt.call, live: attempt.live };
-            cx.model.chat(&request, &listener).await
+            let said = cx.model.chat(&request, &listener);
+            let injected = cx.llm.guard.faults();
+            if injected.is_empty() {
+                return said.await;
+            }
+            faults::through(&injected, self.scope.draw(attempt.number, "fault"), said).await
         })
     }
 }

@@ -238,6 +238,10 @@ impl Gate {
             let arrival = state.arrivals;
             state.branches -= 1;
             state.standing.insert(arrival, id.clone());
+            if let Hold::Paused(_) = state.hold {
+                // One more that stands while the run does: where is told anew.
+                self.publish(EventKind::Paused { at: state.standing.values().cloned().collect() });
+            }
             self.rest_if_all_stand(&mut state);
             Standing { gate: self, arrival }
         };

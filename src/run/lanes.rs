@@ -18,12 +18,18 @@ pub struct Lanes {
 struct State {
     most: u32,
     open: u32,
+    /// Whether the limit can be changed: the pattern has one, and the run has not ended.
+    live: bool,
 }
 
+/// The most that may go at once, as in a scenario's file.
+const MOST: u32 = 1_024;
+
 impl Lanes {
-    /// So many at most, at least one.
-    pub fn new(bus: Bus, most: u32) -> Self {
-        let state = Mutex::new(State { most: most.max(1), open: 0 });
+    /// So many at most; `None`: the pattern has no such limit.
+    pub fn new(bus: Bus, most: Option<u32>) -> Self {
+        let live = most.is_some();
+        let state = Mutex::new(State { most: most.unwrap_or(1).clamp(1, MOST), open: 0, live });
         Self { bus, state, changed: Notify::new() }
     }
 
@@ -34,13 +40,18 @@ impl Lanes {
     /// Changes how many there are at most. Tasks that are out go on.
     pub fn set(&self, most: u32, by: By) {
         let mut state = self.lock();
-        let max_parallel = most.max(1);
-        if max_parallel != state.most {
+        let max_parallel = most.clamp(1, MOST);
+        if state.live && max_parallel != state.most {
             state.most = max_parallel;
             self.bus.publish(SpanId::RUN, EventKind::ParallelChanged { max_parallel, by });
             drop(state);
             self.changed.notify_one();
         }
+    }
+
+    /// The run has ended: the limit changes no more.
+    pub fn end(&self) {
+        self.lock().live = false;
     }
 
     /// Opens one more lane, where one more may be open.

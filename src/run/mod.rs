@@ -13,4 +13,4 @@ pub use context::{Ask, LLM, RunContext, RunSettings, model_tool};
 pub use crew::Crew;
 pub use gate::{Gate, Stop};
 pub use lanes::Lanes;
-pub use tools::{Caller, ToolAsk};
+pub use tools::{Caller, REQUEST_ID, ToolAsk};

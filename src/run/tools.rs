@@ -15,7 +15,11 @@ use crate::event::{EventKind, SpanId, StopReason};
 use crate::scenario::name::ToolName;
 use crate::tool::{
     Answered, Attempt, Call, CallFailed, CallScope, Callee, GuardedTool, ToolRequest, contract,
+    faults,
 };
+
+/// The argument that tells a tool which call it is asked in.
+pub const REQUEST_ID: &str = "request_id";
 
 /// What is asked of a tool.
 pub struct ToolAsk<'a> {
@@ -29,6 +33,9 @@ pub struct ToolAsk<'a> {
     pub path: String,
     /// What the tool is given.
     pub args: Arc<Map<String, Value>>,
+    /// What tells this call from any other, the same in each of its attempts: given to the tool as
+    /// `request_id` beside the arguments, where it is to know (source `001`).
+    pub request_id: Option<String>,
     /// The pattern's own policy.
     pub caller: &'a dyn Caller,
     /// How often the tool's own client asks again by itself, unseen by the gateway's policies: 0
@@ -57,6 +64,15 @@ pub trait Caller: Send + Sync {
 }
 
 impl RunContext {
+    /// Whether the run may not go on without a tool that cannot be had: safe mode is on, and allows
+    /// no partial results.
+    pub fn needs(&self, tool: &ToolName) -> bool {
+        self.belt().get(tool).is_some_and(|tool| {
+            let (policy, _) = tool.guard.policy();
+            policy.safe_mode.enabled && !policy.safe_mode.allow_partial
+        })
+    }
+
     /// Asks a tool through the gateway. A tool that nothing stands behind fails each attempt.
     ///
     /// # Errors
@@ -70,7 +86,7 @@ impl RunContext {
                 attempts,
                 reason,
                 last: None,
-                left_out: false,
+                unavailable: true,
             }));
         };
         let safe = guarded.guard.policy().0.safe_mode.enabled;
@@ -84,8 +100,13 @@ impl RunContext {
             },
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };
+        let mut sent = Arc::clone(&ask.args);
+        if let Some(id) = &ask.request_id {
+            Arc::make_mut(&mut sent).insert(REQUEST_ID.to_owned(), Value::from(id.as_str()));
+        }
         let scope = ToolScope { cx: self, ask: &ask };
-        call.make(&scope, &guarded.guard, &AskedTool { scope: &scope, guarded: &guarded }).await
+        let asked = AskedTool { scope: &scope, guarded: &guarded, sent };
+        call.make(&scope, &guarded.guard, &asked).await
     }
 }
 
@@ -130,10 +151,16 @@ impl CallScope for ToolScope<'_> {
     }
 }
 
+/// Neighbouring draws are made far ones.
+fn hashed(draw: u64) -> u64 {
+    crate::scenario::draw::draw(draw, "", 0, "fault")
+}
+
 /// The tool behind the gateway, with what it is asked.
 struct AskedTool<'a> {
     scope: &'a ToolScope<'a>,
     guarded: &'a GuardedTool,
+    sent: Arc<Map<String, Value>>,
 }
 
 impl AskedTool<'_> {
@@ -145,14 +172,18 @@ impl AskedTool<'_> {
         };
         let mut request = 1;
         loop {
+            let what = if request == 1 { "tool" } else { "client" };
             let draw =
-                self.scope.draw(attempt.number, if request == 1 { "tool" } else { "client" });
-            let asked = ToolRequest {
-                args: &ask.args,
-                attempt: attempt.number,
-                draw: draw.wrapping_add(u64::from(request)),
+                |what| self.scope.draw(attempt.number, what).wrapping_add(u64::from(request));
+            let asked = ToolRequest { args: &self.sent, attempt: attempt.number, draw: draw(what) };
+            // Whatever is injected stands before the tool, so its own client meets it too.
+            let injected = self.guarded.guard.faults();
+            let answered = if injected.is_empty() {
+                tool.ask(asked).await
+            } else {
+                faults::through(&injected, hashed(draw("fault")), tool.ask(asked)).await
             };
-            let failed = match tool.ask(asked).await {
+            let failed = match answered {
                 Ok(result) => match contract::check(&self.guarded.contract, &result) {
                     Ok(()) => return Ok(Reply::of_tool(result)),
                     Err(wrong) => AttemptFailed::of(FailureClass::BadResponse, wrong),

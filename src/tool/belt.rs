@@ -1,7 +1,7 @@
 //! The tools of one run, each behind its guard; those that are shared belong to the session.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::answering::Tool;
@@ -45,12 +45,15 @@ pub struct Making {
     pub faults: Vec<Fault>,
     /// Whether all runs of the session have it in common.
     pub shared: bool,
+    /// All that was asked of it, as a text: runs have in common what has the same.
+    pub fingerprint: String,
 }
 
 impl GuardedTool {
     /// A tool with its guard at rest.
     pub fn new(making: Making) -> Arc<Self> {
-        let Making { name, tool, kind, contract, policy, timeout, faults, shared } = making;
+        let Making { name, tool, kind, contract, policy, timeout, faults, shared, fingerprint: _ } =
+            making;
         let guard = Guard::new(name, policy, timeout, &faults);
         Arc::new(Self { guard, tool, contract, kind, shared })
     }
@@ -71,17 +74,26 @@ impl GuardedTool {
 pub struct Belt {
     tools: BTreeMap<ToolName, Arc<GuardedTool>>,
     order: Vec<ToolName>,
-    watches: Vec<(ToolName, u64)>,
+    watches: Mutex<Vec<(ToolName, u64)>>,
 }
 
 impl Belt {
-    /// These tools, watched by the log of this run.
-    pub fn new(tools: Vec<Arc<GuardedTool>>, bus: &Bus) -> Self {
+    /// These tools.
+    pub fn new(tools: Vec<Arc<GuardedTool>>) -> Self {
         let order: Vec<ToolName> = tools.iter().map(|tool| tool.guard.name().clone()).collect();
-        let watches =
-            tools.iter().map(|it| (it.guard.name().clone(), it.guard.watch(bus))).collect();
         let tools = tools.into_iter().map(|tool| (tool.guard.name().clone(), tool)).collect();
-        Self { tools, order, watches }
+        Self { tools, order, watches: Mutex::default() }
+    }
+
+    /// From now on this log is told of every move, and at once of each breaker that is not at rest:
+    /// called once the log has its head.
+    pub fn watch(&self, bus: &Bus) {
+        let watches = self.iter().map(|it| (it.guard.name().clone(), it.guard.watch(bus)));
+        self.watches().extend(watches);
+    }
+
+    fn watches(&self) -> MutexGuard<'_, Vec<(ToolName, u64)>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tool of this name.
@@ -131,9 +143,9 @@ impl Belt {
 
     /// The run has ended: its log is told no more.
     pub fn release(&self) {
-        for (name, number) in &self.watches {
-            if let Some(tool) = self.tools.get(name) {
-                tool.guard.unwatch(*number);
+        for (name, number) in self.watches().drain(..) {
+            if let Some(tool) = self.tools.get(&name) {
+                tool.guard.unwatch(number);
             }
         }
     }

@@ -261,9 +261,14 @@ impl Breaker {
         self.gate = self.gate.max(Some(until));
     }
 
+    /// Until when the gate stays shut; `None` when it is not.
+    pub fn gate_until_at(&self, now: Instant) -> Option<Instant> {
+        self.gate.filter(|until| *until > now)
+    }
+
     /// How long the gate stays shut; `None` when it is not.
     pub fn gate_left(&self, now: Instant) -> Option<Duration> {
-        self.gate.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
+        self.gate_until_at(now).map(|until| until.saturating_duration_since(now))
     }
 
     /// Takes new limits live. Counts are kept: a lower threshold shows at the next failure that is

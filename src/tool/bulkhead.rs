@@ -108,6 +108,15 @@ impl Bulkhead {
     /// Takes a permit, in line with others for at most `max_wait`: zero is not at all, `None` as
     /// long as the caller keeps waiting. Safe to cancel at any point.
     pub async fn enter(&self, max_wait: Option<Duration>) -> Result<Permit, Full> {
+        self.enter_telling(max_wait, || {}).await
+    }
+
+    /// As [`Bulkhead::enter`]; calls `queued` when it has to stand in line.
+    pub async fn enter_telling(
+        &self,
+        max_wait: Option<Duration>,
+        queued: impl FnOnce(),
+    ) -> Result<Permit, Full> {
         if max_wait == Some(Duration::ZERO) {
             return self.try_enter();
         }
@@ -119,6 +128,7 @@ impl Bulkhead {
             }
             self.queue(&mut hold)
         };
+        queued();
         if let Some(max_wait) = max_wait {
             match tokio::time::timeout(max_wait, &mut place.answer).await {
                 Ok(Ok(permit)) => return Ok(permit),

@@ -1,7 +1,7 @@
 //! One call through the gateway, from outside in (source `003`, spec section 5):
 //!
 //! ```text
-//! safe mode( RETRY( breaker.allow -> bulkhead.enter -> time-out( faults( contained( callee ) ) ) ) )
+//! safe mode( RETRY( breaker.allow -> bulkhead.enter -> time-out( contained( callee ) ) ) )
 //! ```
 //!
 //! The run's budget, deadline and cancellation are around all of it: whoever drops the call ends
@@ -21,7 +21,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::breaker::{Recorded, Verdict};
 use super::contained::Contained;
-use super::faults;
 use super::guard::{Guard, NotNow};
 use super::retry::{self, Next};
 use crate::bus::{Bus, LiveSlot};
@@ -88,8 +87,8 @@ pub struct CallFailed {
     pub reason: StopReason,
     /// How its last attempt failed; `None` where that was refused.
     pub last: Option<Box<AttemptFailed>>,
-    /// The tool could not be had, and is left out.
-    pub left_out: bool,
+    /// The tool could not be had, as opposed to that it was asked wrongly or must not be asked.
+    pub unavailable: bool,
 }
 
 /// What one attempt is handed: its number and where its text may be shown while it comes.
@@ -179,9 +178,10 @@ impl Call {
                     );
                     sleep(wait).await;
                 }
-                Next::Retry(_) | Next::GiveUp => break (scope.reason(&failed), Some(failed)),
-                Next::Gate(wait) => {
-                    guard.gate_for(wait);
+                Next::Retry(_) | Next::GiveUp => {
+                    if let Some(asked) = retry::asked_for(&policy, &failed) {
+                        guard.gate_for(asked);
+                    }
                     break (scope.reason(&failed), Some(failed));
                 }
             }
@@ -250,14 +250,7 @@ async fn attempt(
     scope.in_flight(true);
     let mut open = OpenAttempt { scope, span, live: bus.live(span), open: true };
     let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
-    let injected = guard.faults();
-    let answered = if injected.is_empty() {
-        bounded(limit, attempt).await
-    } else {
-        let draw = scope.draw(number, "fault");
-        bounded(limit, faults::through(&injected, draw, attempt)).await
-    };
-    match answered {
+    match bounded(limit, attempt).await {
         Ok(reply) => {
             open.close(EventKind::AttemptAnswered(Box::new(reply.clone())));
             stale(bus, span, guard, pass.settle(Verdict::Success), true);
@@ -327,10 +320,10 @@ impl OpenCall<'_> {
         &self,
         reason: StopReason,
         last: Option<Box<AttemptFailed>>,
-        left_out: bool,
+        unavailable: bool,
     ) -> Box<CallFailed> {
         let (span, attempts) = (self.span, self.attempts);
-        Box::new(CallFailed { span, attempts, reason, last, left_out })
+        Box::new(CallFailed { span, attempts, reason, last, unavailable })
     }
 
     /// The tool could not be had: its last good value stands in, else the declared one, else it is
@@ -344,10 +337,10 @@ impl OpenCall<'_> {
     ) -> Result<Answered, Box<CallFailed>> {
         let (policy, _) = guard.policy();
         let (span, attempts) = (self.span, self.attempts);
-        let Some(key) = key.filter(|_| policy.safe_mode.enabled && cannot_be_had(last.as_deref()))
-        else {
+        let unavailable = cannot_be_had(last.as_deref());
+        let Some(key) = key.filter(|_| policy.safe_mode.enabled && unavailable) else {
             self.close(EventKind::CallFailed { attempts, reason: reason.clone() });
-            return Err(self.failed(reason, last, false));
+            return Err(self.failed(reason, last, unavailable));
         };
         let stand_in: Option<(StandIn, Arc<Value>)> = guard
             .last_good(key)

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::breaker::{Breaker, BreakerState, BreakerView, Recorded, Refused, Ticket, Verdict};
 use super::budget::RetryBudget;
 use super::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use super::change;
 use super::last_good::LastGood;
 use crate::bus::Bus;
 use crate::event::command::BreakerHand;
@@ -24,7 +25,6 @@ use crate::event::kind::{
 use crate::event::{EventKind, SpanId};
 use crate::scenario::model::CallPolicy;
 use crate::scenario::name::ToolName;
-use crate::scenario::resilience::{BreakerLimits, BulkheadLimits};
 use crate::scenario::tool::{Fault, FaultKind};
 
 /// What stands before one tool.
@@ -42,9 +42,19 @@ struct State {
     last_good: LastGood,
     faults: Arc<[Fault]>,
     /// How the watching logs know the breaker.
-    told: BreakerStage,
+    told: Told,
     watchers: Vec<(u64, Bus)>,
     watched: u64,
+}
+
+/// What the logs were told of the breaker.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Told {
+    stage: BreakerStage,
+    /// When it lets a call through again, where a clock decides that.
+    until: Option<Instant>,
+    why: BreakerWhy,
+    by: Option<By>,
 }
 
 /// Everything of a guard at one moment.
@@ -127,7 +137,8 @@ impl Guard {
             breaker.disable();
         }
         let permits = policy.bulkhead.map_or(u32::MAX, |bulkhead| bulkhead.max_in_flight);
-        let told = stage(&breaker, Instant::now());
+        let (stage, until) = stands(&breaker, Instant::now());
+        let told = Told { stage, until, why: BreakerWhy::Cooled, by: None };
         Self {
             name,
             bulkhead: Bulkhead::new(permits),
@@ -165,9 +176,14 @@ impl Guard {
         Arc::clone(&self.lock().faults)
     }
 
-    /// A log that is told of every move from now on, until [`Guard::unwatch`] with the number.
+    /// A log that is told of every move from now on, until [`Guard::unwatch`] with the number; and
+    /// at once how the breaker stands, where that is not how one at rest does.
     pub fn watch(&self, bus: &Bus) -> u64 {
+        let now = Instant::now();
         let mut state = self.lock();
+        if state.told.stage != at_rest(&state.policy) {
+            bus.publish(SpanId::RUN, state.fact(&self.name, now));
+        }
         state.watched += 1;
         let number = state.watched;
         state.watchers.push((number, bus.clone()));
@@ -219,20 +235,18 @@ impl Guard {
         queued: impl FnOnce(),
     ) -> Result<Pass<'_>, NotNow> {
         let leave = self.leave()?;
-        if let Ok(permit) = self.bulkhead.try_enter() {
-            return Ok(self.pass(leave, permit, Duration::ZERO));
-        }
         let max_wait = self.lock().policy.bulkhead.map_or(Some(Duration::ZERO), |it| it.max_wait);
         let max_wait = max_wait.unwrap_or(remaining).min(remaining);
-        if max_wait.is_zero() {
-            return Err(NotNow::BulkheadFull);
-        }
-        queued();
-        let since = Instant::now();
-        let permit = match self.bulkhead.enter(Some(max_wait)).await {
+        let mut since = None;
+        let stands = || {
+            since = Some(Instant::now());
+            queued();
+        };
+        let permit = match self.bulkhead.enter_telling(Some(max_wait), stands).await {
             Ok(permit) => permit,
             Err(Full(_)) => return Err(NotNow::BulkheadFull),
         };
+        let Some(since) = since else { return Ok(self.pass(leave, permit, Duration::ZERO)) };
         // The breaker may have moved while this one stood in line: it is asked again.
         drop(leave);
         Ok(self.pass(self.leave()?, permit, since.elapsed()))
@@ -251,6 +265,7 @@ impl Guard {
         let recorded = state.breaker.record(ticket, verdict, now);
         let why = match (verdict, was) {
             (Verdict::Failure, BreakerState::HalfOpen { .. }) => BreakerWhy::ProbeFailed,
+            (Verdict::Failure, BreakerState::Open { .. }) => BreakerWhy::LateFailure,
             (Verdict::Failure, _) => BreakerWhy::Failures,
             (_, BreakerState::HalfOpen { .. }) => BreakerWhy::ProbeAnswered,
             (Verdict::Success, BreakerState::Open { .. }) => BreakerWhy::LateAnswer,
@@ -294,10 +309,24 @@ impl Guard {
         state.last_good.get(key, Instant::now()).filter(|(_, age)| *age <= ttl)
     }
 
-    /// Moves the breaker by hand.
+    /// Whether nobody gets through for so long: held by hand, or open until later.
+    pub fn is_shut_for(&self, time: Duration) -> bool {
+        let state = self.lock();
+        let until = Instant::now().checked_add(time);
+        match state.told.stage {
+            BreakerStage::Held => true,
+            BreakerStage::Open => state.told.until.is_some_and(|opens| Some(opens) > until),
+            _ => false,
+        }
+    }
+
+    /// Moves the breaker by hand, where the policy has one.
     pub fn by_hand(&self, hand: BreakerHand, by: By) {
         let now = Instant::now();
         let mut state = self.lock();
+        if state.policy.breaker.is_none() {
+            return;
+        }
         match hand {
             BreakerHand::Trip => state.breaker.trip(now),
             BreakerHand::Hold => state.breaker.hold_open(now),
@@ -307,28 +336,18 @@ impl Guard {
         state.tell_moves(&self.name, now, BreakerWhy::ByHand, Some(by));
     }
 
-    /// Changes a limit; it takes effect on the next attempt, and counts are kept.
+    /// Changes a limit; it takes effect on the next attempt, and counts are kept. Amounts are kept
+    /// within what a file may say; a limit of a breaker, a retry budget or a line that the policy
+    /// does not have is not changed.
     pub fn change(&self, change: LimitChange, by: By) {
         let mut state = self.lock();
         let mut policy = (*state.policy).clone();
-        let ms = Duration::from_millis;
-        match change {
-            LimitChange::TimeoutMs(limit) => state.timeout = ms(limit.max(1)),
-            LimitChange::MaxAttempts(most) => policy.max_attempts = most.max(1),
-            LimitChange::FailThreshold(most) => {
-                breaker_of(&mut policy).fail_threshold = most.max(1);
-            }
-            LimitChange::OpenForMs(open) => breaker_of(&mut policy).open_for = ms(open),
-            LimitChange::ProbePermits(most) => breaker_of(&mut policy).probe_permits = most.max(1),
-            LimitChange::MaxInFlight(most) => bulkhead_of(&mut policy).max_in_flight = most.max(1),
-            LimitChange::MaxWaitMs(wait) => bulkhead_of(&mut policy).max_wait = Some(ms(wait)),
+        let Some(change) = change::apply(change, &mut policy) else { return };
+        if let LimitChange::TimeoutMs(limit) = change {
+            state.timeout = Duration::from_millis(limit);
         }
         if let Some(limits) = policy.breaker {
-            let had = state.policy.breaker.is_some();
             state.breaker.set_limits(limits);
-            if !had {
-                state.breaker.reset();
-            }
         }
         if let Some(limits) = policy.bulkhead {
             self.bulkhead.resize(limits.max_in_flight);
@@ -353,6 +372,7 @@ impl Guard {
 
     /// Injects a fault, in place of one of its kind.
     pub fn inject(&self, fault: Fault, by: By) {
+        let Some(fault) = change::within(fault) else { return };
         let mut state = self.lock();
         let others = state.faults.iter().filter(|had| had.kind() != fault.kind());
         state.faults = others.copied().chain([fault]).collect();
@@ -372,16 +392,6 @@ impl Guard {
     }
 }
 
-/// The breaker's limits of a policy, the defaults where it had none.
-fn breaker_of(policy: &mut CallPolicy) -> &mut BreakerLimits {
-    policy.breaker.get_or_insert_default()
-}
-
-/// The bulkhead's limits of a policy, the defaults where it had none.
-fn bulkhead_of(policy: &mut CallPolicy) -> &mut BulkheadLimits {
-    policy.bulkhead.get_or_insert_default()
-}
-
 impl State {
     fn tell(&self, fact: impl Fn() -> EventKind) {
         for (_, bus) in &self.watchers {
@@ -391,29 +401,39 @@ impl State {
 
     /// Tells the logs how the breaker stands, where they know it otherwise.
     fn tell_moves(&mut self, tool: &ToolName, now: Instant, why: BreakerWhy, by: Option<By>) {
-        let to = stage(&self.breaker, now);
-        if to == self.told {
+        let (stage, until) = stands(&self.breaker, now);
+        if (stage, until) == (self.told.stage, self.told.until) {
             return;
         }
-        self.told = to;
-        let open_for_ms = match self.breaker.view(now) {
-            _ if self.breaker.gate_left(now).is_some() => self.breaker.gate_left(now).map(millis),
-            BreakerView::Open { left, .. } => left.map(millis),
-            _ => None,
-        };
-        self.tell(|| EventKind::BreakerChanged { tool: tool.clone(), to, why, open_for_ms, by });
+        self.told = Told { stage, until, why, by };
+        self.tell(|| self.fact(tool, now));
+    }
+
+    /// How the breaker stands, as a fact.
+    fn fact(&self, tool: &ToolName, now: Instant) -> EventKind {
+        let Told { stage, until, why, by } = self.told;
+        let open_for_ms = until.map(|until| millis(until.saturating_duration_since(now)));
+        EventKind::BreakerChanged { tool: tool.clone(), to: stage, why, open_for_ms, by }
     }
 }
 
-fn stage(breaker: &Breaker, now: Instant) -> BreakerStage {
+/// How a breaker stands, and until when where a clock decides that: a gate that `Retry-After` shut,
+/// or its open time, whichever is later.
+fn stands(breaker: &Breaker, now: Instant) -> (BreakerStage, Option<Instant>) {
+    let gate = breaker.gate_until_at(now);
     match breaker.state() {
-        BreakerState::Open { until: None, .. } => BreakerStage::Held,
-        _ if breaker.gate_left(now).is_some() => BreakerStage::Open,
-        BreakerState::Closed { .. } => BreakerStage::Closed,
-        BreakerState::Open { .. } => BreakerStage::Open,
-        BreakerState::HalfOpen { .. } => BreakerStage::HalfOpen,
-        BreakerState::Disabled => BreakerStage::Disabled,
+        BreakerState::Open { until: None, .. } => (BreakerStage::Held, None),
+        BreakerState::Open { until, .. } => (BreakerStage::Open, until.max(gate)),
+        _ if gate.is_some() => (BreakerStage::Open, gate),
+        BreakerState::Closed { .. } => (BreakerStage::Closed, None),
+        BreakerState::HalfOpen { .. } => (BreakerStage::HalfOpen, None),
+        BreakerState::Disabled => (BreakerStage::Disabled, None),
     }
+}
+
+/// How the breaker of a tool stands that was not asked yet.
+fn at_rest(policy: &CallPolicy) -> BreakerStage {
+    if policy.breaker.is_some() { BreakerStage::Closed } else { BreakerStage::Disabled }
 }
 
 /// A policy as facts carry it.

@@ -11,6 +11,7 @@ pub mod belt;
 pub mod breaker;
 pub mod budget;
 pub mod bulkhead;
+mod change;
 pub mod command;
 pub mod contained;
 pub mod contract;

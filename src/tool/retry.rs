@@ -14,9 +14,15 @@ pub enum Next {
     Retry(Duration),
     /// Nothing: the call has failed.
     GiveUp,
-    /// Nothing, and nobody asks the tool before this wait is over: `Retry-After` reaches past the
-    /// run's time.
-    Gate(Duration),
+}
+
+/// How long a tool asks to be left alone (`Retry-After`), where that is honoured: it told of a limit
+/// or of trouble of its own, and its policy is that of spec section 5. Whoever does not wait so long
+/// itself keeps the others from asking before then.
+pub fn asked_for(policy: &CallPolicy, failure: &AttemptFailed) -> Option<Duration> {
+    let ms = failure.retry_after_ms.filter(|ms| *ms > 0)?;
+    let honoured = policy.retry_on == RetryOn::Transient && is_retried(failure);
+    honoured.then(|| Duration::from_millis(ms))
 }
 
 /// Whether a failure of this kind may be followed by another attempt at all: time-out, connection
@@ -49,10 +55,7 @@ pub fn next(
     remaining: Duration,
     draw: impl FnOnce() -> u64,
 ) -> Next {
-    let asked = Duration::from_millis(failure.retry_after_ms.unwrap_or(0));
-    if asked >= remaining && !asked.is_zero() {
-        return Next::Gate(asked);
-    }
+    let asked = asked_for(policy, failure).unwrap_or_default();
     let may = match policy.retry_on {
         RetryOn::Transient => is_retried(failure),
         RetryOn::Timeout => failure.class == FailureClass::Timeout,
@@ -147,9 +150,22 @@ mod tests {
         assert_eq!(at(Some(2000), LONG), Next::Retry(Duration::from_secs(2)));
         assert_eq!(at(Some(100), LONG), Next::Retry(Duration::from_millis(250)));
         assert_eq!(at(None, LONG), Next::Retry(Duration::from_millis(250)));
-        let gate = |s| Next::Gate(Duration::from_secs(s));
-        assert_eq!(at(Some(2000), Duration::from_secs(2)), gate(2));
-        assert_eq!(at(Some(3_600_000), Duration::from_secs(40)), gate(3600));
+        assert_eq!(at(Some(2000), Duration::from_secs(2)), Next::GiveUp);
+        assert_eq!(at(Some(3_600_000), Duration::from_secs(40)), Next::GiveUp);
+    }
+
+    #[test]
+    fn a_tool_is_left_alone_as_long_as_it_asks_when_it_may() {
+        let hour = Some(Duration::from_secs(3600));
+        let failed = |status| AttemptFailed {
+            retry_after_ms: Some(3_600_000),
+            ..*AttemptFailed::of_status(status, "")
+        };
+        assert_eq!(asked_for(&policy(), &failed(429)), hour);
+        assert_eq!(asked_for(&policy(), &failed(503)), hour);
+        assert_eq!(asked_for(&policy(), &failed(404)), None, "it was asked wrongly");
+        let told = CallPolicy { retry_on: RetryOn::Timeout, ..policy() };
+        assert_eq!(asked_for(&told, &failed(429)), None, "source 001 knows no such thing");
     }
 
     #[test]

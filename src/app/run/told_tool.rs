@@ -7,6 +7,7 @@ use super::told::{Told, Tone, by, took_ms};
 use crate::app::format;
 use crate::event::EventKind;
 use crate::event::kind::{BreakerStage, BreakerWhy, LimitChange, StandIn};
+use crate::scenario::resilience::BreakerMode;
 use crate::scenario::tool::Fault;
 
 /// Tells such a fact; any other is left as it is.
@@ -149,6 +150,7 @@ pub fn cause(why: BreakerWhy) -> &'static str {
         BreakerWhy::ProbeAnswered => "a probe was answered",
         BreakerWhy::ProbeFailed => "a probe failed",
         BreakerWhy::LateAnswer => "a late answer came",
+        BreakerWhy::LateFailure => "a late failure came",
         BreakerWhy::RetryAfter => "Retry-After asks for more than is left",
         BreakerWhy::ByHand => "by hand",
     }
@@ -162,9 +164,14 @@ pub fn short_cause(why: BreakerWhy) -> &'static str {
         BreakerWhy::ProbeAnswered => "probe ok",
         BreakerWhy::ProbeFailed => "probe bad",
         BreakerWhy::LateAnswer => "late answer",
+        BreakerWhy::LateFailure => "late failure",
         BreakerWhy::RetryAfter => "Retry-After",
         BreakerWhy::ByHand => "by hand",
     }
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
 }
 
 /// A changed limit, for people.
@@ -178,6 +185,22 @@ pub fn limit(change: LimitChange) -> String {
         LimitChange::ProbePermits(most) => things(most, "probe"),
         LimitChange::MaxInFlight(most) => format!("{most} in flight at most"),
         LimitChange::MaxWaitMs(ms) => format!("in line for {} at most", took_ms(ms)),
+        LimitChange::WaitMs(ms) => format!("{} before each further attempt", took_ms(ms)),
+        LimitChange::Jitter(on) => format!("jitter {}", on_off(on)),
+        LimitChange::Idempotent(on) => format!("idempotent {}", on_off(on)),
+        LimitChange::RetryPercent(percent) => format!("retries {percent} % of attempts at most"),
+        LimitChange::RetryMin(min) => format!(
+            "{} always",
+            if min == 1 { "1 retry".to_owned() } else { format!("{min} retries") }
+        ),
+        LimitChange::BreakerMode(mode) => match mode {
+            BreakerMode::HalfOpen => "half-open after its open time".to_owned(),
+            BreakerMode::Source => "closed after its open time, as in the source".to_owned(),
+        },
+        LimitChange::SafeMode(on) => format!("safe mode {}", on_off(on)),
+        LimitChange::AllowPartial(on) => format!("partial results {}", on_off(on)),
+        LimitChange::CacheTtlMs(0) => "keeps no good value".to_owned(),
+        LimitChange::CacheTtlMs(ms) => format!("keeps good values for {}", took_ms(ms)),
     }
 }
 

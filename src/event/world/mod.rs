@@ -266,7 +266,12 @@ impl World {
             }
             EventKind::Pausing { by } => self.set_stage(Stage::Pausing { by: *by }),
             EventKind::Paused { at } => {
-                self.set_stage(Stage::Paused { at: at.clone(), since: event.at });
+                let since = match self.stage {
+                    // One more branch came to stand: the clock stands since before.
+                    Stage::Paused { since, .. } => since,
+                    _ => event.at,
+                };
+                self.set_stage(Stage::Paused { at: at.clone(), since });
                 self.mark(event, MarkKind::Paused);
             }
             EventKind::Resumed { paused_ms, .. } => {

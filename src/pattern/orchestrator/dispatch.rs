@@ -1,9 +1,8 @@
 //! Tasks side by side: so many lanes at once, each doing one task after another in plan order
 //! (`001`, `dispatch_parallel`).
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -14,40 +13,43 @@ use super::policy;
 use crate::event::kind::{AttemptFailed, FailureClass, Purpose, Task};
 use crate::event::stop::WorkerTrouble;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::run::gate::Branch;
 use crate::run::{Caller, RunContext, ToolAsk};
 use crate::scenario::name::ToolName;
 use crate::scenario::orchestrator::{OrchestratorSpec, Worker};
 
 /// What a task came to: its result, or why it has none.
-pub(super) type Came = Result<Arc<Value>, StopReason>;
+pub(super) type Came = Result<Arc<Value>, Failed>;
+
+/// A task without a result.
+pub(super) struct Failed {
+    /// Why.
+    pub reason: StopReason,
+    /// The run may not go on without it: its tool could not be had, and `allow_partial` is false.
+    pub stops: bool,
+}
 
 /// Dispatches every task and waits for all. What each came to, in plan order.
 ///
+/// Whose turn it is depends on who is done first, and with it which task finds the dispatches spent;
+/// what is made of the results does not.
+///
 /// # Errors
 /// Why the run stops: it was cancelled, its time is up, or it may not go on without a tool that it
-/// cannot have.
+/// cannot have. Of several such tools that of the first task counts, once all before it are done.
 pub(super) async fn dispatch(
     cx: &RunContext,
     spec: &OrchestratorSpec,
     tasks: &[Task],
 ) -> Result<Vec<Came>, StopReason> {
-    let floor = Floor {
-        cx,
-        spec,
-        tasks,
-        next: AtomicUsize::new(0),
-        dispatches: AtomicU32::new(0),
-        came: Mutex::default(),
-    };
+    let floor = Floor { cx, spec, dispatches: AtomicU32::new(0) };
+    let mut came: Vec<Option<Came>> = tasks.iter().map(|_| None).collect();
+    let mut next = 0;
     let mut lanes = FuturesUnordered::new();
     loop {
-        while floor.has_more() && cx.lanes().open() {
-            let branch = cx.gate().branch();
-            let floor = &floor;
-            lanes.push(async move {
-                let _branch = branch;
-                floor.lane().await
-            });
+        while next < tasks.len() && cx.lanes().open() {
+            lanes.push(floor.lane(cx.gate().branch(), next, &tasks[next]));
+            next += 1;
         }
         if lanes.is_empty() {
             break;
@@ -56,49 +58,59 @@ pub(super) async fn dispatch(
         let ended = tokio::select! {
             biased;
             ended = lanes.next() => ended,
-            () = cx.lanes().changed(), if floor.has_more() => None,
+            () = cx.lanes().changed(), if next < tasks.len() => None,
         };
+        // From here on this branch is on its way: a lane that goes from one task to the next is
+        // never out of the gate's sight.
         drop(waits);
-        if let Some(Err(reason)) = ended {
+        let Some((branch, place, task)) = ended else { continue };
+        came[place] = Some(task?);
+        if let Some(reason) = stopping(&came) {
             return Err(reason);
         }
+        // What the run stops for is sure; only what comes before it is still waited for.
+        if came.iter().flatten().any(|came| came.as_ref().is_err_and(|failed| failed.stops)) {
+            next = tasks.len();
+        }
+        if next < tasks.len() && !cx.lanes().close_surplus() {
+            lanes.push(floor.lane(branch, next, &tasks[next]));
+            next += 1;
+        } else if next >= tasks.len() {
+            cx.lanes().close();
+        }
     }
-    drop(lanes);
-    let mut came = floor.came.into_inner().unwrap_or_else(PoisonError::into_inner);
-    (0..tasks.len()).map(|place| came.remove(&place).ok_or(StopReason::InternalError)).collect()
+    came.into_iter().map(|came| came.ok_or(StopReason::InternalError)).collect()
+}
+
+/// The reason of the first task that stops the run, once all before it are done.
+fn stopping(came: &[Option<Came>]) -> Option<StopReason> {
+    let mut done = came.iter().map_while(Option::as_ref);
+    done.find_map(|came| came.as_ref().err().filter(|it| it.stops).map(|it| it.reason.clone()))
 }
 
 /// What all lanes have in common.
 struct Floor<'a> {
     cx: &'a RunContext,
     spec: &'a OrchestratorSpec,
-    tasks: &'a [Task],
-    next: AtomicUsize,
     dispatches: AtomicU32,
-    came: Mutex<BTreeMap<usize, Came>>,
 }
 
 impl Floor<'_> {
-    fn has_more(&self) -> bool {
-        self.next.load(Ordering::Acquire) < self.tasks.len()
-    }
-
-    /// One task after another, until there are no more or this lane is one too many.
-    async fn lane(&self) -> Result<(), StopReason> {
-        loop {
-            let place = self.next.fetch_add(1, Ordering::AcqRel);
-            let Some(task) = self.tasks.get(place) else { break };
-            let came = self.task(place, task).await?;
-            self.came.lock().unwrap_or_else(PoisonError::into_inner).insert(place, came);
-            if self.cx.lanes().close_surplus() {
-                return Ok(());
-            }
-        }
-        self.cx.lanes().close();
-        Ok(())
+    /// One task in a lane. The lane's branch comes back with what the task came to, so that the lane
+    /// can go on to the next without being counted out between.
+    async fn lane(
+        &self,
+        branch: Branch,
+        place: usize,
+        task: &Task,
+    ) -> (Branch, usize, Result<Came, StopReason>) {
+        let came = self.task(place, task).await;
+        (branch, place, came)
     }
 
     async fn task(&self, place: usize, task: &Task) -> Result<Came, StopReason> {
+        // Nothing of a task happens before its boundary is passed: a paused run stands still.
+        self.cx.boundary(Boundary::Dispatch { task: task.id.clone(), attempt: 1 }).await?;
         let index = u32::try_from(place).unwrap_or(u32::MAX);
         let span = self.cx.open(EventKind::TaskStarted {
             parent: SpanId::RUN,
@@ -116,6 +128,7 @@ impl Floor<'_> {
                 purpose: Purpose::Task { task: task.id.clone(), index },
                 path: format!("task:{}", task.id),
                 args: Arc::clone(&task.args),
+                request_id: Some(format!("{}:{}", self.cx.id(), task.id)),
                 caller: &Dispatched { floor: self, task },
                 client_retries: 0,
             })
@@ -131,9 +144,8 @@ impl Floor<'_> {
                     return Err(reason);
                 }
                 open.close(EventKind::TaskFailed { attempts, reason: reason.clone() });
-                let tool = self.cx.belt().get(&task.worker);
-                let partial = tool.is_none_or(|tool| tool.guard.policy().0.safe_mode.allow_partial);
-                if partial { Ok(Err(reason)) } else { Err(reason) }
+                let stops = failed.unavailable && self.cx.needs(&task.worker);
+                Ok(Err(Failed { reason, stops }))
             }
         }
     }
@@ -176,7 +188,9 @@ impl Dispatched<'_> {
     async fn may(&self, attempt: u32) -> Result<(), StopReason> {
         let Floor { cx, spec, dispatches, .. } = self.floor;
         let task = self.task;
-        cx.boundary(Boundary::Dispatch { task: task.id.clone(), attempt }).await?;
+        if attempt > 1 {
+            cx.boundary(Boundary::Dispatch { task: task.id.clone(), attempt }).await?;
+        }
         if dispatches.fetch_add(1, Ordering::AcqRel) >= spec.budget.max_dispatches {
             return Err(StopReason::MaxDispatches);
         }

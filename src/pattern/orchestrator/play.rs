@@ -31,7 +31,7 @@ pub async fn play(
     let tasks = plan(cx, scenario, spec, base.clone()).await?;
     cx.at_phase("dispatch".to_owned());
     let came = dispatch(cx, spec, &tasks).await?;
-    let failed = tasks.iter().zip(&came).map(|(task, came)| (task, came.as_ref().err()));
+    let failed = tasks.iter().zip(&came).map(|(task, came)| (task, reason(came)));
     if policy::failed_critical(failed) {
         return Err(StopReason::CriticalTaskFailed);
     }
@@ -39,6 +39,11 @@ pub async fn play(
     cx.at_phase("finalize".to_owned());
     cx.boundary(Boundary::Finalize).await?;
     report(cx, scenario, spec, base, &aggregate).await
+}
+
+/// Why a task has no result.
+fn reason(came: &Came) -> Option<&StopReason> {
+    came.as_ref().err().map(|failed| &failed.reason)
 }
 
 /// Asks for the plan and judges it.
@@ -91,7 +96,10 @@ fn put_together(
     tasks: &[Task],
     came: &[Came],
 ) -> Arc<Value> {
-    let results = tasks.iter().zip(came).map(|(task, came)| (task, came.as_ref()));
+    let results = tasks
+        .iter()
+        .zip(came)
+        .map(|(task, came)| (task, came.as_ref().map_err(|failed| &failed.reason)));
     let echo = payload::echo(scenario, spec);
     let whole = aggregate(echo, &spec.sections, &spec.level, results, |place, error| {
         let (place, text) = (format!("orchestrator.level.rules[{place}].when"), error.to_string());

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::event::StopReason;
 use crate::event::kind::Task;
 use crate::event::stop::PlanFault;
+use crate::run::REQUEST_ID;
 use crate::scenario::canonical;
 use crate::scenario::name::ToolName;
 
@@ -58,9 +59,12 @@ pub fn validate_plan(
 }
 
 /// Whether a worker takes these arguments: exactly those that its catalogue entry names, as a call
-/// with keyword arguments does in the source.
+/// with keyword arguments does in the source. A `request_id` of the planner's is none of them: it is
+/// overwritten, as in the source.
 pub fn takes(declared: &Map<String, Value>, given: &Map<String, Value>) -> bool {
-    declared.len() == given.len() && given.keys().all(|key| declared.contains_key(key))
+    let given = || given.keys().filter(|key| *key != REQUEST_ID);
+    declared.keys().filter(|key| *key != REQUEST_ID).count() == given().count()
+        && given().all(|key| declared.contains_key(key))
 }
 
 /// `args_hash`: the first 12 hex digits of SHA-256 over the canonical JSON of a task's own
@@ -71,7 +75,7 @@ pub fn args_hash(args: &Map<String, Value>) -> String {
     digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The critical tasks among those that failed, and whether any did.
+/// Whether any critical task failed.
 pub fn failed_critical<'a>(
     results: impl Iterator<Item = (&'a Task, Option<&'a StopReason>)>,
 ) -> bool {

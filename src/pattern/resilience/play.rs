@@ -55,12 +55,25 @@ impl Storm<'_> {
     async fn agent(&self, agent: u32) -> Result<(), StopReason> {
         for turn in 1..=self.spec.turns {
             self.cx.boundary(Boundary::Turn { agent, turn }).await?;
+            if let Some(tool) = self.nothing_left() {
+                return Err(StopReason::CircuitOpen(tool.clone()));
+            }
             for (step, tool) in (0..).zip(&self.spec.steps) {
                 self.step(agent, turn, step, tool).await?;
             }
             self.cx.wait(self.spec.pace, &format!("agent:{agent}"), turn).await;
         }
         Ok(())
+    }
+
+    /// The first tool, when none of them will be had for the rest of the run: it stops early instead
+    /// of asking in vain (source `003`: "stop early with reason").
+    fn nothing_left(&self) -> Option<&ToolName> {
+        let remaining = self.cx.gate().remaining();
+        let shut = |tool: &ToolName| {
+            self.cx.belt().get(tool).is_some_and(|tool| tool.guard.is_shut_for(remaining))
+        };
+        self.spec.steps.first().filter(|_| self.spec.steps.iter().all(shut))
     }
 
     /// One step, and as many more as an agent that must succeed asks for.
@@ -84,6 +97,7 @@ impl Storm<'_> {
                     purpose: Purpose::Step { agent, turn, step, again },
                     path: format!("agent:{agent}:{turn}:{step}:{again}"),
                     args: Arc::clone(&args),
+                    request_id: None,
                     caller: self,
                     client_retries: naive.map_or(0, |naive| naive.client_retries),
                 })
@@ -91,8 +105,7 @@ impl Storm<'_> {
             match asked {
                 Ok(_) => break,
                 Err(failed) => {
-                    let guard = self.cx.belt().get(tool).map(|tool| &tool.guard);
-                    if guard.is_some_and(|guard| !guard.policy().0.safe_mode.allow_partial) {
+                    if failed.unavailable && self.cx.needs(tool) {
                         return Err(failed.reason);
                     }
                 }
