@@ -5,7 +5,9 @@ mod screen;
 
 use std::sync::Arc;
 
+use ratatui::layout::Rect;
 use roundtable::app::form::FieldId;
+use roundtable::app::layout::too_small;
 use roundtable::app::overlay::Overlay;
 use roundtable::app::state::{Entry, Settings};
 use roundtable::app::{Key, KeyCode, Msg};
@@ -227,8 +229,11 @@ fn no_size_is_the_wrong_one() {
     }
     for (cols, rows) in [(1, 1), (2, 3), (59, 40), (60, 16), (61, 17), (119, 15)] {
         for (_, come) in PICTURES.iter().chain(OVER_A_RUN) {
-            let mut dash = dash(cols, rows);
+            // Nothing is come to where nothing is shown: that is resized to.
+            let shown = !too_small(Rect::new(0, 0, cols, rows));
+            let mut dash = if shown { dash(cols, rows) } else { dash(120, 36) };
             come(&mut dash);
+            dash.send(Msg::Resize { cols, rows });
             dash.draw();
             dash.press(KeyCode::Down).press(KeyCode::PageDown).wheel(false, 0, 0).click(0, 0);
             dash.draw();

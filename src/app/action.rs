@@ -92,6 +92,8 @@ pub enum Action {
     Start,
     /// Yes.
     Confirm,
+    /// Yes, where nothing has to be read first.
+    Agree,
     /// No.
     Decline,
     /// Do what the selected row of the help says.

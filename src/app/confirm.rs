@@ -2,8 +2,11 @@
 
 use ratatui::layout::Rect;
 
+use super::action::Action;
 use super::effect::LaunchRequest;
-use super::layout::{centred, inside};
+use super::home::moved;
+use super::layout::{centred, inside, too_small};
+use super::measure::{squeezed, wrap};
 use super::state::Size;
 use crate::event::RunId;
 
@@ -19,6 +22,25 @@ pub struct Confirm {
     pub detail: Vec<String>,
     /// What a yes does.
     pub then: Then,
+    /// The first row of its text in view.
+    pub top: usize,
+    /// Whether the end of its text was in view.
+    pub seen: bool,
+}
+
+/// The parts of a question's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfirmParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The rows of its text that are in view.
+    pub text: Rect,
+    /// The row that says how much more there is.
+    pub more: Rect,
+    /// Yes.
+    pub yes: Rect,
+    /// No.
+    pub no: Rect,
 }
 
 /// What a yes does.
@@ -38,82 +60,119 @@ pub enum Then {
 }
 
 impl Confirm {
+    fn new(question: String, detail: Vec<String>, then: Then) -> Self {
+        Self { question, detail, then, top: 0, seen: false }
+    }
+
     /// Before one run is ended.
     pub fn kill(run: &RunId, title: &str) -> Self {
-        Self {
-            question: format!("End run {run} now?"),
-            detail: vec![
-                title.to_owned(),
-                "What is in flight is cancelled; what was said so far stays.".to_owned(),
-            ],
-            then: Then::Kill(vec![run.clone()]),
-        }
+        let stays = "What is in flight is cancelled; what was said so far stays.";
+        Self::new(
+            format!("End run {run} now?"),
+            vec![title.to_owned(), stays.to_owned()],
+            Then::Kill(vec![run.clone()]),
+        )
     }
 
     /// Before every live run is ended.
     pub fn kill_all(runs: Vec<RunId>) -> Self {
         let names: Vec<_> = runs.iter().map(RunId::as_str).collect();
-        Self {
-            question: match runs.len() {
-                1 => "End the one live run now?".to_owned(),
-                count => format!("End all {count} live runs now?"),
-            },
-            detail: vec![
-                names.join(", "),
-                "What is in flight is cancelled; what was said so far stays.".to_owned(),
-            ],
-            then: Then::Kill(runs),
-        }
+        let question = match runs.len() {
+            1 => "End the one live run now?".to_owned(),
+            count => format!("End all {count} live runs now?"),
+        };
+        let stays = "What is in flight is cancelled; what was said so far stays.";
+        Self::new(question, vec![names.join(", "), stays.to_owned()], Then::Kill(runs))
     }
 
     /// Before the program is left while runs are live.
     pub fn quit(live: usize, code: u8) -> Self {
-        Self {
-            question: match live {
-                1 => "One run is live. Quit and end it?".to_owned(),
-                count => format!("{count} runs are live. Quit and end them?"),
-            },
-            detail: vec!["A summary of the session stays on the terminal.".to_owned()],
-            then: Then::Quit { code },
-        }
+        let question = match live {
+            1 => "One run is live. Quit and end it?".to_owned(),
+            count => format!("{count} runs are live. Quit and end them?"),
+        };
+        let stays = "A summary of the session stays on the terminal.";
+        Self::new(question, vec![stays.to_owned()], Then::Quit { code })
     }
 
     /// Before a changed form is closed.
     pub fn discard() -> Self {
-        Self {
-            question: "Drop what you changed?".to_owned(),
-            detail: vec!["The form was not started.".to_owned()],
-            then: Then::Discard,
-        }
+        let detail = vec!["The form was not started.".to_owned()];
+        Self::new("Drop what you changed?".to_owned(), detail, Then::Discard)
     }
 
     /// Before a file from outside does what a person must allow first.
     pub fn trust(request: Box<LaunchRequest>, would: Vec<String>) -> Self {
         let mut detail = would;
         detail.push("The answer is kept for this exact file.".to_owned());
-        Self {
-            question: format!("Allow \"{}\" this?", request.scenario.title),
-            detail,
-            then: Then::Trust(request),
-        }
+        let question = format!("Allow \"{}\" this?", squeezed(&request.scenario.title));
+        Self::new(question, detail, Then::Trust(request))
     }
 
-    /// Its window at this size.
-    pub fn window(&self, size: Size) -> Rect {
-        // Lines of its own text, a blank one, the buttons, the border.
-        let inner = usize::from(COLS.min(size.cols).saturating_sub(4)).max(1);
-        let lines = std::iter::once(&self.question).chain(&self.detail);
-        let rows: usize = lines.map(|line| line.chars().count() / inner + 1).sum();
-        centred(size.body(), COLS, u16::try_from(rows + 4).unwrap_or(u16::MAX))
+    /// Whether a yes must be meant: it is a key of its own, and what it allows was read to its end.
+    pub fn is_weighty(&self) -> bool {
+        matches!(self.then, Then::Trust(_))
     }
 
-    /// Where yes and no stand.
-    pub fn buttons(&self, size: Size) -> (Rect, Rect) {
-        let inner = inside(self.window(size));
+    /// Whether a yes is taken.
+    pub fn can_say_yes(&self) -> bool {
+        self.seen || !self.is_weighty()
+    }
+
+    /// Its text in rows, and how many of them are the question's.
+    pub fn rows(&self, size: Size) -> (Vec<String>, usize) {
+        let width = usize::from(COLS.min(size.cols).saturating_sub(4)).max(1);
+        let mut rows = wrap(&self.question, width);
+        let question = rows.len();
+        rows.extend(self.detail.iter().flat_map(|line| wrap(line, width)));
+        (rows, question)
+    }
+
+    /// Its parts at this size.
+    pub fn parts(&self, size: Size) -> ConfirmParts {
+        // Rows of its own text, one that says what more there is, the buttons, the border.
+        let rows = u16::try_from(self.rows(size).0.len() + 4).unwrap_or(u16::MAX);
+        let window = centred(size.body(), COLS, rows);
+        let inner = inside(window);
+        let text = Rect {
+            x: inner.x + 1,
+            width: inner.width.saturating_sub(2),
+            height: inner.height.saturating_sub(2),
+            ..inner
+        };
+        let more = Rect { y: text.bottom(), height: inner.height.min(1), ..text };
         let row =
             Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
         let yes = Rect { x: row.x + 1, width: 9, ..row }.intersection(row);
         let no = Rect { x: row.x + 12, width: 8, ..row }.intersection(row);
-        (yes, no)
+        ConfirmParts { window, text, more, yes, no }
+    }
+
+    /// Whether not all of its text is in view at once.
+    pub fn is_long(&self, size: Size) -> bool {
+        self.last_top(size) > 0
+    }
+
+    fn last_top(&self, size: Size) -> usize {
+        let shown = usize::from(self.parts(size).text.height);
+        self.rows(size).0.len().saturating_sub(shown)
+    }
+
+    /// Keeps its text in view at this size, and remembers that its end was.
+    pub fn arrange(&mut self, size: Size) {
+        let last = self.last_top(size);
+        self.top = self.top.min(last);
+        self.seen |= self.top == last && !too_small(size.area());
+    }
+
+    /// Moves its text; says whether the action was a movement.
+    pub fn on_move(&mut self, action: Action, size: Size) -> bool {
+        let page = usize::from(self.parts(size).text.height).saturating_sub(1).max(1);
+        let Some(top) = moved(action, Some(self.top), self.last_top(size) + 1, page) else {
+            return false;
+        };
+        self.top = top;
+        self.arrange(size);
+        true
     }
 }

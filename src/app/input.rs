@@ -10,7 +10,7 @@ use super::help::Help;
 use super::home::HomePane;
 use super::key::Key;
 use super::keymap;
-use super::layout::{Parts, inside};
+use super::layout::{Parts, inside, too_small};
 use super::leave::{interrupt, kill, quit, suspend};
 use super::notice::NoticeKind;
 use super::over::{on_confirm, on_faults, on_flags, on_form, on_help};
@@ -34,7 +34,11 @@ pub fn help_rows(size: Size) -> usize {
 }
 
 pub(super) fn on_key(state: &mut State, key: Key) -> Update {
-    if let Some(action) = keymap::lookup(state.context(), key) {
+    let action = keymap::lookup(state.context(), key);
+    if too_small(state.size.area()) && !action.is_some_and(goes_unseen) {
+        return Update::idle();
+    }
+    if let Some(action) = action {
         return on_action(state, action);
     }
     let size = state.size;
@@ -56,8 +60,16 @@ pub(super) fn on_key(state: &mut State, key: Key) -> Update {
     }
 }
 
+/// Whether an action may be done on a screen that is too small to show what it does to.
+fn goes_unseen(action: Action) -> bool {
+    matches!(action, Action::Quit | Action::Interrupt | Action::Suspend | Action::Redraw)
+}
+
 pub(super) fn on_paste(state: &mut State, text: &str) -> Update {
     let size = state.size;
+    if too_small(size.area()) {
+        return Update::idle();
+    }
     match state.overlays.last_mut() {
         Some(Overlay::Form(form)) => {
             let said = form.on_paste(text);

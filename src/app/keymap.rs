@@ -126,7 +126,7 @@ const fn row(
 
 const EVERYWHERE: &[Context] = &Context::ALL;
 const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Form];
-const LISTS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Form, Help];
+const LISTS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Form, Help, Confirm];
 const RUNS: &[Context] = &[Home, Run, Inspector];
 
 /// The table. Order: as in the key row and, within a group, as in the help.
@@ -181,7 +181,8 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Faults], &[c('C')], Action::BreakerReset, "close", "close the breaker with a clean count", Group::Change, 6),
     row(&[Run, Faults], &[c('D')], Action::BreakerDisable, "disable", "breaker off: everything goes through", Group::Change, 6),
     row(RUNS, &[c('K')], Action::Kill, "kill", "kill switch: end this run (on home: every live run)", Group::Change, 9),
-    row(&[Confirm], &[c('y'), ENTER], Action::Confirm, "yes", "yes, do it", Group::Change, 1),
+    row(&[Confirm], &[c('y')], Action::Confirm, "yes", "yes, do it", Group::Change, 1),
+    row(&[Confirm], &[ENTER], Action::Agree, "", "yes, but never to what a foreign file would do", Group::Change, 0),
     row(&[Confirm], &[c('n'), c('q')], Action::Decline, "no", "no, leave it", Group::Change, 1),
 
     row(&[Help], &[ENTER], Action::Choose, "do it", "do what the row says", Group::App, 1),

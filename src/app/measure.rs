@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::event::visible::{is_hostile, stand_in};
+use crate::event::visible::{is_hostile, stand_in, visible};
 
 /// The most characters in one cell: a letter with a few marks, a family emoji. More than this is
 /// no text but an attack on the cells around it.
@@ -79,6 +79,33 @@ pub fn columns(text: &str) -> usize {
         return text.len();
     }
     clusters(text).map(|(_, width)| usize::from(width)).sum()
+}
+
+/// The text whole, on one line and with nothing to hide behind: what would steer a terminal is made
+/// visible, and any white space but a single blank is squeezed to one mark, `␊` where a line ends in
+/// it and `␣` else.
+///
+/// ```
+/// use roundtable::app::measure::squeezed;
+/// assert_eq!(squeezed("echo harmless      ; rm x"), "echo harmless ␣ ; rm x");
+/// assert_eq!(squeezed("one\n\n  two"), "one ␊ two");
+/// ```
+pub fn squeezed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let blank = first.is_whitespace();
+        let end = rest.find(|c: char| c.is_whitespace() != blank).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        out.push_str(&match piece {
+            _ if !blank => visible(piece),
+            " " => Cow::Borrowed(" "),
+            run if run.contains(['\n', '\r']) => Cow::Borrowed(" ␊ "),
+            _ => Cow::Borrowed(" ␣ "),
+        });
+        rest = after;
+    }
+    out
 }
 
 /// The columns that a tab runs to.

@@ -94,6 +94,11 @@ fn would_do(state: &State, action: Action) -> bool {
             }
         }),
         Action::Toggle => drawn(state).is_some_and(|page| page.world().is_live()),
+        Action::Up | Action::Down | Action::Confirm => match state.overlays.last() {
+            Some(Overlay::Confirm(confirm)) if action == Action::Confirm => confirm.can_say_yes(),
+            Some(Overlay::Confirm(confirm)) => confirm.is_long(state.size),
+            _ => true,
+        },
         Action::Undo => {
             drawn(state).is_some_and(|page| state.asked.can_undo(page.id(), page.world()))
         }

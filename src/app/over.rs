@@ -163,8 +163,18 @@ pub(super) fn on_help(state: &mut State, action: Action) -> Update {
 }
 
 pub(super) fn on_confirm(state: &mut State, action: Action) -> Update {
+    let size = state.size;
+    let Some(Overlay::Confirm(asked)) = state.overlays.last_mut() else { return Update::idle() };
     match action {
-        Action::Confirm => {
+        Action::Agree if asked.is_weighty() => {
+            state.say(NoticeKind::Info, "Enter is no answer to this: y is yes, n is no.");
+            Update::redraw()
+        }
+        Action::Confirm if !asked.can_say_yes() => {
+            state.say(NoticeKind::Info, "There is more to read first: j, PgDn or G.");
+            Update::redraw()
+        }
+        Action::Confirm | Action::Agree => {
             let Some(Overlay::Confirm(confirm)) = state.overlays.pop() else {
                 return Update::idle();
             };
@@ -194,6 +204,6 @@ pub(super) fn on_confirm(state: &mut State, action: Action) -> Update {
             }
             Update::redraw()
         }
-        _ => Update::idle(),
+        action => Update::when(asked.on_move(action, size)),
     }
 }

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use super::action::Action;
-use super::confirm::Confirm;
 use super::faults::{FaultsDrawer, Knob};
 use super::form::{FieldId, FieldValue};
 use super::home::{HomePane, HomeParts, tab_labels};
@@ -29,11 +28,13 @@ pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Update {
         Some(Overlay::Flags(_)) => on_flags(state, mouse),
         Some(Overlay::Faults(_)) => on_faults(state, mouse),
         Some(Overlay::Confirm(confirm)) => match mouse.what {
+            MouseKind::WheelUp => on_action(state, Action::Up),
+            MouseKind::WheelDown => on_action(state, Action::Down),
             MouseKind::Down => {
-                let buttons = Confirm::buttons(confirm, state.size);
-                if hits(buttons.0, mouse.col, mouse.row) {
+                let parts = confirm.parts(state.size);
+                if hits(parts.yes, mouse.col, mouse.row) {
                     on_action(state, Action::Confirm)
-                } else if hits(buttons.1, mouse.col, mouse.row) {
+                } else if hits(parts.no, mouse.col, mouse.row) {
                     on_action(state, Action::Decline)
                 } else {
                     Update::idle()

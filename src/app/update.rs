@@ -97,7 +97,9 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
             Update::redraw()
         }
         Msg::Untrusted { request, would } => {
-            state.overlays.push(Overlay::Confirm(Confirm::trust(request, would)));
+            let mut ask = Confirm::trust(request, would);
+            ask.arrange(state.size);
+            state.overlays.push(Overlay::Confirm(ask));
             Update::redraw()
         }
         Msg::EffectFailed { what, text } => {
@@ -142,7 +144,8 @@ fn resize(state: &mut State, size: Size) -> Update {
         match overlay {
             Overlay::Form(form) => form.arrange(size),
             Overlay::Help(help) => help.arrange(input::help_rows(size)),
-            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Confirm(_) => {}
+            Overlay::Confirm(confirm) => confirm.arrange(size),
+            Overlay::Flags(_) | Overlay::Faults(_) => {}
         }
     }
     Update::when(changed)

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest as _, Sha256};
 
 use super::{dirs, models};
-use crate::event::visible::visible_within;
+use crate::app::measure::squeezed;
 use crate::llm::endpoint::Endpoint;
 use crate::scenario::tool::{Setting, ToolKind};
 use crate::scenario::{Origin, Scenario, shipped};
@@ -31,8 +31,8 @@ impl Trust {
         Self { file, now: Arc::default() }
     }
 
-    /// What a person has to be told before a run of this scenario, a line each; `endpoint` is who
-    /// would be asked, where it is live. `None`: it is trusted, or does nothing of the kind.
+    /// What a person has to be told before a run of this scenario, a line each and each of them
+    /// whole, its white space squeezed; `endpoint` is who would be asked, where it is live. `None`: it is trusted, or does nothing of the kind.
     pub fn asks(&self, scenario: &Scenario, endpoint: Option<&Endpoint>) -> Option<Vec<String>> {
         let would = would(scenario, endpoint);
         (!would.is_empty() && !self.holds(scenario)).then_some(would)
@@ -74,17 +74,21 @@ impl Trust {
 
 /// What a run of this scenario would do that a person has to allow.
 fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> Vec<String> {
-    let mut lines = endpoint.map(|it| models::would(scenario, it)).unwrap_or_default();
+    let mut lines = match endpoint {
+        Some(it) => models::would(scenario, it).iter().map(|line| squeezed(line)).collect(),
+        None => Vec::new(),
+    };
     for spec in scenario.tools.values() {
         match &spec.kind {
             Some(ToolKind::Command(command)) => {
                 let words = std::iter::once(&command.program).chain(&command.args);
                 let line: Vec<&str> = words.map(String::as_str).collect();
-                lines.push(visible_within(&format!("run {}", line.join(" ")), LINE_CHARS));
+                lines.push(format!("run {}", squeezed(&line.join(" "))));
                 lines.extend(variables(&command.env).map(|name| format!("  and give it ${name}")));
             }
             Some(ToolKind::Http(http)) => {
                 let host = http_tool::host(&http.url).unwrap_or_else(|| http.url.clone());
+                let host = squeezed(&host);
                 lines.extend(variables(&http.headers).map(|it| format!("send ${it} to {host}")));
                 if http.allow_private {
                     lines.push(format!("ask {host}, on this machine's own networks too"));
@@ -96,12 +100,9 @@ fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> Vec<String> {
     lines
 }
 
-/// The most characters of a line that shows a program.
-const LINE_CHARS: usize = 200;
-
-fn variables(settings: &BTreeMap<String, Setting>) -> impl Iterator<Item = &str> {
+fn variables(settings: &BTreeMap<String, Setting>) -> impl Iterator<Item = String> {
     settings.values().filter_map(|setting| match setting {
-        Setting::Env(name) => Some(name.as_str()),
+        Setting::Env(name) => Some(squeezed(name)),
         Setting::Text(_) => None,
     })
 }
@@ -140,5 +141,19 @@ mod tests {
         let nowhere = Trust::kept_in(Some(folder.path().join("config/trusted/below-a-file")));
         assert!(nowhere.allow(&foreign.hash, "a title").is_err());
         assert!(nowhere.holds(&foreign), "for now");
+    }
+
+    #[test]
+    fn a_command_is_told_whole_however_far_its_end_is_pushed_away() {
+        let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
+        let start = one.text.find("[\"-c\"").expect("a command");
+        let end = start + one.text[start..].find(']').expect("its end") + 1;
+        let far = " ".repeat(400);
+        let args = format!("[\"-c\", \"echo harmless{far};\\n\\t rm -rf ~/everything\"]");
+        let text = format!("{}{args}{}", &one.text[..start], &one.text[end..]);
+        let scenario = load(&text, Origin::File("x.toml".into()), &[]).expect("a good scenario");
+        let would = Trust::kept_in(None).asks(&scenario, None).expect("it asks");
+        let line = "run sh -c echo harmless ␣ ; ␊ rm -rf ~/everything";
+        assert!(would.iter().any(|said| said == line), "{would:?}");
     }
 }

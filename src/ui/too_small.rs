@@ -10,7 +10,8 @@ use crate::app::State;
 use crate::app::layout::LEAST;
 pub use crate::app::layout::too_small as is;
 
-/// Says which size it has and which it needs, and that nothing is lost.
+/// Says which size it has and which it needs, that nothing is lost, and the one way out: other keys
+/// do nothing on a screen that cannot show what they do.
 pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let (cols, rows) = LEAST;
     let live = state.live_runs().count();
@@ -24,6 +25,7 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
         (format!("{}x{}: too small", area.width, area.height), Role::Strong),
         (format!("needs {cols}x{rows}"), Role::Text),
         (goes_on, Role::Dim),
+        ("Ctrl-C twice quits".to_owned(), Role::Dim),
     ];
     let top = area.y + area.height.saturating_sub(lines.len() as u16) / 2;
     for ((line, role), y) in lines.iter().zip(top..area.bottom()) {

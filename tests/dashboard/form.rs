@@ -224,6 +224,47 @@ fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about
     }
 }
 
+/// A dashboard of this size that asks whether a foreign file may do this.
+fn asking(cols: u16, rows: u16, would: &[&str]) -> Dash {
+    let text = scenario::shipped()[0].text;
+    let mut dash = Dash::over(80, 24, vec![own("mine.toml", text)], Settings::default());
+    dash.press(KeyCode::Enter).send(Msg::Resize { cols, rows });
+    let request = dash.launch();
+    let would = would.iter().map(|line| (*line).to_owned()).collect();
+    dash.send(Msg::Untrusted { request, would });
+    dash
+}
+
+#[test]
+fn a_foreign_file_is_not_allowed_before_its_end_was_read() {
+    let long = format!("run sh -c echo harmless {}; rm -rf everything", "; true ".repeat(400));
+    for (cols, rows) in [(60, 16), (80, 24), (120, 36)] {
+        let mut dash = asking(cols, rows, &[&long]);
+        let said = |dash: &Dash| dash.state.notices.current().map(|it| it.text.clone());
+        assert!(!dash.screen().contains("everything"), "its end is out of view");
+        assert!(dash.screen().contains("below: j, PgDn, G"), "{}", dash.screen());
+        dash.text("y");
+        assert!(dash.asked().is_empty(), "nothing is allowed unseen");
+        assert!(said(&dash).is_some_and(|it| it.contains("more to read")), "{:?}", said(&dash));
+        dash.text("jj").press(KeyCode::PageDown).text("G");
+        assert!(dash.screen().contains("everything"), "{}", dash.screen());
+        assert!(dash.screen().contains("above: k"), "{}", dash.screen());
+        dash.press(KeyCode::Enter);
+        assert!(dash.asked().is_empty(), "Enter is no yes");
+        dash.text("gy");
+        assert!(matches!(&dash.asked()[..], [Effect::Trust { .. }, Effect::Start(_)]));
+    }
+}
+
+#[test]
+fn a_question_that_came_on_a_tiny_screen_is_read_once_it_is_seen() {
+    let mut dash = asking(20, 5, &["run sh -c true"]);
+    dash.text("y");
+    assert!(dash.asked().is_empty(), "a screen that shows nothing answers nothing");
+    dash.send(Msg::Resize { cols: 80, rows: 24 }).text("y");
+    assert!(matches!(&dash.asked()[..], [Effect::Trust { .. }, Effect::Start(_)]));
+}
+
 #[test]
 fn escape_closes_and_asks_when_something_was_changed() {
     let mut dash = Dash::new(80, 24);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use roundtable::app::help::{Help, Line, keys_markdown};
 use roundtable::app::keymap::{BINDINGS, Context, bindings, lookup};
 use roundtable::app::offer::offers;
-use roundtable::app::{Action, Key, KeyCode};
+use roundtable::app::{Action, Effect, Key, KeyCode, Msg};
 
 use crate::screen::Dash;
 
@@ -135,4 +135,20 @@ fn the_legend_is_whole_on_small_screens() {
             assert!(screen.contains(entry), "{entry} at {cols}x{rows}\n{screen}");
         }
     }
+}
+
+#[test]
+fn a_screen_that_is_too_small_lets_nothing_happen_unseen() {
+    let mut dash = Dash::new(120, 36);
+    dash.send(Msg::Resize { cols: 20, rows: 5 });
+    for c in ('!'..='~').chain([' ']).filter(|c| *c != 'q') {
+        dash.text(&c.to_string());
+    }
+    dash.press(KeyCode::Enter).press(KeyCode::Tab).press(KeyCode::Esc).key(Key::ctrl('s'));
+    dash.send(Msg::Paste("x".to_owned()));
+    assert!(dash.asked().is_empty() && dash.state.overlays.is_empty());
+    dash.text("q");
+    assert!(matches!(dash.asked()[..], [Effect::Quit { code: 0 }]), "quitting always works");
+    dash.key(Key::ctrl('c')).key(Key::ctrl('c'));
+    assert!(matches!(dash.asked()[..], [Effect::Quit { code: 130 }]));
 }
