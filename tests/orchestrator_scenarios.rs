@@ -121,6 +121,23 @@ async fn morning_report_comes_to_what_the_source_shows() {
     }
 }
 
+/// The deadline comes while the payments are out: they stand apart from what the source lists.
+#[tokio::test(start_paused = true)]
+async fn what_a_stop_leaves_behind_is_listed_as_unfinished() {
+    let outcome = played(&shipped("morning-report", &[("budget.max_seconds", "2")])).await;
+    assert_eq!(
+        (&outcome["stop_reason"], &outcome["phase"]),
+        (&json!("max_seconds"), &json!("dispatch"))
+    );
+    assert_eq!(
+        outcome["unfinished"],
+        json!([{ "task_id": "t2", "worker": "payments_worker", "attempts_used": 1 }])
+    );
+    assert_eq!(outcome["trace"].as_array().map(Vec::len), Some(2), "as the source has it");
+    let whole = played(&shipped("morning-report", &[])).await;
+    assert!(whole.get("unfinished").is_none(), "nothing is left behind: {whole}");
+}
+
 /// It takes its slowest chain (2.0 s, timed out, then 0.3 s), not the sum; the pool of the source
 /// waits for the thread that runs on (2.6 s and 0.3 s).
 #[tokio::test(start_paused = true)]

@@ -60,6 +60,8 @@ pub struct TaskRow {
     pub attempts_used: u32,
     /// Why it failed, or would have without what stood in.
     pub reason: Option<StopReason>,
+    /// What its last failed attempt said: bounded, and without secrets.
+    pub error: Option<Arc<str>>,
     /// Its result, or what stood in for it.
     pub result: Option<Arc<Value>>,
     /// What stood in for its worker, where something did.
@@ -127,6 +129,7 @@ impl TaskRow {
             retry_at: None,
             attempts_used: 0,
             reason: None,
+            error: None,
             result: None,
             stand_in: None,
         }
@@ -257,6 +260,7 @@ impl Orchestrator {
             EventKind::AttemptFailed(failed) => {
                 let Some(row) = self.of_attempt(event.span, spans) else { return };
                 close_attempt(row, event, AttemptEnd::Failed(failed.class));
+                row.error = Some(failed.text.as_str().into());
             }
             EventKind::CallRetried { wait_ms, .. } => {
                 let Some(row) = self.of_call(event.span) else { return };

@@ -51,12 +51,27 @@ impl World {
                 "stop_reason": reason,
                 "critical": row.task.critical,
             });
-            stood_in(row, &mut line);
+            added(row, &mut line);
             line
         });
         add("trace", trace.collect());
         add("history", over().map(|row| item(row)).collect());
+        // Ours: the source has no rows of tasks that its stop left behind.
+        let left = world.tasks.iter().filter(|row| !is_in(row)).map(|row| unfinished(row));
+        let left: Vec<Value> = left.collect();
+        if !left.is_empty() && !success && phase == Some("dispatch") {
+            add("unfinished", Value::Array(left));
+        }
     }
+}
+
+/// A task that was out, or had not begun, when the run was stopped.
+fn unfinished(row: &TaskRow) -> Value {
+    json!({
+        "task_id": row.task.id,
+        "worker": row.task.worker,
+        "attempts_used": row.attempts.len(),
+    })
 }
 
 /// Whether a task came to something.
@@ -88,12 +103,18 @@ fn item(row: &TaskRow) -> Value {
             "result": row.result,
         });
     }
-    stood_in(row, &mut item);
+    added(row, &mut item);
     item
 }
 
-/// Ours: what stood in for the worker, where something did.
-fn stood_in(row: &TaskRow, line: &mut Value) {
+/// Ours: what a failed task's last attempt said, and what stood in for the worker, where something
+/// did.
+fn added(row: &TaskRow, line: &mut Value) {
+    if let Some(error) = &row.error
+        && row.state == TaskState::Failed
+    {
+        line["error"] = (**error).into();
+    }
     if let Some(by) = &row.stand_in
         && row.state == TaskState::Degraded
     {
