@@ -133,3 +133,74 @@ fn the_shipped_scenario_asks_the_demo_shop_and_measures_the_disk() {
     assert_eq!(aggregate["stock"]["sku"], "SKU-4411");
     assert!(aggregate["disk"]["used_percent"].is_u64(), "{aggregate}");
 }
+
+/// The plan of the shipped report, of these tasks alone.
+fn planning(text: &str, tasks: &str) -> String {
+    let first = text.find("tasks = [").expect("a plan");
+    let last = first + text[first..].find("\n]").expect("its end");
+    format!("{}tasks = [\n{tasks}{}", &text[..first], &text[last..])
+}
+
+#[test]
+fn a_task_that_failed_says_what_its_last_attempt_said() {
+    let home = Home::new();
+    let failing = "[workers.sales_worker.command]\nprogram = \"sh\"\nargs = [\"-c\", \"exit 3\"]";
+    home.write("mine.toml", &with_sales_from(failing));
+    let ended = run(&home, &["--trust"], &[]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let outcome = ended.json();
+    for rows in ["trace", "history"] {
+        let row = &outcome[rows][0];
+        assert_eq!(row["stop_reason"], "worker_error:sales_worker");
+        assert!(row["error"].as_str().expect("a text").contains("code 3"), "{row}");
+        assert!(outcome[rows][1].get("error").is_none(), "only of what failed: {outcome}");
+    }
+    let text = end(&mut home.command(&["run", "mine.toml", "--instant", "--format", "text"])).out;
+    let line = text.lines().find(|line| line.contains("failed")).expect("a line");
+    assert!(line.contains("t1 sales_worker") && line.contains("code 3"), "{line}");
+    assert!(text.contains("\n- fewer than 5 answered calls\n"), "{text}");
+}
+
+#[test]
+fn the_shop_that_is_needed_is_named_where_it_is_missing() {
+    let home = Home::new();
+    // A port of this machine where nothing listens any more.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let set = format!("workers.orders_worker.http.url=http://{}/v1/orders", port.expect("a port"));
+    let args = ["run", "real-services", "--instant", "--format", "text", "--set", &set];
+    let ended = end(&mut home.command(&args));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains("roundtable demo-service"), "{}", ended.out);
+    let line = ended.out.lines().find(|line| line.contains("failed  orders")).or_else(|| {
+        ended.out.lines().find(|line| line.contains("failed") && line.contains("orders_worker"))
+    });
+    let line = line.expect("the task's line");
+    assert!(
+        line.contains("worker_error:orders_worker after") && line.contains("connect"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_plan_of_many_long_ids_is_told_in_short() {
+    let home = Home::new();
+    let args = "args = { report_date = \"2026-02-26\", region = \"US\" }, critical = true";
+    let long = "x".repeat(500);
+    let tasks: String = (0..12)
+        .map(|nth| format!("{{ id = \"{nth}\\u001b{long}\", worker = \"sales_worker\", {args} }},"))
+        .collect();
+    let text = planning(include_str!("../scenarios/morning-report.toml"), &tasks);
+    let text = text.replace("max_tasks            = 4", "max_tasks            = 16");
+    let text = text.replace("max_dispatches       = 8", "max_dispatches       = 16");
+    home.write("mine.toml", &text);
+    let args = ["run", "mine.toml", "--instant", "--format", "text"];
+    let ended =
+        end(home.command(&args).args(["--pause-at", &format!("dispatch:1:0\u{1b}{long}=1ms")]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let plan = ended.out.lines().find(|line| line.contains("plan  12 tasks: 0␛x"));
+    let plan = plan.expect("the plan's line");
+    assert!(plan.ends_with(" and 4 more") && plan.matches("sales_worker").count() == 8, "{plan}");
+    assert!(ended.out.contains("paused before 0␛x"), "{}", ended.out);
+    assert!(!ended.out.contains(&"x".repeat(64)), "ids are cut:\n{}", ended.out);
+    assert!(!ended.out.contains('\u{1b}'));
+}

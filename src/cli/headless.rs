@@ -12,6 +12,7 @@ use super::output::Output;
 use super::stop_signals::StopSignals;
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::event::kind::By;
+use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, World};
 use crate::shell::pauses;
 
@@ -133,7 +134,7 @@ fn lines_of_stdin() -> Lines {
 }
 
 async fn wait_for_hand(run: RunHandle, at: BoundaryId, lines: Lines) {
-    let place = at.for_people();
+    let place = visible_within(&at.for_people(), REASON_CHARS);
     let _ = writeln!(io::stderr(), "roundtable: paused before {place}; Enter goes on");
     let by = match lines.lock().await.recv().await {
         Some(()) => By::You,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::paint::Paint;
 use crate::app::run::told::rounds_told;
 use crate::event::kind::{By, FailureClass, ModelLabel, Purpose, RunClosed, RunStarted};
-use crate::event::visible::visible;
+use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::{Outcome, SpanKind};
 use crate::event::{BoundaryId, Event, EventKind, World};
 use crate::ui::format;
@@ -81,7 +81,7 @@ pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
         EventKind::FlagChanged { flag, on, by, boundary } => {
             let position = if *on { "on" } else { "off" };
             let word = paint.role(Role::Flag, paint.glyph(Glyph::Flag));
-            format!("{word} {flag} {position} from {}{}", boundary.for_people(), by_whom(*by))
+            format!("{word} {flag} {position} from {}{}", place(boundary), by_whom(*by))
         }
         EventKind::Paused { at } => {
             let word = paint.role(Role::Paused, &format!("{} paused", paint.glyph(Glyph::Paused)));
@@ -228,5 +228,10 @@ fn by_whom(by: By) -> &'static str {
 }
 
 fn places(at: &[BoundaryId]) -> String {
-    at.iter().map(BoundaryId::for_people).collect::<Vec<_>>().join(", ")
+    at.iter().map(place).collect::<Vec<_>>().join(", ")
+}
+
+/// A boundary; it may hold the id of a task, which its planner made up.
+fn place(at: &BoundaryId) -> String {
+    visible_within(&at.for_people(), REASON_CHARS)
 }

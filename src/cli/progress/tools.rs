@@ -5,15 +5,21 @@ use std::time::Duration;
 
 use crate::app::run::told;
 use crate::cli::paint::Paint;
-use crate::event::kind::{BreakerStage, StandIn};
-use crate::event::visible::visible;
-use crate::event::world::Outcome;
+use crate::event::kind::{BreakerStage, StandIn, Task};
+use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::alerts::{Alert, AlertKind};
+use crate::event::world::latency::ENOUGH;
+use crate::event::world::{Outcome, SpanKind};
 use crate::event::{Event, EventKind, World};
 use crate::scenario::name::TaskId;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::Role;
+
+/// Tasks of a plan that are named; of those past them only the number is told.
+const NAMED: usize = 8;
+/// The most characters of what a failed attempt said.
+const ERROR_CHARS: usize = 200;
 
 /// The line of an event of this kind, if it is worth one.
 pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String> {
@@ -23,7 +29,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
         format!("  {word}  {}  {}", visible(who), visible(&told.what))
     };
     Some(match &event.kind {
-        EventKind::PlanAccepted { .. } => format!("plan  {}", visible(&told.what)),
+        EventKind::PlanAccepted { tasks } => plan(tasks),
         EventKind::PlanRefused { .. } => signed(Glyph::Refused, "refused", Role::Refused, "plan"),
         EventKind::TaskDone { .. } => {
             let (task, degraded) = of_task(event, world)?;
@@ -33,7 +39,11 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
             signed(Glyph::Done, "done", Role::Done, &task)
         }
         EventKind::TaskFailed { .. } => {
-            signed(Glyph::Failed, "failed", Role::Failed, &of_task(event, world)?.0)
+            let line = signed(Glyph::Failed, "failed", Role::Failed, &of_task(event, world)?.0);
+            match error(event, world) {
+                Some(text) => format!("{line}: {}", visible_within(text, ERROR_CHARS)),
+                None => line,
+            }
         }
         EventKind::CallDegraded { .. } => {
             let call = world.spans.get(event.span)?;
@@ -61,10 +71,37 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
     })
 }
 
+/// A plan, by its first tasks.
+fn plan(tasks: &[Task]) -> String {
+    let names: Vec<String> = tasks.iter().take(NAMED).map(named).collect();
+    let mut line = format!("plan  {}", format::things(tasks.len() as u64, "task"));
+    let _ = write!(line, ": {}", names.join(", "));
+    if let Some(more) = tasks.len().checked_sub(NAMED + 1) {
+        let _ = write!(line, " and {} more", more + 1);
+    }
+    line
+}
+
+/// A task by its id, which its planner made up, and its worker.
+fn named(task: &Task) -> String {
+    format!("{} {}", id(&task.id), task.worker)
+}
+
+fn id(task: &TaskId) -> String {
+    visible_within(task.as_str(), REASON_CHARS)
+}
+
+/// What the last attempt of the task said that a fact closes.
+fn error<'w>(event: &Event, world: &'w World) -> Option<&'w str> {
+    let SpanKind::Task { index } = world.spans.get(event.span)?.what else { return None };
+    let (orchestrator, _) = world.orchestrator()?;
+    orchestrator.tasks.get(usize::try_from(index).ok()?)?.error.as_deref()
+}
+
 /// A task and its worker.
 pub(super) fn task(task: &TaskId, world: &World) -> String {
     let row = world.orchestrator().and_then(|(world, _)| world.task(task.as_str()));
-    row.map_or_else(|| task.to_string(), |(_, row)| format!("{task} {}", row.task.worker))
+    row.map_or_else(|| id(task), |(_, row)| named(&row.task))
 }
 
 /// The task that a fact closes, and whether something stood in for it.
@@ -75,7 +112,7 @@ fn of_task(event: &Event, world: &World) -> Option<(String, bool)> {
 fn of_span(span: crate::event::SpanId, world: &World) -> Option<(String, bool)> {
     let (orchestrator, _) = world.orchestrator()?;
     let row = orchestrator.tasks.iter().find(|row| row.span == Some(span))?;
-    Some((format!("{} {}", row.task.id, row.task.worker), row.stand_in.is_some()))
+    Some((named(&row.task), row.stand_in.is_some()))
 }
 
 /// An alert that was raised.
@@ -98,7 +135,7 @@ pub(super) fn closing(outcome: &Outcome) -> String {
     let mut out = String::new();
     for it in &outcome.replaced {
         let whose = match &it.task_id {
-            Some(task) => format!("{} of {}", it.tool, visible(task.as_str())),
+            Some(task) => format!("{} of {}", it.tool, id(task)),
             None => format!("{}, {}", it.tool, format::things(it.times.unwrap_or(1), "time")),
         };
         let by = match it.by {
@@ -143,6 +180,9 @@ pub(super) fn closing(outcome: &Outcome) -> String {
             took(it.p50_ms),
             took(it.p95_ms),
         );
+    }
+    if outcome.tools.iter().any(|it| it.p50_ms.is_none() || it.p95_ms.is_none()) {
+        out.push_str(&format!("- fewer than {ENOUGH} answered calls\n"));
     }
     out
 }
