@@ -2,6 +2,7 @@
 //! not go.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtable::event::kind::{AttemptFailed, FailureClass};
 use roundtable::net::{Http, Reach};
@@ -48,7 +49,7 @@ fn at(server: &Server, path: &str) -> String {
 
 async fn ask(tool: &HttpTool, args: Value) -> Result<Arc<Value>, Box<AttemptFailed>> {
     let Value::Object(args) = args else { panic!("arguments are a table") };
-    tool.ask(ToolRequest { args: &args, attempt: 1, draw: 0 }).await
+    tool.ask(ToolRequest { args: &args, attempt: 1, draw: 0, active: Duration::ZERO }).await
 }
 
 /// A failure whose text keeps to what every text keeps to.
@@ -248,7 +249,8 @@ async fn an_attempt_that_is_dropped_lets_go_of_its_connection() {
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));
     let args = Map::new();
-    let mut asked = tool.ask(ToolRequest { args: &args, attempt: 1, draw: 0 });
+    let mut asked =
+        tool.ask(ToolRequest { args: &args, attempt: 1, draw: 0, active: Duration::ZERO });
     let drip = async {
         let mut connection = server.accept().await;
         connection.request().await;

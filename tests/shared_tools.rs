@@ -167,3 +167,25 @@ async fn nothing_comes_after_the_last_fact() {
         assert_eq!(last, "run.closed", "run {nth}");
     }
 }
+
+/// A vendor's flaky time is counted in the run's own time: who pauses to look does not miss it.
+#[tokio::test(start_paused = true)]
+async fn a_pause_does_not_skip_the_time_in_which_a_vendor_is_flaky() {
+    let load = "[workers.money.fixture.load]\ncapacity = 9\nflaky_rate = 1.0\nflaky_from = \"500ms\"\nflaky_until = \"30s\"\n";
+    let tasks = plans(&[("t1", "money", false), ("t2", "money", false)]);
+    let sets = ["budget.max_parallel=1", "budget.max_retries_per_task=0"];
+    let scenario = scenario(&format!("{load}{tasks}"), &sets);
+    let schedule = Schedule {
+        breaks: [BoundaryId::new("dispatch:1:t2")].into_iter().collect(),
+        ..Schedule::default()
+    };
+    let run = engine().start(Launch { schedule, ..Launch::scripted(scenario, false) });
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    sleep(Duration::from_secs(600)).await;
+    run.send(Command::Resume { by: By::You });
+    let world = world(&run).await;
+    let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+    let reasons: Vec<_> =
+        orchestrator.tasks.iter().map(|row| row.reason.as_ref().map(ToString::to_string)).collect();
+    assert_eq!(reasons, [None, Some("worker_error:money".to_owned())]);
+}

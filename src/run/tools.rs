@@ -175,7 +175,12 @@ impl AskedTool<'_> {
             let what = if request == 1 { "tool" } else { "client" };
             let draw =
                 |what| self.scope.draw(attempt.number, what).wrapping_add(u64::from(request));
-            let asked = ToolRequest { args: &self.sent, attempt: attempt.number, draw: draw(what) };
+            let asked = ToolRequest {
+                args: &self.sent,
+                attempt: attempt.number,
+                draw: draw(what),
+                active: self.scope.cx.gate().active(),
+            };
             // Whatever is injected stands before the tool, so its own client meets it too.
             let injected = self.guarded.guard.faults();
             let answered = if injected.is_empty() {

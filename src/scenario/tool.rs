@@ -84,7 +84,11 @@ pub enum FixtureAnswer {
 }
 
 /// How a fixture bears load: a vendor that is well up to its capacity, slower and failing past it,
-/// and down at twice of it; and a time in which it is flaky by itself.
+/// and down at twice of it; and a time in which it is flaky by itself. Pauses of the run do not
+/// count in that time.
+///
+/// How many requests are in at one moment depends on time: under paused time two runs of a seed
+/// are the same, under real time they may differ a little.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadSpec {
     /// Requests at once that it bears.

@@ -1,6 +1,7 @@
 //! What answers behind the gateway: the trait that every kind of tool fulfils.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -16,6 +17,8 @@ pub struct ToolRequest<'a> {
     pub attempt: u32,
     /// Random bits of this attempt's own: a hash of (seed, path, attempt).
     pub draw: u64,
+    /// How long the run has gone on when it asks, pauses left out.
+    pub active: Duration,
 }
 
 /// A tool: one attempt each call. It neither retries nor bounds its time, and dropping the future

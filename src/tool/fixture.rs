@@ -1,8 +1,13 @@
 //! Answers that stand in the scenario, and a vendor that breaks down under load: everything that a
-//! tool can do, offline and repeatable.
+//! tool can do, offline.
+//!
+//! Rows, latencies and draws are the same in every run of a seed. What load does hangs besides on
+//! how many requests are in at one moment: under paused time, as in tests, that repeats exactly;
+//! under real time one that ends as another begins may end just before it or just after, and two runs
+//! of a seed then differ a little.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -26,20 +31,29 @@ pub struct FixtureTool {
     instant: bool,
     /// Requests that are with it now.
     in_flight: AtomicU32,
-    /// When it was first asked: what its flaky time is counted from.
-    first: OnceLock<Instant>,
+    /// How long it has been since it was first asked: what its flaky time is counted by.
+    clock: Mutex<Option<Clock>>,
 }
 
 impl FixtureTool {
     /// The tool of this table; `instant` leaves its latencies out.
     pub fn new(spec: Arc<FixtureSpec>, instant: bool) -> Self {
-        Self { spec, instant, in_flight: AtomicU32::new(0), first: OnceLock::new() }
+        Self { spec, instant, in_flight: AtomicU32::new(0), clock: Mutex::new(None) }
+    }
+
+    /// Since its first request, for one that comes now.
+    fn since_first(&self, active: Duration) -> Duration {
+        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        clock.get_or_insert(Clock { elapsed: Duration::ZERO, at: now, active }).ask(now, active)
     }
 
     async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
-        let now = Instant::now();
-        let since_first = now.duration_since(*self.first.get_or_init(|| now));
         let here = InFlight::enter(&self.in_flight);
+        let strain = self
+            .spec
+            .load
+            .map(|load| Strain::of(load, here.number, self.since_first(request.active)));
         let Some(row) = self.spec.rows.iter().find(|row| fits(row, request)) else {
             return Err(no_row(request));
         };
@@ -47,7 +61,6 @@ impl FixtureTool {
         let draw = |what| draw(request.draw, "fixture", request.attempt, what);
         let takes =
             if self.instant { Duration::ZERO } else { between(row.latency, draw("latency")) };
-        let strain = self.spec.load.map(|load| Strain::of(load, here.number, since_first));
         let takes = strain.as_ref().map_or(takes, |strain| takes.mul_f64(strain.slower));
         let fault = row.fault.as_ref().filter(|fault| request.attempt <= fault.times);
         if let Some(fault) = fault {
@@ -105,6 +118,28 @@ impl<'a> InFlight<'a> {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// How time goes by for a fixture: with the time of the runs that ask it, which stands while they
+/// are paused.
+struct Clock {
+    elapsed: Duration,
+    /// When it was last asked.
+    at: Instant,
+    /// How long the run that asked then had gone on.
+    active: Duration,
+}
+
+impl Clock {
+    /// Moves on to a request that comes now, from a run that has gone on so long. Whose run it is is
+    /// not known here: one that shares the fixture and is older or younger than the last must not
+    /// make it jump, so it never moves by more than what went by outside, and never back.
+    fn ask(&mut self, now: Instant, active: Duration) -> Duration {
+        let outside = now.saturating_duration_since(self.at);
+        let inside = active.checked_sub(self.active).unwrap_or(outside);
+        *self = Self { elapsed: self.elapsed + inside.min(outside), at: now, active };
+        self.elapsed
     }
 }
 
@@ -190,7 +225,7 @@ mod tests {
         args: &Map<String, Value>,
         attempt: u32,
     ) -> Result<Arc<Value>, Box<AttemptFailed>> {
-        tool.ask(ToolRequest { args, attempt, draw: 7 }).await
+        tool.ask(ToolRequest { args, attempt, draw: 7, active: Duration::ZERO }).await
     }
 
     fn takes(ms: u64) -> Latency {
@@ -227,7 +262,8 @@ mod tests {
         let (args, mut seen) = (Map::new(), std::collections::BTreeSet::new());
         for draw in 0..20 {
             let began = Instant::now();
-            slow.ask(ToolRequest { args: &args, attempt: 1, draw }).await.expect("an answer");
+            let asked = ToolRequest { args: &args, attempt: 1, draw, active: Duration::ZERO };
+            slow.ask(asked).await.expect("an answer");
             let took = began.elapsed();
             // tokio's timer counts whole milliseconds
             assert!(took >= bounds.min && took <= bounds.max + Duration::from_millis(1));
@@ -294,11 +330,14 @@ mod tests {
         flaky_until: Duration::from_secs(8),
     };
 
-    /// So many at once; how many failed, and how long the last took.
-    async fn storm(tool: &FixtureTool, at_once: u64) -> (usize, Duration) {
+    const SOON: Duration = Duration::ZERO;
+
+    /// So many at once, from a run that has gone on for `active`; how many failed, and how long the
+    /// last took.
+    async fn storm(tool: &FixtureTool, at_once: u64, active: Duration) -> (usize, Duration) {
         let (args, began) = (Map::new(), Instant::now());
-        let asked =
-            (0..at_once).map(|draw| tool.ask(ToolRequest { args: &args, attempt: 1, draw }));
+        let asked = (0..at_once)
+            .map(|draw| tool.ask(ToolRequest { args: &args, attempt: 1, draw, active }));
         let failed = join_all(asked).await.into_iter().filter_map(Result::err);
         let failed = failed.inspect(|failed| assert_eq!(failed.status, Some(503))).count();
         (failed, began.elapsed())
@@ -308,11 +347,11 @@ mod tests {
     async fn load_past_its_capacity_slows_it_and_twice_of_it_takes_it_down() {
         let rows = || vec![FixtureRow { latency: takes(100), ..row(json!({}), json!({})) }];
         let vendor = tool(rows(), Some(VENDOR));
-        assert_eq!(storm(&vendor, 10).await, (0, Duration::from_millis(100)));
-        let (failed, took) = storm(&vendor, 15).await;
+        assert_eq!(storm(&vendor, 10, SOON).await, (0, Duration::from_millis(100)));
+        let (failed, took) = storm(&vendor, 15, SOON).await;
         assert!(failed <= 5, "none of the first ten fails: {failed}");
         assert_eq!(took, Duration::from_millis(150));
-        let (failed, took) = storm(&vendor, 100).await;
+        let (failed, took) = storm(&vendor, 100, SOON).await;
         assert!((81..90).contains(&failed), "all from the twentieth on: {failed}");
         assert_eq!(took, Duration::from_millis(1_000));
         assert_eq!(vendor.in_flight.load(Ordering::Acquire), 0);
@@ -321,12 +360,42 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_is_flaky_for_its_time_and_recovers() {
         let vendor = tool(vec![row(json!({}), json!({}))], Some(VENDOR));
-        tokio::time::advance(Duration::from_secs(6)).await;
-        assert_eq!(storm(&vendor, 1).await.0, 0, "its time begins with the first request");
-        tokio::time::advance(Duration::from_secs(5)).await;
-        assert_eq!(storm(&vendor, 5).await.0, 5);
-        tokio::time::advance(Duration::from_secs(3)).await;
-        assert_eq!(storm(&vendor, 5).await.0, 0);
+        let at = Duration::from_secs;
+        tokio::time::advance(at(6)).await;
+        assert_eq!(storm(&vendor, 1, at(6)).await.0, 0, "its time begins with the first request");
+        tokio::time::advance(at(5)).await;
+        assert_eq!(storm(&vendor, 5, at(11)).await.0, 5);
+        tokio::time::advance(at(3)).await;
+        assert_eq!(storm(&vendor, 5, at(14)).await.0, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn its_time_stands_while_the_run_is_paused() {
+        let vendor = tool(vec![row(json!({}), json!({}))], Some(VENDOR));
+        let at = Duration::from_secs;
+        assert_eq!(storm(&vendor, 1, at(0)).await.0, 0);
+        tokio::time::advance(at(600)).await;
+        assert_eq!(storm(&vendor, 5, at(4)).await.0, 0, "the run has gone on for four seconds");
+        tokio::time::advance(at(600)).await;
+        assert_eq!(storm(&vendor, 5, at(7)).await.0, 5, "it is flaky now");
+        tokio::time::advance(at(600)).await;
+        assert_eq!(storm(&vendor, 5, at(8)).await.0, 0, "it has recovered");
+    }
+
+    #[test]
+    fn runs_that_share_it_do_not_make_its_time_jump() {
+        let (began, at) = (Instant::now(), Duration::from_secs);
+        let mut clock = Clock { elapsed: at(0), at: began, active: at(60) };
+        for (outside, active, elapsed, why) in [
+            (1, 61, 1, "the first run"),
+            (3, 2, 3, "a younger one"),
+            (4, 64, 4, "the first again"),
+            (5, 900, 5, "an older one"),
+            (5, 4, 5, "the younger one in the same moment"),
+            (65, 5, 6, "the younger one, after a pause"),
+        ] {
+            assert_eq!(clock.ask(began + at(outside), at(active)), at(elapsed), "{why}");
+        }
     }
 
     #[test]

@@ -91,7 +91,12 @@ impl Callee for Behind<'_> {
     ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
         async move {
             let args = Map::new();
-            let request = ToolRequest { args: &args, attempt: attempt.number, draw: 0 };
+            let request = ToolRequest {
+                args: &args,
+                attempt: attempt.number,
+                draw: 0,
+                active: Duration::ZERO,
+            };
             self.0.ask(request).await.map(Reply::of_tool)
         }
         .boxed()
