@@ -5,6 +5,7 @@
 
 pub mod activity;
 pub mod alerts;
+mod back_off;
 pub mod collaboration;
 pub mod latency;
 pub mod orchestrator;
@@ -72,6 +73,7 @@ pub struct World {
     /// The place after the last fact.
     pub next: Seq,
     pauses: Duration,
+    back_off: back_off::BackOff,
 }
 
 /// The projection of the run's pattern.
@@ -224,6 +226,8 @@ impl World {
         self.next = self.next.max(Seq(event.seq.0.saturating_add(1)));
         self.activity.count(event.at);
         self.spans.apply(event);
+        self.back_off.apply(event, &self.spans);
+        self.tally.retrying = self.back_off.len();
         match &event.kind {
             EventKind::RunStarted(head) => {
                 if self.head.is_some() {
@@ -314,12 +318,7 @@ impl World {
                 self.mark(event, MarkKind::Failed);
             }
             EventKind::CallDegraded { .. } => self.tally.degraded += 1,
-            EventKind::AttemptRefused { attempt, .. } => {
-                self.tally.refused += 1;
-                if *attempt > 1 {
-                    self.tally.retrying = self.tally.retrying.saturating_sub(1);
-                }
-            }
+            EventKind::AttemptRefused { .. } => self.tally.refused += 1,
             EventKind::PlanRefused { .. } | EventKind::TaskFailed { .. } => {
                 self.mark(event, MarkKind::Failed);
             }
@@ -334,15 +333,9 @@ impl World {
             }
             EventKind::CallRetried { .. } => {
                 self.tally.retries += 1;
-                self.tally.retrying += 1;
                 self.mark(event, MarkKind::Retry);
             }
-            EventKind::AttemptStarted { attempt, .. } => {
-                self.tally.attempts += 1;
-                if *attempt > 1 {
-                    self.tally.retrying = self.tally.retrying.saturating_sub(1);
-                }
-            }
+            EventKind::AttemptStarted { .. } => self.tally.attempts += 1,
             EventKind::AttemptAnswered(reply) if reply.result.is_some() => {}
             EventKind::AttemptAnswered(reply) => match reply.usage {
                 Some(usage) => {

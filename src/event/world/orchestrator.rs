@@ -185,6 +185,14 @@ impl Orchestrator {
         self.row(index)
     }
 
+    /// A call that is over is of no task any more, and waits for no further attempt.
+    fn close_call(&mut self, call: SpanId) {
+        if let Some(row) = self.of_call(call) {
+            row.retry_at = None;
+        }
+        self.calls.remove(&call);
+    }
+
     fn of_attempt(&mut self, attempt: SpanId, spans: &Spans) -> Option<&mut TaskRow> {
         self.of_call(spans.get(attempt)?.parent)
     }
@@ -241,7 +249,11 @@ impl Orchestrator {
                 self.dispatches += 1;
             }
             EventKind::AttemptRefused { attempt, reason, .. } => {
-                let spent = *reason == StopReason::MaxDispatches;
+                // The end of the budget or of the run came before it was dispatched.
+                let dispatched = !matches!(
+                    reason,
+                    StopReason::MaxDispatches | StopReason::MaxSeconds | StopReason::Cancelled
+                );
                 let Some(row) = self.of_call(event.span) else { return };
                 row.attempts.push(AttemptBar {
                     number: *attempt,
@@ -250,7 +262,9 @@ impl Orchestrator {
                     closed: Some(event.at),
                     end: AttemptEnd::Refused,
                 });
-                self.dispatches += u32::from(!spent);
+                row.state = TaskState::Running;
+                row.retry_at = None;
+                self.dispatches += u32::from(dispatched);
             }
             EventKind::AttemptAnswered(reply) => {
                 let Some(row) = self.of_attempt(event.span, spans) else { return };
@@ -273,17 +287,17 @@ impl Orchestrator {
                 row.stand_in = Some(*by);
                 row.reason = Some(reason.clone());
                 row.result.clone_from(value);
-                self.calls.remove(&event.span);
+                self.close_call(event.span);
             }
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
                 if let Some(row) = self.of_call(event.span) {
                     row.state = TaskState::Cancelled;
                     row.reason = Some(StopReason::Cancelled);
                 }
-                self.calls.remove(&event.span);
+                self.close_call(event.span);
             }
             EventKind::CallAnswered { .. } | EventKind::CallFailed { .. } => {
-                self.calls.remove(&event.span);
+                self.close_call(event.span);
             }
             EventKind::TaskDone { attempts } => {
                 let Some(row) = self.of_task_span(event.span, spans) else { return };
