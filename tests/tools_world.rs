@@ -267,6 +267,112 @@ fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
     }
 }
 
+fn opens(why: BreakerWhy) -> EventKind {
+    let (tool, to) = ("vendor".into(), BreakerStage::Open);
+    EventKind::BreakerChanged { tool, to, why, open_for_ms: Some(1), by: None }
+}
+
+/// A fact that changes nothing about breakers and attempts.
+fn beside() -> EventKind {
+    EventKind::Warning { text: "beside".to_owned() }
+}
+
+#[test]
+fn an_alert_on_openings_ends_when_they_are_a_minute_old() {
+    let limits = AlertLimits { breaker_opens_per_minute: Some(1), ..AlertLimits::default() };
+    let mut log = Log::new(limits);
+    for why in [BreakerWhy::Failures, BreakerWhy::ProbeFailed] {
+        log.ms += 1_000;
+        log.put(SpanId::RUN, opens(why));
+    }
+    assert_eq!(log.world.alerts.now().count(), 1);
+    log.ms = 61_000;
+    log.put(SpanId::RUN, beside());
+    assert_eq!(log.world.alerts.now().count(), 1, "the first is just a minute old");
+    log.ms = 61_001;
+    log.put(SpanId::RUN, beside());
+    assert_eq!(log.world.alerts.now().count(), 0);
+    assert_eq!(log.world.alerts.raised()[0].over, Some(Elapsed::of(Duration::from_millis(61_001))));
+    log.put(SpanId::RUN, opens(BreakerWhy::Failures));
+    assert_eq!(log.world.alerts.raised().len(), 2, "two within a minute again");
+}
+
+#[test]
+fn openings_by_hand_and_by_retry_after_alert_nobody() {
+    let limits = AlertLimits { breaker_opens_per_minute: Some(0), ..AlertLimits::default() };
+    let mut log = Log::new(limits);
+    for why in [BreakerWhy::ByHand, BreakerWhy::RetryAfter, BreakerWhy::ByHand] {
+        log.put(SpanId::RUN, opens(why));
+    }
+    assert_eq!(log.vendor().opened_lately(Elapsed(0)), 0);
+    assert!(log.world.alerts.raised().is_empty());
+    log.put(SpanId::RUN, opens(BreakerWhy::Failures));
+    assert_eq!(log.world.alerts.raised()[0].what, AlertKind::BreakerOpens(1));
+}
+
+#[test]
+fn an_alert_on_errors_ends_when_nothing_was_attempted_for_a_minute() {
+    let mut log = Log::new(AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() });
+    let call = log.call(1, 0);
+    for attempt in 1..=10 {
+        let span = log.attempt(call, attempt);
+        log.fail(span, AttemptFailed::of_status(500, ""));
+    }
+    assert_eq!(log.world.alerts.now().count(), 1);
+    log.ms = 59_000;
+    log.put(SpanId::RUN, beside());
+    assert_eq!(log.world.alerts.now().count(), 1);
+    log.ms = 62_000;
+    log.put(SpanId::RUN, beside());
+    assert_eq!(log.world.alerts.now().count(), 0);
+}
+
+#[test]
+fn an_alert_beyond_those_that_are_kept_is_counted_once() {
+    let limits = AlertLimits { breaker_opens_per_minute: Some(1), ..AlertLimits::default() };
+    let mut log = Log::new(limits);
+    for _ in 0..258 {
+        log.ms += 120_000;
+        for _ in 0..4 {
+            log.put(SpanId::RUN, opens(BreakerWhy::ProbeFailed));
+        }
+    }
+    assert_eq!((log.world.alerts.raised().len(), log.world.alerts.left_out()), (256, 2));
+}
+
+#[test]
+fn a_call_in_back_off_is_counted_until_its_next_attempt_or_its_end() {
+    let mut log = Log::new(AlertLimits::default());
+    let waits = |log: &mut Log| {
+        let call = log.call(1, 0);
+        let span = log.attempt(call, 1);
+        log.fail(span, AttemptFailed::of_status(503, "down"));
+        let (after, status) = (FailureClass::Status, Some(503));
+        log.put(call, EventKind::CallRetried { attempt: 2, wait_ms: 250, after, status });
+        call
+    };
+    let five: Vec<SpanId> = (0..5).map(|_| waits(&mut log)).collect();
+    let [cancelled, started, refused, degraded, failed] = five[..] else { panic!("five") };
+    assert_eq!(log.world.tally.retrying, 5);
+    log.put(cancelled, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });
+    assert_eq!(log.world.tally.retrying, 4);
+    log.attempt(started, 2);
+    assert_eq!(log.world.tally.retrying, 3);
+    let reason = || StopReason::CircuitOpen("vendor".into());
+    let kind = EventKind::AttemptRefused { attempt: 2, reason: reason(), retry_in_ms: None };
+    log.put(refused, kind);
+    log.put(refused, EventKind::CallFailed { attempts: 2, reason: reason() });
+    assert_eq!(log.world.tally.retrying, 2, "once, though it was refused and failed");
+    let by = StandIn::LeftOut;
+    log.put(degraded, EventKind::CallDegraded { attempts: 1, reason: reason(), by, value: None });
+    log.put(failed, EventKind::CallFailed { attempts: 1, reason: reason() });
+    assert_eq!(log.world.tally.retrying, 0);
+    // A file may say anything: a call that is over waits for nothing.
+    let (after, status) = (FailureClass::Status, None);
+    log.put(failed, EventKind::CallRetried { attempt: 2, wait_ms: 1, after, status });
+    assert_eq!(log.world.tally.retrying, 0);
+}
+
 /// What was written is read back as itself, and an agent's slot is counted while it has one.
 #[test]
 fn every_fact_of_tools_and_tasks_is_a_line_and_back() {

@@ -160,6 +160,13 @@ pub enum BreakerWhy {
     ByHand,
 }
 
+impl BreakerWhy {
+    /// Whether failures of the tool moved it, as opposed to a person or a request to wait.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failures | Self::ProbeFailed)
+    }
+}
+
 /// What stood in for a tool that could not be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stand_in", rename_all = "snake_case")]

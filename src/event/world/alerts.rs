@@ -2,6 +2,7 @@
 //! the last minute (source `003`, checklist: "breaker open rate, tool error rates, tool latency").
 
 use std::collections::VecDeque;
+use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use super::tools::{ToolRow, Tools};
@@ -27,7 +28,18 @@ pub struct Alerts {
     limits: AlertLimits,
     raised: Vec<Alert>,
     left_out: u64,
+    /// Those that are not over, kept or not.
+    current: Vec<Current>,
     windows: Vec<Window>,
+}
+
+/// An alert that is not over.
+#[derive(Clone, Debug)]
+struct Current {
+    tool: ToolName,
+    what: Discriminant<AlertKind>,
+    /// Where it stands among those that are kept; `None`: it is only counted.
+    kept: Option<usize>,
 }
 
 /// The judged attempts of one tool in the last minute.
@@ -83,14 +95,19 @@ impl AlertKind {
 }
 
 impl Window {
-    fn note(&mut self, at: Elapsed, good: bool) {
-        let second = at.0 / 1_000_000;
-        let oldest = second.saturating_sub(WINDOW.as_secs());
+    /// Forgets what is too old.
+    fn age(&mut self, now: Elapsed) {
+        let oldest = (now.0 / 1_000_000).saturating_sub(WINDOW.as_secs());
         while let Some(slot) = self.slots.front().filter(|slot| slot.second < oldest).copied() {
             self.good -= slot.good;
             self.bad -= slot.bad;
             self.slots.pop_front();
         }
+    }
+
+    fn note(&mut self, at: Elapsed, good: bool) {
+        self.age(at);
+        let second = at.0 / 1_000_000;
         let (good, bad) = (u64::from(good), u64::from(!good));
         self.good += good;
         self.bad += bad;
@@ -132,8 +149,13 @@ impl Alerts {
     /// Looks at a fact after the tools have taken it.
     pub(super) fn apply(&mut self, event: &Event, tools: &Tools, spans: &Spans) {
         let limits = self.limits;
+        if !self.current.is_empty() {
+            self.age(event.at, tools);
+        }
         match &event.kind {
-            EventKind::BreakerChanged { tool, to: BreakerStage::Open, .. } => {
+            EventKind::BreakerChanged { tool, to: BreakerStage::Open, why, .. }
+                if why.is_failure() =>
+            {
                 let Some(limit) = limits.breaker_opens_per_minute else { return };
                 let Some(row) = tools.get(tool.as_str()) else { return };
                 let opened = row.opened_lately(event.at);
@@ -157,6 +179,32 @@ impl Alerts {
         }
     }
 
+    /// Ends what time alone has ended: no fact of the tool's own need tell.
+    fn age(&mut self, now: Elapsed, tools: &Tools) {
+        let opens = discriminant(&AlertKind::BreakerOpens(0));
+        let errors = discriminant(&AlertKind::ErrorRate(0.0));
+        let Self { limits, raised, current, windows, .. } = self;
+        current.retain(|alert| {
+            let mut rows = tools.rows().iter();
+            let Some(place) = rows.position(|row| *row.name() == alert.tool) else { return true };
+            let over = if alert.what == opens {
+                let opened = tools.rows()[place].opened_lately(now);
+                limits.breaker_opens_per_minute.is_none_or(|limit| opened <= limit)
+            } else if alert.what == errors {
+                windows.get_mut(place).is_none_or(|window| {
+                    window.age(now);
+                    window.slots.is_empty()
+                })
+            } else {
+                false
+            };
+            if over && let Some(kept) = alert.kept {
+                raised[kept].over = Some(now);
+            }
+            !over
+        });
+    }
+
     fn judged(&mut self, event: &Event, tools: &Tools, spans: &Spans, good: bool) {
         let Some(limit) = self.limits.error_rate else { return };
         let call = spans.get(event.span).map_or(SpanId::RUN, |span| span.parent);
@@ -176,18 +224,23 @@ impl Alerts {
     /// Raises an alert that is not raised yet, or ends one that is.
     fn set(&mut self, event: &Event, row: &ToolRow, what: AlertKind, passed: bool) {
         let (at, seq) = (event.at, event.seq);
-        let same = |alert: &Alert| {
-            alert.over.is_none()
-                && alert.tool == *row.name()
-                && std::mem::discriminant(&alert.what) == std::mem::discriminant(&what)
-        };
-        match (self.raised.iter().rposition(same), passed) {
-            (None, true) if self.raised.len() < KEPT => {
+        let kind = discriminant(&what);
+        let same = |alert: &Current| alert.what == kind && alert.tool == *row.name();
+        match (self.current.iter().position(same), passed) {
+            (None, true) => {
                 let tool = row.name().clone();
-                self.raised.push(Alert { at, seq, over: None, tool, what });
+                let kept = (self.raised.len() < KEPT).then_some(self.raised.len());
+                self.current.push(Current { tool: tool.clone(), what: kind, kept });
+                match kept {
+                    Some(_) => self.raised.push(Alert { at, seq, over: None, tool, what }),
+                    None => self.left_out += 1,
+                }
             }
-            (None, true) => self.left_out += 1,
-            (Some(place), false) => self.raised[place].over = Some(at),
+            (Some(place), false) => {
+                if let Some(kept) = self.current.swap_remove(place).kept {
+                    self.raised[kept].over = Some(at);
+                }
+            }
             (Some(_), true) | (None, false) => {}
         }
     }

@@ -14,7 +14,7 @@ use crate::scenario::tool::Fault;
 /// Marks kept of each tool: its latest attempts and refusals.
 pub const MARKS: usize = 40;
 /// Moves of each breaker that are kept; the oldest go first.
-const HISTORY: usize = 64;
+const HISTORY: usize = 256;
 
 /// Every tool behind the gateway.
 #[derive(Clone, Debug, Default)]
@@ -195,11 +195,13 @@ impl ToolRow {
         self.until.filter(|_| self.stage == BreakerStage::Open).map(|until| until.since(now))
     }
 
-    /// How often its breaker opened in the minute before `now`.
+    /// How often failures opened its breaker in the minute before `now`; what a person opened, or
+    /// Retry-After, is no sign of trouble that nobody knows of.
     pub fn opened_lately(&self, now: Elapsed) -> u32 {
         let lately = |it: &&BreakerMove| now.since(it.at) <= Duration::from_secs(60);
-        let opened = self.history.iter().rev().take_while(lately);
-        let count = opened.filter(|it| it.to == BreakerStage::Open).count();
+        let moves = self.history.iter().rev().take_while(lately);
+        let opened = |it: &&BreakerMove| it.to == BreakerStage::Open && it.why.is_failure();
+        let count = moves.filter(opened).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
