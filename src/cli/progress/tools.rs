@@ -10,7 +10,7 @@ use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::latency::ENOUGH;
 use crate::event::world::{Outcome, SpanKind};
-use crate::event::{Event, EventKind, World};
+use crate::event::{Event, EventKind, SpanId, World};
 use crate::scenario::name::TaskId;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -109,9 +109,10 @@ fn of_task(event: &Event, world: &World) -> Option<(String, bool)> {
     of_span(event.span, world)
 }
 
-fn of_span(span: crate::event::SpanId, world: &World) -> Option<(String, bool)> {
+fn of_span(span: SpanId, world: &World) -> Option<(String, bool)> {
     let (orchestrator, _) = world.orchestrator()?;
-    let row = orchestrator.tasks.iter().find(|row| row.span == Some(span))?;
+    let SpanKind::Task { index } = world.spans.get(span)?.what else { return None };
+    let row = orchestrator.tasks.get(usize::try_from(index).ok()?)?;
     Some((named(&row.task), row.stand_in.is_some()))
 }
 

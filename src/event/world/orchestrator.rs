@@ -33,6 +33,8 @@ pub struct Orchestrator {
     pub finalize: Option<SpanId>,
     /// Which task a call is for, by its span.
     calls: BTreeMap<SpanId, usize>,
+    /// Where a task stands in the plan, by its id; the plan stays, so copies of the world share it.
+    places: Arc<BTreeMap<TaskId, usize>>,
 }
 
 /// A task of the plan.
@@ -167,8 +169,8 @@ impl Orchestrator {
 
     /// The task of this id, with its place in the plan.
     pub fn task(&self, id: &str) -> Option<(usize, &TaskRow)> {
-        let place = self.tasks.iter().position(|row| row.task.id.as_str() == id)?;
-        Some((place, &self.tasks[place]))
+        let place = *self.places.get(id)?;
+        Some((place, self.tasks.get(place)?))
     }
 
     /// Whether the run does without a task's result, or with what stood in for one.
@@ -208,6 +210,9 @@ impl Orchestrator {
         match &event.kind {
             EventKind::PlanAccepted { tasks } if self.tasks.is_empty() => {
                 self.tasks = tasks.iter().cloned().map(TaskRow::new).map(Arc::new).collect();
+                // Backwards, so that the first of one id counts.
+                let ids = tasks.iter().enumerate().rev();
+                self.places = Arc::new(ids.map(|(place, task)| (task.id.clone(), place)).collect());
             }
             EventKind::PlanRefused { reason, raw } => {
                 self.refused = Some((reason.clone(), raw.clone()));
