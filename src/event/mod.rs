@@ -18,14 +18,15 @@ mod stop_text;
 pub mod task;
 pub mod tool;
 pub mod visible;
+mod weight;
 mod wire;
 pub mod world;
 
 pub use command::Command;
-pub(crate) use facets::json_weight;
 pub use id::{Boundary, BoundaryId, Elapsed, RunId, Seq, SpanId};
 pub use kind::EventKind;
 pub use stop::{StopClass, StopReason};
+pub(crate) use weight::json_weight;
 pub use wire::LineError;
 pub use world::World;
 

@@ -1,0 +1,153 @@
+//! About how many bytes a fact takes: what the memory of logs is bounded by. Texts and names count
+//! as if nothing else held them, since those of a log that was read from a file are its own.
+
+use std::mem::{size_of, size_of_val};
+
+use serde_json::Value;
+
+use super::Event;
+use super::kind::{
+    EventKind, OrchestratorPlan, PatternPlan, RunStarted, Task, ToolHead, ToolLimits,
+};
+use super::plan_fault::PlanFault;
+use super::stop::{ContributionFault, StopReason};
+
+/// What an entry of a table takes beside its name and value.
+const ENTRY: usize = 64;
+/// What a text that stands in a list takes beside its bytes.
+const TEXT: usize = 24;
+
+/// About how many bytes a JSON value takes. It came through a parser that bounds its depth.
+pub(crate) fn json_weight(value: &Value) -> usize {
+    let held = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(json_weight).sum(),
+        Value::Object(fields) => entries(fields),
+    };
+    size_of::<Value>() + held
+}
+
+fn entries<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Value)>) -> usize {
+    fields.into_iter().map(|(name, value)| ENTRY + name.len() + json_weight(value)).sum()
+}
+
+/// What a reason holds beside its own size.
+fn reason(reason: &StopReason) -> usize {
+    match reason {
+        StopReason::InvalidContribution(ContributionFault::AgentNotAllowed(name))
+        | StopReason::InvalidPlan(PlanFault::WorkerNotAllowed(name))
+        | StopReason::Other(name) => name.len(),
+        StopReason::InvalidContribution(ContributionFault::AgentMismatch(role))
+        | StopReason::AgentDenied(role) => role.as_str().len(),
+        StopReason::Worker(_, tool)
+        | StopReason::ToolError(tool, _)
+        | StopReason::CircuitOpen(tool)
+        | StopReason::BulkheadFull(tool) => tool.as_str().len(),
+        _ => 0,
+    }
+}
+
+fn task(task: &Task) -> usize {
+    let names = task.id.as_str().len() + task.worker.as_str().len();
+    size_of::<Task>() + names + entries(&*task.args)
+}
+
+fn tool(head: &ToolHead) -> usize {
+    let texts = head.name.as_str().len() + head.kind.len();
+    size_of::<ToolHead>()
+        + texts
+        + size_of_val(&*head.limits.backoff_ms)
+        + size_of_val(&*head.faults)
+}
+
+fn texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
+    texts.into_iter().map(|text| TEXT + text.len()).sum()
+}
+
+fn plan(plan: &PatternPlan) -> usize {
+    match plan {
+        PatternPlan::Collaboration(plan) => {
+            texts(plan.sequence.iter().map(|role| role.as_str()))
+                + texts(plan.summary_inputs.iter().map(|input| input.as_str()))
+                + plan.behind.iter().fold(0, |sum, (role, behind)| {
+                    sum + ENTRY + role.as_str().len() + behind.flag.as_str().len()
+                })
+        }
+        PatternPlan::Orchestrator(OrchestratorPlan { workers, sections, level, .. }) => {
+            level.len()
+                + texts(sections.iter().map(String::as_str))
+                + workers.iter().fold(0, |sum, worker| {
+                    let flag = worker.flag.as_ref().map_or(0, |flag| flag.as_str().len());
+                    let name = worker.name.as_str().len();
+                    sum + size_of_val(worker) + name + worker.description.len() + flag
+                })
+        }
+        PatternPlan::Resilience(plan) => texts(plan.steps.iter().map(|tool| tool.as_str())),
+    }
+}
+
+fn head(head: &RunStarted) -> usize {
+    let flags = head
+        .flags
+        .iter()
+        .fold(0, |sum, flag| sum + size_of_val(flag) + flag.name.as_str().len() + flag.label.len());
+    size_of::<RunStarted>()
+        + head.title.len()
+        + head.goal.len()
+        + entries(&head.inputs)
+        + flags
+        + head.tools.iter().map(tool).sum::<usize>()
+        + plan(&head.plan)
+}
+
+impl EventKind {
+    /// About how many bytes a fact of this kind takes: what memory is bounded by.
+    pub fn weight(&self) -> usize {
+        let held = match self {
+            Self::CallStarted(call) => {
+                texts(call.prompt.messages.iter().map(|message| &*message.content))
+                    + call.args.as_deref().map_or(0, json_weight)
+            }
+            Self::AttemptAnswered(reply) => {
+                128 + reply.text.len() + reply.result.as_deref().map_or(0, json_weight)
+            }
+            Self::AttemptFailed(failed) => {
+                128 + failed.text.len() + failed.partial.as_ref().map_or(0, |text| text.len())
+            }
+            Self::ContributionAccepted { contribution, .. } => {
+                contribution.summary.len() + texts(contribution.actions.iter().map(|it| &**it))
+            }
+            Self::ContributionRefused { raw, reason: why, .. } => {
+                raw.as_ref().map_or(0, json_weight) + reason(why)
+            }
+            Self::PlanAccepted { tasks } => tasks.iter().map(task).sum(),
+            Self::PlanRefused { raw, reason: why } => json_weight(raw) + reason(why),
+            Self::TaskStarted { task, worker, args_hash, .. } => {
+                task.as_str().len() + worker.as_str().len() + args_hash.len()
+            }
+            Self::TaskFailed { reason: why, .. }
+            | Self::CallFailed { reason: why, .. }
+            | Self::AttemptRefused { reason: why, .. }
+            | Self::SessionRunClosed { reason: why, .. } => reason(why),
+            Self::CallDegraded { reason: why, value, .. } => {
+                reason(why) + value.as_deref().map_or(0, json_weight)
+            }
+            Self::ResultsAggregated { aggregate, overwritten } => {
+                json_weight(aggregate) + texts(overwritten.iter().map(|task| task.as_str()))
+            }
+            Self::LimitsChanged { limits, .. } => {
+                size_of::<ToolLimits>() + size_of_val(&*limits.backoff_ms)
+            }
+            Self::RunStarted(it) => head(it),
+            Self::Warning { text } => text.len(),
+            Self::ConditionFailed { place, text } => place.len() + text.len(),
+            Self::RunClosed(closed) => size_of_val(&**closed) + reason(&closed.reason),
+            Self::RoundStarted { seats, .. } => seats.len() * 32,
+            Self::AnswerComposed { text } => text.len(),
+            Self::Unknown { kind, fields } => kind.len() + entries(&**fields),
+            _ => 0,
+        };
+        size_of::<Event>() + 32 + held
+    }
+}
