@@ -141,7 +141,7 @@ impl TaskRow {
     pub fn is_replaced(&self) -> bool {
         match self.state {
             TaskState::Degraded => true,
-            TaskState::Failed => !self.task.critical,
+            TaskState::Failed => !self.task.critical || self.stand_in.is_some(),
             _ => false,
         }
     }

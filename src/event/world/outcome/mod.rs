@@ -2,6 +2,7 @@
 
 mod collaboration;
 mod orchestrator;
+mod resilience;
 mod tools;
 
 use serde::Serialize;
@@ -78,7 +79,7 @@ impl World {
         if let Some((world, plan)) = self.collaboration() {
             self.collaboration_fields(head, world, plan, success, &mut fields);
         } else if let Some((world, _)) = self.orchestrator() {
-            self.orchestrator_fields(world, success, closed.phase.as_deref(), &mut fields);
+            self.orchestrator_fields(world, closed, &mut fields);
         } else if let Some((world, plan)) = self.resilience() {
             self.resilience_fields(world, plan, &mut fields);
         }

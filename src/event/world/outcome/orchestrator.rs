@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::value;
+use crate::event::StopReason;
+use crate::event::kind::RunClosed;
 use crate::event::world::World;
 use crate::event::world::orchestrator::{Orchestrator, TaskRow, TaskState};
 
@@ -10,10 +12,11 @@ impl World {
     pub(super) fn orchestrator_fields(
         &self,
         world: &Orchestrator,
-        success: bool,
-        phase: Option<&str>,
+        closed: &RunClosed,
         fields: &mut Map<String, Value>,
     ) {
+        let success = closed.reason.is_success();
+        let phase = closed.phase.as_deref();
         let mut add = |name: &str, value: Value| {
             fields.insert(name.to_owned(), value);
         };
@@ -29,12 +32,9 @@ impl World {
             let plan: Vec<_> = world.tasks.iter().map(|row| &row.task).collect();
             add("plan", value(&plan));
         }
-        let failed: Vec<Value> = over()
-            .filter(|row| row.state == TaskState::Failed && row.task.critical)
-            .map(|row| item(row))
-            .collect();
-        if !failed.is_empty() && phase == Some("dispatch") {
-            add("failed_critical", Value::Array(failed));
+        if closed.reason == StopReason::CriticalTaskFailed {
+            let failed = over().filter(|row| row.state == TaskState::Failed && row.task.critical);
+            add("failed_critical", failed.map(|row| item(row)).collect());
         }
         if let Some(aggregate) = &world.aggregate {
             add("aggregate", (**aggregate).clone());

@@ -1,14 +1,12 @@
 //! What an outcome says of the gateway (`003`): what was replaced, what each tool bore, the alerts.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use crate::event::StopReason;
 use crate::event::id::millis;
-use crate::event::kind::{ResiliencePlan, StandIn};
+use crate::event::kind::StandIn;
 use crate::event::world::World;
 use crate::event::world::alerts::AlertKind;
-use crate::event::world::resilience::Resilience;
 use crate::scenario::name::{TaskId, ToolName};
 
 /// Something that was replaced, or left out.
@@ -73,26 +71,6 @@ pub struct AlertOutcome {
 }
 
 impl World {
-    pub(super) fn resilience_fields(
-        &self,
-        world: &Resilience,
-        plan: &ResiliencePlan,
-        fields: &mut Map<String, Value>,
-    ) {
-        let summary = json!({
-            "guarded": plan.guarded,
-            "agents": plan.agents,
-            "turns": plan.turns,
-            "answered": world.answered,
-            "degraded": world.degraded,
-            "failed": world.failed,
-            "amplification": self.tools.amplification().map(thousandths),
-            "call_slots": plan.pool,
-            "most_waiting": world.peak_waiting,
-        });
-        fields.insert("summary".to_owned(), summary);
-    }
-
     pub(super) fn replaced(&self) -> Vec<Replaced> {
         if let Some((world, _)) = self.orchestrator() {
             let rows = world.tasks.iter().filter(|row| row.is_replaced()).map(|row| Replaced {
@@ -161,6 +139,7 @@ impl World {
     }
 }
 
-fn thousandths(number: f64) -> f64 {
+/// A number as files show it.
+pub(super) fn thousandths(number: f64) -> f64 {
     (number * 1_000.0).round() / 1_000.0
 }

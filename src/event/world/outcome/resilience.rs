@@ -1,0 +1,74 @@
+//! The fields of a resilience run's outcome (`003`).
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::tools::thousandths;
+use super::value;
+use crate::event::kind::{BreakerStage, BreakerWhy, ResiliencePlan};
+use crate::event::world::World;
+use crate::event::world::resilience::Resilience;
+use crate::scenario::name::ToolName;
+
+/// A move of a tool's breaker.
+#[derive(Serialize)]
+struct MoveRow<'a> {
+    at_ms: u64,
+    tool: &'a ToolName,
+    to: BreakerStage,
+    why: BreakerWhy,
+}
+
+/// What an agent got, and the last turn it was in.
+#[derive(Serialize)]
+struct AgentRow {
+    agent: usize,
+    turn: u32,
+    answered: u32,
+    degraded: u32,
+    failed: u32,
+}
+
+impl World {
+    pub(super) fn resilience_fields(
+        &self,
+        world: &Resilience,
+        plan: &ResiliencePlan,
+        fields: &mut Map<String, Value>,
+    ) {
+        let summary = json!({
+            "guarded": plan.guarded,
+            "agents": plan.agents,
+            "turns": plan.turns,
+            "answered": world.answered,
+            "degraded": world.degraded,
+            "failed": world.failed,
+            "amplification": self.tools.amplification().map(thousandths),
+            "call_slots": plan.pool,
+            "most_waiting": world.peak_waiting,
+        });
+        let tools = self.tools.rows().iter();
+        let mut moves: Vec<_> =
+            tools.flat_map(|row| row.history.iter().map(move |it| (row.name(), it))).collect();
+        moves.sort_by_key(|(_, it)| it.seq);
+        let trace: Vec<_> = moves
+            .into_iter()
+            .map(|(tool, it)| MoveRow { at_ms: it.at.0 / 1_000, tool, to: it.to, why: it.why })
+            .collect();
+        let history: Vec<_> = (1..)
+            .zip(&world.agents)
+            .map(|(agent, row)| AgentRow {
+                agent,
+                turn: row.turn,
+                answered: row.answered,
+                degraded: row.degraded,
+                failed: row.failed,
+            })
+            .collect();
+        for (name, value) in
+            [("summary", summary), ("trace", value(&trace)), ("history", value(&history))]
+        {
+            fields.insert(name.to_owned(), value);
+        }
+    }
+}
