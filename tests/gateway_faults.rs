@@ -189,8 +189,10 @@ async fn fault_11_no_answer_is_a_time_out_at_exactly_the_limit() {
     at_rest(&guard, &scope);
 }
 
-/// The gateway reads tokio's clock alone, so a jump of the wall clock moves nothing (fault 15); after
-/// a suspension of any length no countdown is negative (fault 16).
+/// What is tested is fault 16: after a suspension of a day the countdown of an open breaker is
+/// nothing, never negative, and the next call is a probe. Fault 15 has no case of its own here, for
+/// the gateway reads no wall clock that could jump, only tokio's; that this is so the sources are
+/// asked by `fault_15_neither_gateway_nor_run_reads_a_clock_of_the_system` (`tests/resilience`).
 #[tokio::test(start_paused = true)]
 async fn faults_15_and_16_clocks_that_jump() {
     let scope = Scope::new();

@@ -1,8 +1,12 @@
 //! The import rule of `ARCHITECTURE.md`: a room uses only the rooms that it may. The sources are
 //! read as text, so that a path inside a macro counts too.
 
+mod sources;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use sources::{code, files};
 
 /// Each room with the rooms that it may import; itself always. `*` is all of them.
 const RULES: &[(&str, &[&str])] = &[
@@ -24,30 +28,10 @@ const RULES: &[(&str, &[&str])] = &[
     ("main", &["*"]),
 ];
 
-fn files(under: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = std::fs::read_dir(under)
-        .expect("a folder")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// The rooms that a source names: what follows `crate::`, or opens a brace after it.
 fn imports(source: &str) -> BTreeSet<String> {
     let mut rooms = BTreeSet::new();
-    let code: String = source
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .collect::<Vec<_>>()
-        .join("\n");
-    for after in code.split("crate::").skip(1) {
+    for after in code(source).split("crate::").skip(1) {
         let named = |text: &str| -> String {
             text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
         };
@@ -118,8 +102,8 @@ fn what_is_pure_names_no_terminal_no_runtime_and_no_clock() {
                 continue;
             }
             let source = std::fs::read_to_string(&path).expect("a source");
-            let code = source.split("#[cfg(test)]").next().unwrap_or_default();
-            for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let code = code(source.split("#[cfg(test)]").next().unwrap_or_default());
+            for line in code.lines() {
                 for name in clock.iter().chain(&outside).filter(|name| line.contains(**name)) {
                     broken.push(format!("{}: `{name}`: {}", path.display(), line.trim()));
                 }

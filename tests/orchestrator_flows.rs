@@ -21,8 +21,6 @@ use tokio::time::{Instant, sleep};
 
 fn reasons(outcome: &Value) -> Vec<(&str, &str, Option<&str>)> {
     let trace = outcome["trace"].as_array().expect("a trace").iter();
-    let text = |row: &'_ Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let _ = text;
     trace
         .map(|row| {
             (
