@@ -72,7 +72,8 @@ fn args_hash_answers_as_the_source_does() {
     }
 }
 
-/// A worker takes exactly the arguments that its catalogue entry names (`worker_bad_args`).
+/// A worker takes exactly the arguments that its catalogue entry names (`worker_bad_args`); a
+/// `request_id` of the planner's is overwritten, as in the source.
 #[test]
 fn a_worker_takes_what_it_declares() {
     let declared = json!({ "report_date": "YYYY-MM-DD", "region": "US|EU" });
@@ -81,7 +82,9 @@ fn a_worker_takes_what_it_declares() {
         (json!({ "report_date": "2026-02-26", "region": "US" }), true),
         (json!({ "region": 7, "report_date": null }), true),
         (json!({ "region": "US" }), false),
-        (json!({ "region": "US", "report_date": "x", "request_id": "mine" }), false),
+        (json!({ "region": "US", "report_date": "x", "request_id": "mine" }), true),
+        (json!({ "region": "US", "request_id": "mine" }), false),
+        (json!({ "region": "US", "report_date": "x", "other": 1 }), false),
         (json!({}), false),
     ];
     for (given, expected) in table {

@@ -1,5 +1,5 @@
 //! The scenario's script as a model: the first row whose conditions hold says what comes, how
-//! late, in what pieces, and what fails first. The same seed gives the same run.
+//! late, in what pieces, and what fails first. The same seed draws the same.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -27,7 +27,7 @@ record! {
         about: Text = optional,
         /// What the run is asked. `{{input}}` stands for the value of an input.
         goal: Prose = needed,
-        /// Start of every random number of a run: the same seed gives the same run.
+        /// Start of every random number of a run: the same seed draws the same.
         seed: Whole<0, { u32::MAX }> = default(Whole(42)),
         /// What is asked for in the launch form, by name. `--set inputs.NAME=VALUE` sets one.
         inputs: Named<InputTable, Ident> = default(Named::default()),
