@@ -105,7 +105,7 @@ fn a_breaker_is_moved_by_hand() {
     // The tool that is selected is the one that is meant.
     let facts = tools::brownout(true);
     let mut dash = dash(&facts);
-    dash.text("jjO");
+    dash.text("jO");
     let tool = "search".into();
     let hold = Command::Breaker { tool, hand: BreakerHand::Hold, by: By::You };
     assert_eq!(command(&mut dash), hold);
@@ -138,6 +138,22 @@ fn keys_for_tools_say_why_they_do_nothing() {
     over.text("t!");
     assert!(over.state.overlays.is_empty());
     assert!(said(&over).contains("has ended"), "{}", said(&over));
+}
+
+#[test]
+fn a_key_that_a_resilience_run_has_no_use_for_says_so() {
+    for (key, says) in [("B", "No breakpoint here"), ("t", "about its tools")] {
+        let mut dash = dash(&tools::brownout(true));
+        dash.text(key);
+        assert!(dash.asked().is_empty());
+        assert!(said(&dash).contains(says), "{key}: {}", said(&dash));
+    }
+}
+
+#[test]
+fn the_key_row_offers_to_move_among_the_tools() {
+    let dash = dash(&tools::brownout(true));
+    assert!(dash.screen().contains("j k move"), "{}", dash.screen());
 }
 
 #[test]
@@ -185,6 +201,55 @@ fn who_looks_at_the_past_acts_on_the_present_and_is_told() {
     dash.press(KeyCode::Esc).text("P");
     assert!(matches!(command(&mut dash), Command::Breaker { hand: BreakerHand::Trip, .. }));
     assert!(said(&dash).contains("present"), "{}", said(&dash));
+    for keys in ["+", "! ", "!jj "] {
+        dash.press(KeyCode::Esc).text(keys);
+        assert!(matches!(dash.asked()[..], [Effect::Command { .. }]), "{keys}");
+        assert!(said(&dash).contains("present"), "{keys}: {}", said(&dash));
+    }
+}
+
+#[test]
+fn quick_steps_go_on_from_what_was_asked() {
+    let facts = tools::brownout(true);
+    let mut dash = dash(&facts);
+    let most = |command| match command {
+        Command::SetLimit { change: LimitChange::MaxInFlight(most), .. } => most,
+        other => panic!("{other:?}"),
+    };
+    let press = |dash: &mut Dash, key: &str| {
+        dash.text(key);
+        most(command(dash))
+    };
+    assert_eq!(["+", "+", "-", "+", "+"].map(|key| press(&mut dash, key)), [9, 10, 9, 10, 11]);
+
+    dash.text("! ");
+    assert!(matches!(
+        command(&mut dash),
+        Command::Inject { fault: Fault::Latency { ms: 2_000 }, .. }
+    ));
+    dash.text("++");
+    let asked = dash.asked();
+    let last = Fault::Latency { ms: 3_000 };
+    assert!(
+        matches!(&asked[..], [_, Effect::Command { command: Command::Inject { fault, .. }, .. }] if *fault == last),
+        "{asked:?}"
+    );
+    dash.text(" ");
+    assert!(matches!(command(&mut dash), Command::Heal { .. }), "it is taken back");
+
+    let facts = tools::working();
+    let mut dash = self::dash(&facts);
+    dash.text("++");
+    dash.asked();
+    comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel: 3, by: By::You });
+    dash.text("+");
+    assert_eq!(command(&mut dash), Command::SetParallel { max_parallel: 5, by: By::You });
+    for max_parallel in [4, 5, 1] {
+        comes(&mut dash, &facts, EventKind::ParallelChanged { max_parallel, by: By::You });
+    }
+    dash.text("+");
+    let next = Command::SetParallel { max_parallel: 2, by: By::You };
+    assert_eq!(command(&mut dash), next, "what has come is not waited for");
 }
 
 #[test]

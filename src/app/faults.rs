@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use super::action::Action;
 use super::home::moved;
 use super::layout::{drawer, inside, keep_in_view};
+use super::run::RunPage;
 use super::state::Size;
 use crate::event::command::BreakerHand;
 use crate::event::kind::{By, LimitChange, ToolLimits};
@@ -133,7 +134,7 @@ fn turned(count: u32, up: bool) -> u32 {
 }
 
 /// A limit one step further on; `None` where it goes no further.
-fn turned_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
+pub fn turned_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
     let to = match limit {
         LimitChange::TimeoutMs(ms) => LimitChange::TimeoutMs(turned_ms(ms, up, 100)),
         LimitChange::MaxAttempts(most) => LimitChange::MaxAttempts(turned(most, up)),
@@ -257,7 +258,9 @@ impl FaultsDrawer {
     }
 
     /// What an action asks of the run; `None` where it changes nothing.
-    pub fn command(&self, action: Action, world: &World) -> Option<Command> {
+    /// A step goes on from what was asked and has not come back as a fact yet.
+    pub fn command(&self, action: Action, page: &RunPage) -> Option<Command> {
+        let (world, asked) = (page.world(), page.turned());
         let row = self.tool(world).filter(|_| world.is_live())?;
         let tool = self.tool.clone();
         let breaker = |hand| {
@@ -269,16 +272,20 @@ impl FaultsDrawer {
             (Action::BreakerHold, _) => breaker(BreakerHand::Hold),
             (Action::BreakerReset, _) => breaker(BreakerHand::Reset),
             (Action::BreakerDisable, _) => breaker(BreakerHand::Disable),
-            (Action::Toggle, Knob::Fault(kind)) => Some(match injected(row, kind) {
-                Some(_) => Command::Heal { tool, kind, by: By::You },
-                None => Command::Inject { tool, fault: usual(kind), by: By::You },
-            }),
+            (Action::Toggle, Knob::Fault(kind)) => {
+                Some(match asked.fault(&tool, kind, injected(row, kind)) {
+                    Some(_) => Command::Heal { tool, kind, by: By::You },
+                    None => Command::Inject { tool, fault: usual(kind), by: By::You },
+                })
+            }
             (Action::More | Action::Less, Knob::Fault(kind)) => {
-                let fault = turned_fault(injected(row, kind)?, action == Action::More)?;
+                let now = asked.fault(&tool, kind, injected(row, kind))?;
+                let fault = turned_fault(now, action == Action::More)?;
                 Some(Command::Inject { tool, fault, by: By::You })
             }
             (Action::More | Action::Less, knob) => {
-                let change = turned_limit(knob.limit(&row.head.limits)?, action == Action::More)?;
+                let now = asked.limit(&tool, knob.limit(&row.head.limits)?);
+                let change = turned_limit(now, action == Action::More)?;
                 Some(Command::SetLimit { tool, change, by: By::You })
             }
             _ => None,

@@ -13,7 +13,7 @@ use super::keymap;
 use super::layout::{Parts, inside, too_small};
 use super::leave::{interrupt, kill, quit, suspend};
 use super::notice::NoticeKind;
-use super::over::{on_confirm, on_faults, on_flags, on_form, on_help};
+use super::over::{PRESENT, on_confirm, on_faults, on_flags, on_form, on_help};
 use super::overlay::Overlay;
 use super::preview;
 use super::run::{Outcome, RunPage};
@@ -137,8 +137,7 @@ fn on_screen(state: &mut State, action: Action) -> Update {
                 }
             }
             Outcome::Emit(effects) if page.is_scrubbed() && is_by_hand(action) => {
-                let said = "That acts on the present, not where the playhead stands.";
-                state.say(NoticeKind::Info, said);
+                state.say(NoticeKind::Info, PRESENT);
                 return Update { redraw: true, effects };
             }
             outcome => return outcome.into(),
@@ -252,7 +251,12 @@ fn new_run(state: &mut State) -> Update {
         None => state.home.selected_scenario(&state.scenarios),
     };
     let Some(entry) = entry else {
-        state.say(NoticeKind::Info, "No scenario is selected: choose one on the first screen.");
+        let why = match (state.scenarios.is_empty(), state.watched()) {
+            (true, _) => "Still reading the scenarios: n again in a moment.",
+            (false, Some(_)) => "The scenario of this run is not on the list any more.",
+            (false, None) => "No scenario is selected: choose one on the first screen.",
+        };
+        state.say(NoticeKind::Info, why);
         return Update::redraw();
     };
     let Some(mut form) = Form::new(entry) else { return broken(state) };

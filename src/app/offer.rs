@@ -36,7 +36,7 @@ pub fn offers(state: &State, ascii: bool) -> Vec<Offer> {
                 last.keys.push(' ');
                 last.keys.push_str(&label);
             }
-            None => offers.push(Offer { keys: label.into_owned(), word, rank: row.rank }),
+            None => offers.push(Offer { keys: label.into_owned(), word, rank: rank(state, row) }),
         }
     }
     if state.overlays.last().is_some() && context != Context::Confirm {
@@ -76,7 +76,7 @@ fn would_do(state: &State, action: Action) -> bool {
         {
             let Some(Overlay::Faults(drawer)) = state.overlays.last() else { return false };
             let page = state.run(&drawer.run);
-            page.is_some_and(|page| drawer.command(action, page.world()).is_some())
+            page.is_some_and(|page| drawer.command(action, page).is_some())
         }
         Action::Faults => state.watched().is_some_and(RunPage::can_inject),
         Action::BreakerTrip
@@ -121,6 +121,16 @@ fn in_faults(state: &State) -> bool {
 fn can_start(state: &State) -> bool {
     let entry = state.home.selected_scenario(&state.scenarios);
     entry.is_some_and(|entry| entry.loaded.is_ok())
+}
+
+/// How much the key row wants it now: among the tools, moving is what all other keys go by.
+fn rank(state: &State, row: &Binding) -> u8 {
+    let among_tools = state.overlays.is_empty()
+        && state.watched().is_some_and(|page| page.face() == Face::Tools && page.has_tools());
+    match row.action {
+        Action::Up | Action::Down if among_tools => 4,
+        _ => row.rank,
+    }
 }
 
 /// What an action is called now.

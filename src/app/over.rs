@@ -11,6 +11,9 @@ use super::state::State;
 use super::update::Update;
 use crate::event::Command;
 
+/// What is said to who turns something while the playhead stands in the past.
+pub(super) const PRESENT: &str = "That acts on the present, not where the playhead stands.";
+
 pub(super) fn on_form(state: &mut State, action: Action) -> Update {
     let size = state.size;
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
@@ -122,8 +125,11 @@ pub(super) fn on_faults(state: &mut State, action: Action) -> Update {
         _ if drawer.on_move(action, world) => return Update::redraw(),
         _ => {}
     }
-    if let Some(command) = drawer.command(action, world) {
+    if let Some(command) = drawer.command(action, page) {
         let run = drawer.run.clone();
+        if page.is_scrubbed() {
+            notices.say(*now, NoticeKind::Info, PRESENT.to_owned());
+        }
         return Update::effect(Effect::Command { run, command });
     }
     let why = match (world.is_live(), action) {

@@ -118,6 +118,13 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
         Msg::Continued => continued(state),
         Msg::Terminate { code } => Update::effect(Effect::Quit { code }),
     };
+    for effect in &update.effects {
+        if let Effect::Command { run, command } = effect
+            && let Some(page) = state.run_mut(run)
+        {
+            page.asked(command);
+        }
+    }
     update.redraw |= gone | forget_refusal(state);
     update
 }

@@ -78,7 +78,7 @@ fn news(state: &State) -> (String, String, Role) {
         };
         let more = match state.notices.behind() {
             0 => String::new(),
-            more => format!("  +{more}, Esc"),
+            more => format!("  {more} more, Esc"),
         };
         return (format!("{mark}{}", notice.text), more, role);
     }

@@ -16,6 +16,7 @@ use crate::app::preview::{self, Tone};
 use crate::app::run::RunPage;
 use crate::app::run::progress::Progress;
 use crate::app::run::results::bare;
+use crate::app::run::tool_words::times;
 use crate::app::state::Entry;
 use crate::event::Elapsed;
 use crate::event::contribution::Stance;
@@ -308,6 +309,14 @@ fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
                 pen.put(&closed.reason.to_string(), style);
                 if let Some(level) = level(world) {
                     pen.put(&format!(", {level}"), cx.theme.style(Role::Text));
+                }
+                if world.resilience().is_some()
+                    && let Some(factor) = world.tools.amplification()
+                {
+                    pen.put(&format!(", {}", times(factor)), cx.theme.style(Role::Text));
+                }
+                if world.orchestrator().is_some() && world.is_degraded() {
+                    pen.put(", degraded", cx.theme.style(Role::Retry));
                 }
             }
         }

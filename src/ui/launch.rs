@@ -201,7 +201,11 @@ fn fault(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
 /// The command line that does the same.
 fn command(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
     let (dim, key) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Key));
-    let line = form.command_line();
+    // A command line that cannot run is no help to anyone.
+    let line = match form.is_good() {
+        true => form.command_line(),
+        false => "mend the fields first".to_owned(),
+    };
     let area = parts.command;
     let label = 10.min(area.width);
     Pen::new(buf, area, cx.glyphs).put("same as", dim);

@@ -119,7 +119,7 @@ fn failures_are_all_kept_until_they_are_seen() {
         dash.send(Msg::EffectFailed { what, text: "the disk is full".to_owned() });
     }
     let screen = dash.screen();
-    assert!(screen.contains("! export: the disk is full  +1, Esc"), "{screen}");
+    assert!(screen.contains("! export: the disk is full  1 more, Esc"), "{screen}");
     dash.press(KeyCode::Esc);
     assert!(dash.screen().contains("! copy: the disk is full"));
 }

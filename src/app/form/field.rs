@@ -120,7 +120,7 @@ impl Limit {
             Self::Tasks => "Tasks at most",
             Self::Parallel => "Tasks at once",
             Self::Retries => "Retries of a task",
-            Self::Dispatches => "Dispatches at most",
+            Self::Dispatches => "Dispatches",
             Self::Agents => "Agents at once",
             Self::Turns => "Turns of each",
             Self::Pool => "Call slots",

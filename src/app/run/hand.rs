@@ -7,6 +7,7 @@ use super::waterfall::Row;
 use super::{Face, Outcome, Pane, RunPage};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
+use crate::app::faults::turned_limit;
 use crate::event::Command;
 use crate::event::command::BreakerHand;
 use crate::event::kind::{By, LimitChange};
@@ -41,7 +42,7 @@ impl RunPage {
     /// Shows the tools over the run's own face, or takes them off again.
     pub(super) fn turn_face(&mut self) -> Outcome {
         if Face::of(&self.world) == Face::Tools {
-            return Outcome::Handled { redraw: false };
+            return Outcome::Ignored;
         }
         self.over = match self.over {
             Some(_) => None,
@@ -59,8 +60,9 @@ impl RunPage {
                 let Some((orchestrator, _)) = self.world.orchestrator() else {
                     return Outcome::Ignored;
                 };
-                let max_parallel = turned(orchestrator.max_parallel);
-                if max_parallel == orchestrator.max_parallel {
+                let now = self.turned().parallel(orchestrator.max_parallel);
+                let max_parallel = turned(now);
+                if max_parallel == now {
                     return Outcome::Handled { redraw: false };
                 }
                 Command::SetParallel { max_parallel, by: By::You }
@@ -73,11 +75,11 @@ impl RunPage {
                 else {
                     return Outcome::Ignored;
                 };
-                let most = turned(bulkhead.max_in_flight);
-                if most == bulkhead.max_in_flight {
+                let now = LimitChange::MaxInFlight(bulkhead.max_in_flight);
+                let now = self.turned().limit(tool.name(), now);
+                let Some(change) = turned_limit(now, up) else {
                     return Outcome::Handled { redraw: false };
-                }
-                let change = LimitChange::MaxInFlight(most);
+                };
                 Command::SetLimit { tool: tool.name().clone(), change, by: By::You }
             }
         };
@@ -108,8 +110,19 @@ impl RunPage {
         self.world.is_live() && self.face() == Face::Tools && self.tool().is_some()
     }
 
-    /// Why a key for the tools did nothing, for people.
+    /// Why a key did nothing, for people: one for the tools, or one that this run has no use for.
     pub fn why_not_by_hand(&self, action: Action) -> Option<String> {
+        if Face::of(&self.world) == Face::Tools {
+            match action {
+                Action::Breakpoint => {
+                    let why = "No breakpoint here: the steps of the agents come in no order. \
+                               s goes past one.";
+                    return Some(why.to_owned());
+                }
+                Action::Tools => return Some("This run is about its tools: here they are.".into()),
+                _ => {}
+            }
+        }
         let chaos = matches!(
             action,
             Action::BreakerHold
@@ -178,11 +191,10 @@ impl RunPage {
         let rows = self.shown().tools.rows();
         let Some(last) = rows.len().checked_sub(1) else { return };
         let at = self.tool_at().unwrap_or(0);
-        let selected = self.tool.is_some();
+        // The row that is shown as selected is where a step begins, whoever selected it.
         let to = match action {
-            Action::Up | Action::Left if selected => at.saturating_sub(1),
-            Action::Down | Action::Right if selected => (at + 1).min(last),
-            Action::Up | Action::Down | Action::Left | Action::Right => at,
+            Action::Up | Action::Left => at.saturating_sub(1),
+            Action::Down | Action::Right => (at + 1).min(last),
             Action::Top | Action::PageUp => 0,
             Action::Bottom | Action::PageDown => last,
             _ => return,

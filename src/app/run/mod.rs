@@ -26,6 +26,7 @@ pub mod times;
 pub mod told;
 pub mod told_tool;
 pub mod tool_words;
+mod turned;
 mod typed;
 pub mod waterfall;
 pub mod whose;
@@ -41,6 +42,7 @@ pub use self::inspect::{Asks, Inspector, Tab, Target};
 pub use self::layout::{Areas, Pane, Shape};
 pub use self::list::FactList;
 pub use self::subject::Subject;
+pub use self::turned::Turned;
 pub use self::waterfall::Row;
 
 use self::past::Past;
@@ -50,7 +52,7 @@ use super::key::Key;
 use super::keymap::Context;
 use super::msg::LiveText;
 use crate::event::world::Stage;
-use crate::event::{Elapsed, Event, RunId, Seq, SpanId, World};
+use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
 use crate::scenario::name::ToolName;
 
 /// How often a running clock is drawn anew.
@@ -83,6 +85,7 @@ pub struct RunPage {
     tool: Option<ToolName>,
     /// The other kind of run of the same scenario.
     beside: Option<Beside>,
+    turned: Turned,
     list: FactList,
     /// Where the eye is in what the subject says; `None` stays with its newest words.
     said: Option<Scroll>,
@@ -144,6 +147,7 @@ impl RunPage {
             row: None,
             tool: None,
             beside: None,
+            turned: Turned::default(),
             list: FactList::default(),
             said: None,
             inspector: None,
@@ -174,6 +178,16 @@ impl RunPage {
     /// The world at the playhead.
     pub fn shown(&self) -> &World {
         self.past.world().unwrap_or(&self.world)
+    }
+
+    /// What was asked of its limits and faults and has not come back as a fact yet.
+    pub fn turned(&self) -> &Turned {
+        &self.turned
+    }
+
+    /// This was asked of the run.
+    pub fn asked(&mut self, command: &Command) {
+        self.turned.ask(command);
     }
 
     /// How many facts the shown world holds.
@@ -268,6 +282,7 @@ impl RunPage {
         self.log.reserve(events.len());
         for event in events {
             self.world.apply(event);
+            self.turned.landed(&event.kind);
             self.log.push(Arc::clone(event));
             self.past.note(self.log.len(), &self.world);
             if event.kind.closes() {

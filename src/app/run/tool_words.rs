@@ -97,14 +97,15 @@ pub fn faults(tool: &ToolRow) -> Option<String> {
 
 /// An alert in one line.
 pub fn alert(alert: &Alert) -> String {
+    // The figures are those of the moment, which is said with them, so that the line stays true.
     let what = match alert.what {
         AlertKind::BreakerOpens(times) => {
-            format!("opened {} in a minute", format::things(times.into(), "time"))
+            format!("had opened {} in a minute", format::things(times.into(), "time"))
         }
-        AlertKind::ErrorRate(rate) => format!("{} of its last minute failed", percent(rate)),
-        AlertKind::P95(took) => format!("p95 {}", format::took(took)),
+        AlertKind::ErrorRate(rate) => format!("had {} of a minute fail", percent(rate)),
+        AlertKind::P95(took) => format!("came to p95 {}", format::took(took)),
     };
-    format!("{} {what}, since {}", alert.tool, format::moment(alert.at))
+    format!("{} {what} at {}", alert.tool, format::moment(alert.at))
 }
 
 /// A share from 0 to 1 in percent, cut off.

@@ -34,6 +34,11 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let longest = tools.iter().map(|tool| tool.name().as_str().len()).max().unwrap_or(4).max(10);
     let name = u16::try_from(longest).unwrap_or(u16::MAX).min((area.width / 4).max(10));
     let most = if area.width < 64 { MOST.1 } else { MOST.0 };
+    // The figures stand in one column, right behind the longest row of places.
+    let pool = world.resilience().map(|(_, plan)| plan.pool);
+    let limits = tools.iter().filter_map(|tool| tool.head.limits.bulkhead);
+    let longest = limits.map(|it| it.max_in_flight).chain(pool).max().unwrap_or(0);
+    let most = u16::try_from(longest).unwrap_or(most).min(most);
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.space(3).cell("pool", name, dim).space(1).cell("slots", most + FIGURES, dim);
     pen.cell("queue", 7, dim).cell("refused", 9, dim).put("waited", dim);
@@ -100,6 +105,7 @@ fn places(cx: &Cx, pen: &mut Pen, used: u32, all: u32, most: u16) {
     };
     let style = cx.theme.budget(used.into(), all.into());
     pen.glyphs(Glyph::SlotFull, full as u16, style);
-    pen.glyphs(Glyph::SlotEmpty, (cells - full) as u16, cx.theme.style(Role::BarEmpty)).space(1);
+    pen.glyphs(Glyph::SlotEmpty, (cells - full) as u16, cx.theme.style(Role::BarEmpty));
+    pen.to(start + most + 1);
     pen.put(&format!("{used}/{all}"), cx.theme.style(Role::Text)).to(start + most + FIGURES);
 }

@@ -8,9 +8,10 @@ use ratatui::layout::Rect;
 use super::line;
 use crate::app::run::RunPage;
 use crate::app::run::layout::scrubber_line;
-use crate::event::Elapsed;
 use crate::event::kind::BreakerStage;
+use crate::event::stop::StopReason;
 use crate::event::world::MarkKind;
+use crate::event::{Elapsed, EventKind};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -107,7 +108,12 @@ fn marks(
             if before.replace(x) == Some(x) {
                 continue;
             }
-            let (text, role) = label(cx, &mark.what, finalize);
+            let (text, role) = match &mark.what {
+                MarkKind::Failed if is_cancelled(page, mark.at) => {
+                    (cx.glyphs.of(Glyph::Off).to_owned(), Role::Off)
+                }
+                what => label(cx, what, finalize),
+            };
             put(labels.set(mark.at, x, columns(&text), shift), &text, role);
         }
     }
@@ -168,6 +174,16 @@ fn rank_of(what: &MarkKind) -> Option<u8> {
         MarkKind::Paused | MarkKind::Retry => Some(2),
         MarkKind::Closed => None,
     }
+}
+
+/// Whether what ended at this moment was cancelled, and so did not fail.
+fn is_cancelled(page: &RunPage, at: Elapsed) -> bool {
+    let log = page.log();
+    let first = log.partition_point(|event| event.at < at);
+    let mut ends = log[first..].iter().take_while(|event| event.at == at);
+    ends.any(|event| {
+        matches!(event.kind, EventKind::TaskFailed { reason: StopReason::Cancelled, .. })
+    })
 }
 
 /// A mark's label and its look.
