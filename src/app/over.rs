@@ -26,6 +26,10 @@ pub(super) fn on_form(state: &mut State, action: Action) -> Update {
             return Update::redraw();
         }
         Action::Cancel | Action::Back => return close_form(state),
+        Action::Copy if !form.is_good() => {
+            state.say(NoticeKind::Info, "Not copied: mend the fields first.");
+            return Update::redraw();
+        }
         Action::Copy => {
             let line = form.command_line();
             state.say(NoticeKind::Info, "Copied the command line.");

@@ -192,7 +192,11 @@ fn fact(
     let kind = if wide { 22 } else { 16.min(area.width / 4) };
     pen.cell(&short_kind(told.kind, usize::from(kind), cx.glyphs), kind, toned).space(1);
     let names = world_names(page).clamp(8, if wide { 24 } else { (area.width / 5).max(8) });
-    pen.name(&told.who, names, plain).space(1);
+    // Of an agent and its tool the number tells the most, so only the tool's name gives way.
+    let number = told.who.strip_prefix("agent ").and_then(|rest| rest.find(' '));
+    let (agent, name) = told.who.split_at(number.map_or(0, |at| at + "agent  ".len()));
+    let taken = u16::try_from(columns(agent)).unwrap_or(u16::MAX).min(names);
+    pen.cell(agent, taken, plain).name(name, names - taken, plain).space(1);
     if let Some((stance, confidence)) = told.stance {
         let sign = theme.stance(stance);
         pen.glyph(sign.glyph, if later { dim } else { sign.style }).space(1);
