@@ -346,3 +346,12 @@ fn copies_are_of_what_is_selected() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn an_agent_keeps_its_number_where_its_tool_has_a_long_name() {
+    let facts = tools::brownout(true);
+    let mut dash = Dash::new(62, 24);
+    dash.run("r-81c2", &facts.log).text("5");
+    let screen = dash.screen();
+    assert!(screen.contains("agent 19 "), "{screen}");
+}

@@ -310,3 +310,11 @@ fn a_small_screen_shows_a_title_whole_before_its_activity() {
         assert!(!screen.contains(" facts "), "{screen}");
     }
 }
+
+#[test]
+fn a_new_run_waits_for_the_scenarios_and_says_so() {
+    let mut dash = Dash::over(120, 36, Vec::new(), Settings::default());
+    dash.text("n");
+    let said = dash.state.notices.current().expect("said").text.clone();
+    assert!(said.contains("Still reading the scenarios"), "{said}");
+}
