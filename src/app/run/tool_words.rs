@@ -23,11 +23,13 @@ fn ms(ms: u64) -> String {
 pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
     let mut attempts = format!("{} of {}", limits.max_attempts, ms(limits.timeout_ms));
     if limits.max_attempts > 1 {
-        let waits: Vec<String> = limits.backoff_ms.iter().map(|wait| ms(*wait)).collect();
-        let jitter = if limits.jitter { ", half drawn" } else { "" };
+        // What is drawn in part is only about so long.
+        let about = if limits.jitter { "~" } else { "" };
+        let waits: Vec<String> =
+            limits.backoff_ms.iter().map(|wait| format!("{about}{}", ms(*wait))).collect();
         match waits.is_empty() || limits.backoff_ms.iter().all(|wait| *wait == 0) {
             true => attempts.push_str(", no waits"),
-            false => attempts.push_str(&format!(", waits {}{jitter}", waits.join(" "))),
+            false => attempts.push_str(&format!(", waits {}", waits.join(" "))),
         }
     }
     let mut lines = vec![("attempts", attempts)];

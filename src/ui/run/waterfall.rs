@@ -93,12 +93,15 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
 fn head(cx: &Cx, area: Rect, places: &Columns, axis: Axis, buf: &mut Buffer) {
     let dim = cx.theme.style(Role::Dim);
     let fine = axis.step < 1_000_000;
+    // A short run has marks closer to each other than a label can tell apart.
+    let mut before = String::new();
     for at in axis.marks() {
         let x = places.axis.x + axis.column(at, places.axis.width);
         let text = if fine { format::moment(at) } else { format::clock(at.duration()) };
         let here = Rect { x, width: places.axis.right().saturating_sub(x), height: 1, ..area };
-        if here.width as usize >= columns(&text) {
+        if here.width as usize >= columns(&text) && text != before {
             Pen::new(buf, here, cx.glyphs).put(&text, dim);
+            before = text;
         }
     }
 }
