@@ -44,7 +44,7 @@ pub(super) async fn dispatch(
 ) -> Result<Vec<Came>, StopReason> {
     let floor = Floor { cx, spec, dispatches: AtomicU32::new(0) };
     let mut came: Vec<Option<Came>> = tasks.iter().map(|_| None).collect();
-    let mut next = 0;
+    let (mut next, mut stops) = (0, false);
     let mut lanes = FuturesUnordered::new();
     loop {
         while next < tasks.len() && cx.lanes().open() {
@@ -64,12 +64,14 @@ pub(super) async fn dispatch(
         // never out of the gate's sight.
         drop(waits);
         let Some((branch, place, task)) = ended else { continue };
-        came[place] = Some(task?);
-        if let Some(reason) = stopping(&came) {
-            return Err(reason);
-        }
-        // What the run stops for is sure; only what comes before it is still waited for.
-        if came.iter().flatten().any(|came| came.as_ref().is_err_and(|failed| failed.stops)) {
+        let task = task?;
+        stops |= task.as_ref().is_err_and(|failed| failed.stops);
+        came[place] = Some(task);
+        if stops {
+            if let Some(reason) = stopping(&came) {
+                return Err(reason);
+            }
+            // What the run stops for is sure; only what comes before it is still waited for.
             next = tasks.len();
         }
         if next < tasks.len() && !cx.lanes().close_surplus() {
