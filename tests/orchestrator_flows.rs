@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use plan::{
-    HEAD, engine, facts, outcome, plans, played, says, scenario, three, told, until, with, world,
+    HEAD, engine, facts, outcome, plans, played, read, says, scenario, three, told, until, with,
+    world,
 };
 use roundtable::engine::{Launch, Schedule};
 use roundtable::event::kind::{AttemptFailed, By, FailureClass};
@@ -517,4 +518,87 @@ async fn a_bare_worker_is_not_gated() {
     let outcome = outcome(with(&scenario, vec![("money", tool)])).await;
     let error = Some("worker_error:money");
     assert_eq!(reasons(&outcome), [("t1", "failed", error), ("t2", "failed", error)]);
+}
+
+/// A rest of the run is no part of how long a task or a call took.
+#[tokio::test(start_paused = true)]
+async fn what_a_run_rests_is_left_out_of_what_its_tasks_took() {
+    let scenario = scenario(&plans(&[("t1", "money", true)]), &[]);
+    let breaks = vec![BoundaryId::new("dispatch:2:t1")];
+    let (tool, _) = told(|number| {
+        async move {
+            sleep(Duration::from_millis(if number == 1 { 2_600 } else { 300 })).await;
+            Ok(json!({}))
+        }
+        .boxed()
+    });
+    let schedule = Schedule { breaks, ..Schedule::default() };
+    let launch = Launch { schedule, ..with(&scenario, vec![("money", tool)]) };
+    let run = engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    sleep(Duration::from_secs(30)).await;
+    run.send(Command::Resume { by: By::You });
+    let world = world(&run).await;
+    let (orchestrator, _) = world.orchestrator().expect("an orchestrator");
+    let row = &orchestrator.tasks[0];
+    let (opened, closed) = (row.opened.expect("begun"), row.closed.expect("over"));
+    assert_eq!(closed.since(opened), Duration::from_millis(32_300));
+    assert_eq!(world.took(opened, closed), Duration::from_millis(2_300));
+    let latencies = &world.tools.get("money").expect("it").latencies;
+    assert_eq!(latencies.longest(), Some(Duration::from_millis(2_300)));
+}
+
+/// An answer outside its contract is none, and counts as the tool's failure.
+#[tokio::test(start_paused = true)]
+async fn an_answer_outside_its_contract_is_a_bad_result() {
+    let contract = "[workers.money.contract]\nincident = \"text\"\n";
+    let scenario = scenario(&format!("{contract}{}", plans(&[("t1", "money", false)])), &[]);
+    for (answer, reason) in [
+        (json!({ "incident": "none", "more": 1 }), None),
+        (json!({ "incident": 7 }), Some("worker_bad_result:money")),
+        (json!({}), Some("worker_bad_result:money")),
+        (json!([1]), Some("worker_bad_result:money")),
+        (Value::Null, Some("worker_bad_result:money")),
+    ] {
+        let (tool, _) = told(move |_| {
+            let answer = answer.clone();
+            async move { Ok(answer) }.boxed()
+        });
+        let outcome = outcome(with(&scenario, vec![("money", tool)])).await;
+        assert_eq!(outcome["trace"][0]["stop_reason"].as_str(), reason);
+    }
+}
+
+/// What is injected into the model stands before it as before any tool.
+#[tokio::test(start_paused = true)]
+async fn faults_are_injected_into_the_model_too() {
+    let faults = "[tools.llm]\nfaults = [{ kind = \"errors\", percent = 100, status = 503 }]\n";
+    let outcome = played(&scenario(&format!("{faults}{}", three()), &[])).await;
+    assert_eq!(outcome["stop_reason"], "llm_error:http_503");
+    assert_eq!(outcome["phase"], "plan");
+}
+
+/// An HTTP tool reaches this machine only where the scenario says so: before that nothing is sent.
+#[tokio::test]
+async fn an_http_tool_does_not_reach_this_machine_unasked() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let port = port.expect("a port").port();
+    let script = plans(&[("t1", "sales", false)]);
+    for (allowed, class) in [(false, FailureClass::Denied), (true, FailureClass::Connect)] {
+        let http = format!("{{url='http://127.0.0.1:{port}/v1',allow_private={allowed}}}");
+        let text = HEAD.replace(
+            "[[workers.sales.fixture.rows]]\nlatency = \"1s\"\nresult = { orders = 1 }",
+            &format!("http = {http}"),
+        );
+        let scenario = read(&format!("{text}{script}"), &[]);
+        let tools = roundtable::engine::Toolbox::make(&scenario, true, &|_| None);
+        let tools = tools.unwrap_or_else(|_| panic!("it needs nothing"));
+        let launch = Launch { tools: Some(tools), ..Launch::scripted(scenario, true) };
+        let facts = facts(&engine().start(launch)).await;
+        let failed = facts.iter().find_map(|fact| match &fact.kind {
+            EventKind::AttemptFailed(failed) => Some(failed.class),
+            _ => None,
+        });
+        assert_eq!(failed, Some(class), "allow_private = {allowed}");
+    }
 }

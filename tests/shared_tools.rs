@@ -189,3 +189,18 @@ async fn a_pause_does_not_skip_the_time_in_which_a_vendor_is_flaky() {
         orchestrator.tasks.iter().map(|row| row.reason.as_ref().map(ToString::to_string)).collect();
     assert_eq!(reasons, [None, Some("worker_error:money".to_owned())]);
 }
+
+/// A run that has ended is told nothing more of what it shared.
+#[tokio::test(start_paused = true)]
+async fn a_log_that_is_closed_does_not_grow() {
+    let shared = policy("shared = true");
+    let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
+    let engine = engine();
+    let first = engine.start(Launch::scripted(Arc::clone(&scenario), false));
+    let facts = facts(&first).await.len() as u64;
+    let second = engine.start(Launch::scripted(scenario, false));
+    let hand = BreakerHand::Trip;
+    second.send(Command::Breaker { tool: "money".into(), hand, by: By::You });
+    second.finished().await;
+    assert_eq!(first.bus().len(), facts);
+}

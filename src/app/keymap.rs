@@ -156,7 +156,7 @@ pub static BINDINGS: &[Binding] = &[
     row(RUNS, &[SPACE], Action::PauseResume, "pause", "pause at the next boundary, or go on", Group::Watch, 3),
     row(RUNS, &[c('s')], Action::Step, "step", "past one boundary, then rest", Group::Watch, 4),
     row(RUNS, &[c('S')], Action::StepRound, "", "to the next round, then rest", Group::Watch, 0),
-    row(&[Run], &[c('B')], Action::Breakpoint, "", "breakpoint: rest at the next round", Group::Watch, 0),
+    row(&[Run], &[c('B')], Action::Breakpoint, "", "breakpoint: rest at the next round or dispatch", Group::Watch, 0),
     row(&[Run, Inspector], &[c(',')], Action::ScrubBack, "scrub", "playhead back", Group::Look, 8),
     row(&[Run, Inspector], &[c('.')], Action::ScrubForward, "scrub", "playhead forward", Group::Look, 8),
     row(RUNS, &[c('f')], Action::Flags, "flags", "the run's flags, and what a switch would do", Group::Watch, 4),

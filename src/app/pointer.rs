@@ -206,13 +206,7 @@ fn on_flags(state: &mut State, mouse: Mouse) -> Update {
             }
             Update::redraw()
         }
-        MouseKind::Down if !hits(parts.window, mouse.col, mouse.row) => {
-            overlays.pop();
-            Update::redraw()
-        }
-        MouseKind::WheelUp => on_action(state, Action::Up),
-        MouseKind::WheelDown => on_action(state, Action::Down),
-        _ => Update::idle(),
+        _ => around(state, mouse, parts.window),
     }
 }
 
@@ -238,8 +232,15 @@ fn on_faults(state: &mut State, mouse: Mouse) -> Update {
             }
             Update::redraw()
         }
-        MouseKind::Down if !hits(parts.window, mouse.col, mouse.row) => {
-            overlays.pop();
+        _ => around(state, mouse, parts.window),
+    }
+}
+
+/// What the mouse does beside the rows of a drawer: a click outside closes it, the wheel moves.
+fn around(state: &mut State, mouse: Mouse, window: ratatui::layout::Rect) -> Update {
+    match mouse.what {
+        MouseKind::Down if !hits(window, mouse.col, mouse.row) => {
+            state.overlays.pop();
             Update::redraw()
         }
         MouseKind::WheelUp => on_action(state, Action::Up),

@@ -244,7 +244,7 @@ async fn attempt(
             attempt: number,
             timeout_ms: millis(limit),
             waited_ms: millis(pass.waited),
-            probe: pass.probe,
+            probe: pass.is_probe(),
         },
     );
     scope.in_flight(true);

@@ -89,11 +89,8 @@ pub enum NotNow {
 /// Leave for one attempt: the breaker's ticket and the bulkhead's permit. Dropped without a
 /// verdict both go back unrecorded.
 pub struct Pass<'a> {
-    guard: &'a Guard,
-    ticket: Option<Ticket>,
+    leave: Leave<'a>,
     _permit: Permit,
-    /// A half-open breaker lets it through to find out.
-    pub probe: bool,
     /// How long it stood in line.
     pub waited: Duration,
 }
@@ -102,6 +99,7 @@ pub struct Pass<'a> {
 struct Leave<'a> {
     guard: &'a Guard,
     ticket: Option<Ticket>,
+    /// A half-open breaker lets it through to find out.
     probe: bool,
 }
 
@@ -116,16 +114,13 @@ impl Drop for Leave<'_> {
 impl Pass<'_> {
     /// Gives the attempt's verdict, and the permit back.
     pub fn settle(mut self, verdict: Verdict) -> Recorded {
-        let ticket = self.ticket.take();
-        ticket.map_or(Recorded::Counted, |ticket| self.guard.record(ticket, verdict))
+        let ticket = self.leave.ticket.take();
+        ticket.map_or(Recorded::Counted, |ticket| self.leave.guard.record(ticket, verdict))
     }
-}
 
-impl Drop for Pass<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            self.guard.record(ticket, Verdict::Neither);
-        }
+    /// Whether a half-open breaker lets it through to find out.
+    pub fn is_probe(&self) -> bool {
+        self.leave.probe
     }
 }
 
@@ -252,10 +247,9 @@ impl Guard {
         Ok(self.pass(self.leave()?, permit, since.elapsed()))
     }
 
-    fn pass<'a>(&'a self, mut leave: Leave<'a>, permit: Permit, waited: Duration) -> Pass<'a> {
+    fn pass<'a>(&self, leave: Leave<'a>, permit: Permit, waited: Duration) -> Pass<'a> {
         self.lock().budget.attempt(Instant::now());
-        let probe = leave.probe;
-        Pass { guard: self, ticket: leave.ticket.take(), _permit: permit, probe, waited }
+        Pass { leave, _permit: permit, waited }
     }
 
     fn record(&self, ticket: Ticket, verdict: Verdict) -> Recorded {

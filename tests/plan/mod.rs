@@ -6,7 +6,7 @@
 mod table;
 
 #[allow(unused_imports, reason = "each test binary uses a part")]
-pub use table::{engine, until};
+pub use table::{engine, read, until};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -142,7 +142,7 @@ impl RunPage {
             document.field("waits", waits);
         }
         if let Some(opened) = row.opened {
-            let took = format::took(row.closed.unwrap_or(now).since(opened));
+            let took = format::took(world.took(opened, row.closed.unwrap_or(now)));
             let since = format!("{took}, since {}", format::moment(opened));
             let name = if row.is_over() { "took" } else { "going" };
             document.field(name, since);
@@ -150,6 +150,7 @@ impl RunPage {
     }
 
     fn attempt_lines(&self, document: &mut Document, row: &TaskRow, now: Elapsed) {
+        let world = self.shown();
         if row.attempts.is_empty() {
             return;
         }
@@ -157,7 +158,7 @@ impl RunPage {
         let mut before: Option<Elapsed> = row.opened;
         for bar in &row.attempts {
             let took = format::took(bar.closed.unwrap_or(now).since(bar.opened));
-            let waited = before.map(|before| bar.opened.since(before)).unwrap_or_default();
+            let waited = before.map(|before| world.took(before, bar.opened)).unwrap_or_default();
             let waited = match waited.as_millis() {
                 0 => String::new(),
                 _ => format!(", after {}", format::took(waited)),

@@ -172,7 +172,7 @@ impl RunPage {
         }
     }
 
-    /// How long a row has taken up to `now`, where it has begun.
+    /// How long a row has taken up to `now`, rests of the run left out, where it has begun.
     pub fn row_took(&self, row: Row, now: Elapsed) -> Option<Duration> {
         let world = self.shown();
         let (plan, _) = world.orchestrator()?;
@@ -183,7 +183,7 @@ impl RunPage {
             Row::Join => None,
             Row::Task(task) => {
                 let row = plan.tasks.get(task)?;
-                Some(row.closed.unwrap_or(now).since(row.opened?))
+                Some(world.took(row.opened?, row.closed.unwrap_or(now)))
             }
         }
     }

@@ -45,6 +45,10 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
                 None => line,
             }
         }
+        // A task that is left out fails, and says so itself.
+        EventKind::CallDegraded { by: StandIn::LeftOut, .. } if world.orchestrator().is_some() => {
+            return None;
+        }
         EventKind::CallDegraded { .. } => {
             let call = world.spans.get(event.span)?;
             let task = of_span(call.parent, world).map_or_else(|| told.who.to_string(), |it| it.0);

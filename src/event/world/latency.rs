@@ -33,6 +33,11 @@ impl Latencies {
         self.count
     }
 
+    /// The longest of the latest.
+    pub fn longest(&self) -> Option<Duration> {
+        self.samples.iter().max().map(|sample| Duration::from_micros(u64::from(*sample) * 100))
+    }
+
     /// The duration that `percent` of the latest calls did not exceed (nearest rank, to a tenth of
     /// a millisecond); `None` with fewer than [`ENOUGH`] samples.
     pub fn percentile(&self, percent: u32) -> Option<Duration> {

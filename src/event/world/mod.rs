@@ -11,6 +11,7 @@ pub mod latency;
 pub mod orchestrator;
 mod outcome;
 pub mod resilience;
+pub mod rests;
 pub mod spans;
 pub mod tools;
 
@@ -24,6 +25,7 @@ pub use collaboration::Collaboration;
 pub use orchestrator::Orchestrator;
 pub use outcome::Outcome;
 pub use resilience::Resilience;
+pub use rests::Rests;
 pub use spans::{Span, SpanKind, SpanState, Spans};
 pub use tools::Tools;
 
@@ -73,6 +75,7 @@ pub struct World {
     /// The place after the last fact.
     pub next: Seq,
     pauses: Duration,
+    rests: Rests,
     back_off: back_off::BackOff,
 }
 
@@ -263,6 +266,9 @@ impl World {
                 self.head = Some(Arc::clone(head));
             }
             EventKind::RunClosed(closed) => {
+                if let Stage::Paused { since, .. } = self.stage {
+                    self.rests.note(since, event.at);
+                }
                 self.stage = Stage::Closed;
                 self.closed = Some(Arc::new((**closed).clone()));
                 self.pauses = Duration::from_millis(closed.paused_ms);
@@ -273,17 +279,19 @@ impl World {
                 let since = match self.stage {
                     // One more branch came to stand: the clock stands since before.
                     Stage::Paused { since, .. } => since,
-                    _ => event.at,
+                    _ => {
+                        self.mark(event, MarkKind::Paused);
+                        event.at
+                    }
                 };
                 self.set_stage(Stage::Paused { at: at.clone(), since });
-                self.mark(event, MarkKind::Paused);
             }
             EventKind::Resumed { paused_ms, .. } => {
-                self.pauses = self.pauses.saturating_add(Duration::from_millis(*paused_ms));
+                self.rested(event.at, *paused_ms);
                 self.set_stage(Stage::Running);
             }
             EventKind::Stepped { paused_ms, step, .. } => {
-                self.pauses = self.pauses.saturating_add(Duration::from_millis(*paused_ms));
+                self.rested(event.at, *paused_ms);
                 self.set_stage(match step {
                     Step::Boundary => Stage::Pausing { by: By::You },
                     Step::Round => Stage::Running,
@@ -350,7 +358,7 @@ impl World {
             EventKind::Unknown { .. } => self.tally.unknown += 1,
             _ => {}
         }
-        self.tools.apply(event, &self.spans);
+        self.tools.apply(event, &self.spans, &self.rests);
         self.alerts.apply(event, &self.tools, &self.spans);
         match &mut self.pattern {
             PatternWorld::None => {}
@@ -372,6 +380,22 @@ impl World {
             _ => Duration::ZERO,
         };
         now.duration().saturating_sub(self.pauses).saturating_sub(standing)
+    }
+
+    /// From one moment to another, the rests between left out.
+    pub fn took(&self, from: Elapsed, until: Elapsed) -> Duration {
+        let standing = match &self.stage {
+            Stage::Paused { since, .. } => until.since((*since).max(from)),
+            _ => Duration::ZERO,
+        };
+        until.since(from).saturating_sub(self.rests.between(from, until)).saturating_sub(standing)
+    }
+
+    /// The run goes on after it stood for so long.
+    fn rested(&mut self, until: Elapsed, paused_ms: u64) {
+        self.pauses = self.pauses.saturating_add(Duration::from_millis(paused_ms));
+        let from = until.0.saturating_sub(paused_ms.saturating_mul(1_000));
+        self.rests.note(Elapsed(from), until);
     }
 
     /// US dollars so far, where prices are known and every reply counted its tokens.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::spans::Spans;
-use super::{Activity, latency::Latencies};
+use super::{Activity, Rests, latency::Latencies};
 use crate::event::kind::{BreakerStage, BreakerWhy, By, CallStarted, StandIn, ToolHead};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::ToolName;
@@ -275,11 +275,14 @@ impl Tools {
         self.row(spans.get(attempt)?.parent)
     }
 
-    pub(super) fn apply(&mut self, event: &Event, spans: &Spans) {
+    pub(super) fn apply(&mut self, event: &Event, spans: &Spans, rests: &Rests) {
         match &event.kind {
             EventKind::CallStarted(call) => self.asked(event.span, call),
             EventKind::CallAnswered { .. } => {
-                let took = spans.get(event.span).map(|span| span.took(event.at));
+                let took = spans.get(event.span).map(|span| {
+                    // A call may stand at the boundary of its next attempt while the run rests.
+                    span.took(event.at).saturating_sub(rests.between(span.opened, event.at))
+                });
                 self.close(event.span, |row| {
                     row.tally.answered += 1;
                     row.latencies.note(took.unwrap_or_default());

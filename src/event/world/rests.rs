@@ -1,0 +1,81 @@
+//! When a run stood still: what is left out of how long something took, as `max_seconds` leaves it
+//! out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::event::Elapsed;
+
+/// The rests of a run, in order. Copies share them until one of them grows.
+#[derive(Clone, Debug, Default)]
+pub struct Rests(Arc<Vec<Rest>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    from: Elapsed,
+    until: Elapsed,
+    /// How long the run stood in all before this one.
+    before: Duration,
+}
+
+impl Rest {
+    /// How long the run stood in all before `at`, which is not before this rest.
+    fn stood(&self, at: Elapsed) -> Duration {
+        self.before.saturating_add(at.min(self.until).since(self.from))
+    }
+}
+
+impl Rests {
+    /// A rest has ended at `until`. One that a file puts before an earlier one is left out.
+    pub(super) fn note(&mut self, from: Elapsed, until: Elapsed) {
+        let last = self.0.last().copied();
+        let from = last.map_or(from, |last| from.max(last.until));
+        if until > from {
+            let before = last.map_or(Duration::ZERO, |last| last.stood(last.until));
+            Arc::make_mut(&mut self.0).push(Rest { from, until, before });
+        }
+    }
+
+    /// How long the run stood between two moments.
+    pub fn between(&self, from: Elapsed, until: Elapsed) -> Duration {
+        self.before(until).saturating_sub(self.before(from))
+    }
+
+    fn before(&self, at: Elapsed) -> Duration {
+        let begun = self.0.partition_point(|rest| rest.from <= at);
+        begun
+            .checked_sub(1)
+            .and_then(|nth| self.0.get(nth))
+            .map_or(Duration::ZERO, |it| it.stood(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Elapsed {
+        Elapsed::of(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn what_a_run_stood_is_counted_as_far_as_it_lies_between() {
+        let mut rests = Rests::default();
+        rests.note(at(100), at(200));
+        rests.note(at(500), at(900));
+        rests.note(at(50), at(60)); // no log of ours
+        let stood = |from, until| rests.between(at(from), at(until)).as_millis();
+        let table = [
+            ((0, 50), 0),
+            ((0, 150), 50),
+            ((150, 160), 10),
+            ((0, 1_000), 500),
+            ((200, 500), 0),
+            ((150, 600), 150),
+            ((900, 5_000), 0),
+        ];
+        for ((from, until), expected) in table {
+            assert_eq!(stood(from, until), expected, "{from} to {until}");
+        }
+    }
+}
