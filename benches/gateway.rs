@@ -92,14 +92,7 @@ impl ChatModel for Planner {
             }
             _ => "The report.".to_owned(),
         };
-        let reply = Reply {
-            text: text.into(),
-            result: None,
-            usage: None,
-            first_token_ms: None,
-            model: None,
-            finish: None,
-        };
+        let reply = Reply::of_agent(text.into());
         async move { Ok(reply) }.boxed()
     }
 }

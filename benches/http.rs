@@ -24,7 +24,7 @@ use roundtable::event::kind::{ChatMessage, Purpose, Speaker};
 use roundtable::event::{Seq, World};
 use roundtable::llm::endpoint::{self, Asked};
 use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{ChatModel, ChatRequest, Listener};
+use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener};
 use roundtable::net::{Http, Via};
 use roundtable::scenario::condition::Shown;
 use roundtable::scenario::{self, Origin};
@@ -95,12 +95,17 @@ fn bare(at: SocketAddr) -> Outcome<Contender> {
 /// The chat model alone, as the gateway calls it.
 fn model(at: SocketAddr) -> Outcome<Contender> {
     let model = Arc::new(open(at)?);
-    let message = |role, content: &str| ChatMessage { role, content: content.into() };
+    let message = |role, content: &str| ChatMessage::new(role, content);
     let request = Arc::new(ChatRequest {
-        messages: Arc::new([message(Speaker::System, SYSTEM), message(Speaker::User, USER)]),
+        messages: Conversation::from(Arc::from([
+            message(Speaker::System, SYSTEM),
+            message(Speaker::User, USER),
+        ])),
+        tools: [].into(),
         json: true,
         purpose: Purpose::Finalize,
         attempt: 1,
+        message: 1,
         draw: 0,
         shown: Arc::new(Shown::default()),
     });

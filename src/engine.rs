@@ -17,8 +17,8 @@ use crate::event::kind::{FlagAt, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, SpanId, StopReason};
 use crate::llm::scripted::Scripted;
 use crate::llm::{ChatModel, endpoint};
-use crate::pattern::{collaboration, orchestrator, resilience};
-use crate::run::{Gate, Lanes, RunContext, RunSettings, model_tool};
+use crate::pattern::{collaboration, orchestrator, resilience, team};
+use crate::run::{Gate, Lanes, Rosters, RunContext, RunSettings, Session, model_tool};
 use crate::scenario::Scenario;
 use crate::scenario::draw::draw;
 use crate::scenario::model::PatternSpec;
@@ -42,6 +42,8 @@ pub struct Launch {
     pub schedule: Schedule,
     /// Start of every random number, in place of the scenario's.
     pub seed: Option<u64>,
+    /// Where it stands in its session; `None`: it begins one, with the scenario's goal.
+    pub session: Option<Session>,
 }
 
 impl Launch {
@@ -54,6 +56,7 @@ impl Launch {
             flags: Vec::new(),
             schedule: Schedule::default(),
             seed: None,
+            session: None,
         }
     }
 }
@@ -164,6 +167,8 @@ pub struct RunHandle {
     gate: Arc<Gate>,
     belt: Arc<Belt>,
     lanes: Arc<Lanes>,
+    rosters: Arc<Rosters>,
+    session: Session,
     in_flight: Arc<AtomicU32>,
     done: watch::Receiver<bool>,
 }
@@ -186,6 +191,9 @@ impl RunHandle {
         }
         match self.belt.command(command) {
             Some(Command::SetParallel { max_parallel, by }) => self.lanes.set(max_parallel, by),
+            Some(Command::Roster { swarm, change, by }) => {
+                self.rosters.change(&self.bus, &swarm, change, by);
+            }
             Some(command) => self.gate.command(command),
             None => {}
         }
@@ -195,6 +203,12 @@ impl RunHandle {
     /// the session together.
     pub fn tools(&self) -> Vec<GuardSnapshot> {
         self.belt.snapshots()
+    }
+
+    /// The same session's next message, answered with what this run leaves: to be asked for once it
+    /// has ended.
+    pub fn follow_up(&self, text: impl Into<Arc<str>>) -> Session {
+        self.session.next(self.id.clone(), text)
     }
 
     /// Calls that are out now.
@@ -241,7 +255,8 @@ impl Engine {
 
     /// Starts a run. Must be called within a tokio runtime.
     pub fn start(&self, launch: Launch) -> RunHandle {
-        let Launch { scenario, model, tools, flags, schedule, seed } = launch;
+        let Launch { scenario, model, tools, flags, schedule, seed, session } = launch;
+        let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
         let seed = seed.unwrap_or(scenario.seed);
         let instant = matches!(model, ModelChoice::Scripted { instant: true });
         let (model, default_timeout): (Arc<dyn ChatModel>, _) = match model {
@@ -284,8 +299,17 @@ impl Engine {
                 tools: guarded,
                 max_parallel: match &scenario.pattern {
                     PatternSpec::Orchestrator(spec) => Some(spec.budget.max_parallel),
-                    PatternSpec::Collaboration(_) | PatternSpec::Resilience(_) => None,
+                    PatternSpec::Collaboration(_)
+                    | PatternSpec::Team(_)
+                    | PatternSpec::Resilience(_) => None,
                 },
+                rosters: match &scenario.pattern {
+                    PatternSpec::Team(spec) => Rosters::of(spec, &session.before.rosters),
+                    PatternSpec::Collaboration(_)
+                    | PatternSpec::Orchestrator(_)
+                    | PatternSpec::Resilience(_) => Rosters::default(),
+                },
+                session: session.clone(),
                 instant,
             });
             let handle = RunHandle {
@@ -294,6 +318,8 @@ impl Engine {
                 gate: Arc::clone(context.gate()),
                 belt: Arc::clone(context.belt()),
                 lanes: Arc::clone(context.lanes()),
+                rosters: Arc::clone(context.rosters()),
+                session: session.clone(),
                 in_flight: context.flight(),
                 done: done_later,
             };
@@ -301,7 +327,7 @@ impl Engine {
             handle
         };
         let tools = context.belt().iter().map(|tool| tool.head()).collect();
-        let head = head::of(&handle.id, &scenario, model.label(), positions, tools, seed);
+        let head = head::of(&handle.id, &scenario, model.label(), positions, tools, seed, &session);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         context.belt().watch(&bus);
         for warning in &scenario.warnings {
@@ -373,6 +399,7 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
                 PatternSpec::Orchestrator(spec) => {
                     orchestrator::play::play(context, scenario, spec).await
                 }
+                PatternSpec::Team(spec) => team::play::play(context, scenario, spec).await,
                 PatternSpec::Resilience(spec) => resilience::play::play(context, spec).await,
             }
         };
@@ -391,6 +418,7 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
     // Nothing is asked or changed any more: the last fact is the last.
     context.belt().release();
     context.lanes().end();
+    context.rosters().close();
     let (elapsed, paused, boundary) = context.gate().close();
     let (reason, phase) = match ended {
         Ok(()) => (StopReason::Success, None),

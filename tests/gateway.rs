@@ -65,14 +65,7 @@ fn odd(behave: impl Fn(u32) -> BoxFuture<'static, Said> + Send + Sync + 'static)
 
 fn reply() -> Reply {
     let text = r#"{"agent":"a","stance":"go","summary":"s","confidence":1,"actions":["x"]}"#;
-    Reply {
-        result: None,
-        text: text.into(),
-        usage: None,
-        first_token_ms: None,
-        model: None,
-        finish: None,
-    }
+    Reply::of_agent(text.into())
 }
 
 fn launch(model: &Arc<Odd>, sets: &[&str]) -> Launch {

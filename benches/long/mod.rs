@@ -64,8 +64,8 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
     let mut log = Log { facts: Vec::with_capacity(facts + 64), spans: 0 };
     log.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
     let messages: Arc<[ChatMessage]> = Arc::new([
-        ChatMessage { role: Speaker::System, content: "You judge.".into() },
-        ChatMessage { role: Speaker::User, content: "{\"goal\":\"Go on.\"}".into() },
+        ChatMessage::new(Speaker::System, "You judge."),
+        ChatMessage::new(Speaker::User, "{\"goal\":\"Go on.\"}"),
     ]);
     let mut round = 0;
     let mut taken = 0;
@@ -92,7 +92,7 @@ fn one_round(
     for (seat, role) in roles.iter().enumerate() {
         let call = log.open();
         let purpose = Purpose::Contribution { round, seat: seat as u16, role: role.clone() };
-        let prompt = Prompt { after: None, messages: Arc::clone(messages) };
+        let prompt = Prompt::whole(Arc::clone(messages));
         let started = CallStarted { parent: span, tool: "llm".into(), purpose, prompt, args: None };
         log.add(call, EventKind::CallStarted(Box::new(started)));
         let attempt = log.open();
@@ -134,8 +134,7 @@ fn one_round(
             text: "{\"stance\":\"caution\"}".into(),
             usage: Some(Usage { prompt_tokens: 812, completion_tokens: 96 }),
             first_token_ms: Some(180),
-            model: None,
-            finish: None,
+            ..Reply::of_agent(Arc::default())
         };
         log.add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
         log.add(call, EventKind::CallAnswered { attempts: 1 });

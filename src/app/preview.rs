@@ -16,6 +16,7 @@ use crate::event::world::collaboration::SeatState;
 use crate::event::world::orchestrator::TaskState;
 use crate::event::world::{Stage, World};
 use crate::event::{Event, EventKind};
+use crate::scenario::agent::TeamSpec;
 use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::storm::ResilienceSpec;
@@ -155,6 +156,7 @@ fn of_scenario(scenario: &Scenario, items: &mut Vec<Item>) {
     match &scenario.pattern {
         PatternSpec::Collaboration(spec) => of_collaboration(spec, items),
         PatternSpec::Orchestrator(spec) => of_orchestrator(spec, items),
+        PatternSpec::Team(spec) => of_team(spec, items),
         PatternSpec::Resilience(spec) => of_resilience(spec, items),
     }
     for warning in &scenario.warnings {
@@ -189,6 +191,16 @@ fn of_collaboration(spec: &CollaborationSpec, items: &mut Vec<Item>) {
         Concurrency::Sequential => "one seat after another",
     };
     items.push(item("asks", how, Tone::Dim));
+}
+
+fn of_team(spec: &TeamSpec, items: &mut Vec<Item>) {
+    let seconds = format!("{} s a message", spec.max_seconds.as_secs());
+    items.push(item("limits", seconds, Tone::Plain));
+    for (at, agent) in spec.agents.values().enumerate() {
+        let label = if at == 0 { "agents" } else { "" };
+        let text = format!("{} {}: {}", agent.kind.word(), agent.name, agent.description);
+        items.push(item(label, text, Tone::Plain));
+    }
 }
 
 fn of_orchestrator(spec: &OrchestratorSpec, items: &mut Vec<Item>) {

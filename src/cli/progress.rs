@@ -210,6 +210,9 @@ fn who(event: &Event, world: &World) -> String {
         Some(SpanKind::Call(Purpose::Finalize)) => "finalize".to_owned(),
         Some(SpanKind::Call(Purpose::Plan)) => "plan".to_owned(),
         Some(SpanKind::Call(Purpose::Task { task, .. })) => tools::task(task, world),
+        Some(SpanKind::Call(purpose)) => {
+            purpose.agent().map_or_else(|| "the model".to_owned(), ToString::to_string)
+        }
         _ => "the model".to_owned(),
     }
 }

@@ -12,8 +12,9 @@ use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolb
 use crate::event::BoundaryId;
 use crate::event::visible::visible;
 use crate::llm::endpoint::Endpoint;
+use crate::scenario::agent::TeamSpec;
 use crate::scenario::model::PatternSpec;
-use crate::scenario::name::FlagName;
+use crate::scenario::name::{AgentName, FlagName};
 use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::storm::ResilienceSpec;
 use crate::scenario::{Override, Scenario, Source, load};
@@ -60,6 +61,7 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
     let pattern = match &scenario.pattern {
         PatternSpec::Collaboration(_) => None,
         PatternSpec::Orchestrator(_) => Some("orchestrator"),
+        PatternSpec::Team(_) => Some(scenario.pattern.name()),
         PatternSpec::Resilience(_) => Some("resilience"),
     };
     for fail_on in &args.fail_on {
@@ -95,6 +97,7 @@ fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
     let spec = match &scenario.pattern {
         PatternSpec::Collaboration(spec) => spec,
         PatternSpec::Orchestrator(spec) => return orchestrated(spec, at),
+        PatternSpec::Team(spec) => return in_team(spec, at),
         PatternSpec::Resilience(spec) => return stormy(spec, at),
     };
     let mut parts = at.as_str().splitn(3, ':');
@@ -144,6 +147,24 @@ fn orchestrated(spec: &OrchestratorSpec, at: &BoundaryId) -> Result<(), String> 
     }
 }
 
+/// `ask:ROUND:PATH`, `handoff:NTH:AGENT`; the path of a nested agent begins with the outermost.
+fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
+    let mut parts = at.as_str().splitn(3, ':');
+    let nth = |part: Option<&str>| part.and_then(|it| it.parse::<u32>().ok()).filter(|it| *it > 0);
+    let known = |name: &str| spec.agents.keys().any(|agent| agent.as_str() == name);
+    let names = || spec.agents.keys().map(AgentName::as_str).collect::<Vec<_>>().join(", ");
+    let (word, nth, path) = (parts.next(), nth(parts.next()), parts.next().unwrap_or_default());
+    let stranger = path.split('/').map(|step| step.rsplit_once('.').map_or(step, |it| it.0));
+    let stranger = stranger.into_iter().find(|name| !known(name));
+    match (word, nth, stranger) {
+        (Some("ask" | "handoff"), Some(_), None) => Ok(()),
+        (Some("ask" | "handoff"), Some(_), Some(name)) => {
+            Err(format!("no such agent: {name:?}; there are: {}", names()))
+        }
+        _ => Err(format!("never comes here; there are: ask:1:{}, handoff:1:AGENT", spec.root)),
+    }
+}
+
 /// `turn:TURN:AGENT`.
 fn stormy(spec: &ResilienceSpec, at: &BoundaryId) -> Result<(), String> {
     let mut parts = at.as_str().splitn(3, ':');
@@ -185,7 +206,15 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let engine = Engine::new(EngineSettings::default());
     let drive = Drive { pauses: &args.pause_at, fail_on: &args.fail_on };
     let (flags, schedule) = schedule(args);
-    let launch = Launch { scenario, model, tools: Some(tools), flags, schedule, seed: args.seed };
+    let launch = Launch {
+        scenario,
+        model,
+        tools: Some(tools),
+        flags,
+        schedule,
+        seed: args.seed,
+        session: None,
+    };
     headless::run(&engine, launch, drive, Output::new(format, paint, stdout)).await
 }
 

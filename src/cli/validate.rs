@@ -76,6 +76,7 @@ fn sum_up(scenario: &Scenario) -> String {
     let who = match &scenario.pattern {
         PatternSpec::Collaboration(spec) => count(spec.roles.len(), "role"),
         PatternSpec::Orchestrator(spec) => count(spec.workers.len(), "worker"),
+        PatternSpec::Team(spec) => count(spec.agents.len(), "agent"),
         PatternSpec::Resilience(spec) => things(u64::from(spec.agents), "agent"),
     };
     format!(

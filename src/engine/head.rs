@@ -1,14 +1,18 @@
 //! The head of a run's log: what was asked, whole.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::kind::{
-    BehindFlag, CollaborationPlan, FlagAt, ModelLabel, OrchestratorPlan, PatternPlan, PricesHead,
-    ResiliencePlan, RunStarted, ToolHead, WorkerHead,
+    AgentHead, BehindFlag, CollaborationPlan, FlagAt, ModelLabel, OrchestratorPlan, PatternPlan,
+    PricesHead, ResiliencePlan, RunStarted, SessionHead, SwarmHead, TeamPlan, ToolHead, WorkerHead,
 };
+use crate::pattern::team::starting;
+use crate::run::Session;
 use crate::scenario::Scenario;
+use crate::scenario::agent::{AgentKind, AgentSpec, TeamSpec};
 use crate::scenario::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::storm::ResilienceSpec;
@@ -20,6 +24,7 @@ pub(super) fn of(
     flags: Vec<FlagAt>,
     tools: Vec<ToolHead>,
     seed: u64,
+    session: &Session,
 ) -> RunStarted {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     RunStarted {
@@ -45,6 +50,8 @@ pub(super) fn of(
         plan: match &scenario.pattern {
             PatternSpec::Collaboration(spec) => PatternPlan::Collaboration(collaboration(spec)),
             PatternSpec::Orchestrator(spec) => PatternPlan::Orchestrator(orchestrator(spec)),
+            PatternSpec::Team(spec) if spec.is_swarm() => PatternPlan::Swarm(team(spec, session)),
+            PatternSpec::Team(spec) => PatternPlan::Team(team(spec, session)),
             PatternSpec::Resilience(spec) => PatternPlan::Resilience(resilience(spec)),
         },
     }
@@ -106,5 +113,62 @@ fn resilience(spec: &ResilienceSpec) -> ResiliencePlan {
         guarded: spec.guarded,
         naive_attempts,
         max_ms: millis(spec.max_seconds),
+    }
+}
+
+fn team(spec: &TeamSpec, session: &Session) -> TeamPlan {
+    let mut agents: Vec<AgentHead> = Vec::new();
+    let mut next = vec![&spec.root];
+    // Those that are nobody's member come last.
+    let others = spec.agents.keys().rev().filter(|name| **name != spec.root);
+    let mut waiting: Vec<_> = others.collect();
+    while let Some(name) = next.pop().or_else(|| waiting.pop()) {
+        let Some(agent) = spec.agent(name).filter(|_| agents.iter().all(|it| it.name != *name))
+        else {
+            continue;
+        };
+        next.extend(agent.kind.members().iter().rev());
+        agents.push(self::agent(agent, session));
+    }
+    let starts = starting(spec, session);
+    TeamPlan {
+        root: spec.root.clone(),
+        agents,
+        max_ms: millis(spec.max_seconds),
+        session: SessionHead {
+            message: session.message,
+            text: Arc::clone(&session.text),
+            after: session.after.clone(),
+            history: Arc::clone(&session.before.history),
+            owner: session.before.owner.clone(),
+            starts,
+        },
+    }
+}
+
+fn agent(agent: &AgentSpec, session: &Session) -> AgentHead {
+    let left = session.before.rosters.get(&agent.name);
+    AgentHead {
+        name: agent.name.clone(),
+        description: agent.description.to_string(),
+        kind: agent.kind.word().to_owned(),
+        members: left.map_or(agent.kind.members(), |it| it).to_vec(),
+        tools: match &agent.kind {
+            AgentKind::Model(model) => model.tools.clone(),
+            AgentKind::Team(team) => team.coordinator.tools.clone(),
+            AgentKind::Swarm(_) => Vec::new(),
+        },
+        parallel_tools: matches!(&agent.kind, AgentKind::Team(team) if team.parallel_tools),
+        swarm: match &agent.kind {
+            AgentKind::Swarm(swarm) => Some(SwarmHead {
+                entry: swarm.entry.clone(),
+                max_handoffs: swarm.limits.max_handoffs,
+                repetitive_handoff_window: swarm.limits.repetitive_handoff_window,
+                repetitive_handoff_min_unique: swarm.limits.repetitive_handoff_min_unique,
+                max_rejections: swarm.max_rejections,
+                node_timeout_ms: swarm.node_timeout.map_or(0, millis),
+            }),
+            AgentKind::Model(_) | AgentKind::Team(_) => None,
+        },
     }
 }

@@ -8,7 +8,7 @@ use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
 use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
 use crate::scenario::name::ToolName;
-use crate::scenario::tool::{FixtureSpec, HttpSpec, ToolKind, ToolSpec};
+use crate::scenario::tool::{Contract, FixtureSpec, HttpSpec, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;
 use crate::tool::fixture::FixtureTool;
 use crate::tool::http::HttpTool;
@@ -32,7 +32,7 @@ impl Toolbox {
             };
             making(scenario, spec, tool, instant)
         });
-        Self(made.collect())
+        Self(with_agents(scenario, made.collect()))
     }
 
     /// The tools of a scenario, their variables looked up in `env`. Nothing is asked or started.
@@ -62,7 +62,7 @@ impl Toolbox {
                 ),
             }
         }
-        if troubles.is_empty() { Ok(Self(made)) } else { Err(troubles) }
+        if troubles.is_empty() { Ok(Self(with_agents(scenario, made))) } else { Err(troubles) }
     }
 
     /// Puts something else behind a name, in place of what the scenario says; nothing where it has
@@ -125,7 +125,9 @@ fn making(
     let policy = policy(scenario, spec);
     let timeout = match &scenario.pattern {
         PatternSpec::Orchestrator(orchestrator) => orchestrator.budget.task_timeout,
-        PatternSpec::Collaboration(_) | PatternSpec::Resilience(_) => DEFAULT_TIMEOUT,
+        PatternSpec::Collaboration(_) | PatternSpec::Team(_) | PatternSpec::Resilience(_) => {
+            DEFAULT_TIMEOUT
+        }
     };
     Making {
         fingerprint: format!("{spec:?} {policy:?} {timeout:?} {instant}"),
@@ -156,4 +158,31 @@ fn policy(scenario: &Scenario, spec: &ToolSpec) -> CallPolicy {
         },
         _ => spec.policy.clone(),
     }
+}
+
+/// The agents of a team beside its tools: members are asked through the gateway too. Where the
+/// scenario has no table for one, its run is bounded by the whole run alone, and not made twice: its
+/// own calls are bounded and retried.
+fn with_agents(scenario: &Scenario, mut made: Vec<Making>) -> Vec<Making> {
+    let PatternSpec::Team(team) = &scenario.pattern else { return made };
+    for agent in team.agents.values().filter(|agent| agent.name != team.root) {
+        let kind = agent.kind.word();
+        let named = |making: &&mut Making| making.name.as_str() == agent.name.as_str();
+        if let Some(making) = made.iter_mut().find(named) {
+            (making.kind, making.timeout) = (kind, team.max_seconds);
+            continue;
+        }
+        made.push(Making {
+            name: ToolName::from(agent.name.as_str()),
+            tool: None,
+            kind,
+            contract: Contract::default(),
+            policy: CallPolicy { max_attempts: 1, ..CallPolicy::default() },
+            timeout: team.max_seconds,
+            faults: Vec::new(),
+            shared: false,
+            fingerprint: String::new(),
+        });
+    }
+    made
 }

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::id::{SpanId, millis};
+use super::team::Inner;
 use super::visible::visible_within;
 use crate::scenario::model::ScriptFaultKind;
-use crate::scenario::name::{RoleName, TaskId, ToolName};
+use crate::scenario::name::{AgentName, RoleName, TaskId, ToolName};
+pub use crate::scenario::tool::{ToolCall, ToolOffer};
 
 /// What is asked of a model or tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,11 +63,75 @@ pub enum Purpose {
         /// How often the agent had asked the same before, because it got no answer.
         again: u32,
     },
+    /// What an agent of a team says next: one call of its model.
+    Say {
+        /// Who.
+        agent: AgentName,
+        /// How often its team had it run, this time included.
+        turn: u32,
+        /// Which of this run's calls of the model, from 1.
+        round: u32,
+    },
+    /// A coordinator consults a member, through the gateway like any tool.
+    Member {
+        /// Whom.
+        agent: AgentName,
+        /// How often its team had it run, this time included.
+        turn: u32,
+        /// The coordinator.
+        by: AgentName,
+        /// The call of the model that asked for it.
+        said: SpanId,
+        /// Which of that reply's tool calls, from 0.
+        index: u16,
+        /// What is shown of its own output while it works.
+        inner: Inner,
+    },
+    /// A member of a swarm is in control, until it hands over or answers.
+    Hop {
+        /// Who.
+        agent: AgentName,
+        /// How often it has been in control, this time included.
+        turn: u32,
+        /// The swarm.
+        swarm: AgentName,
+        /// Which of the swarm's hops, from 1.
+        hop: u32,
+        /// Who handed over; `None`: it began.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<AgentName>,
+    },
+    /// A tool that an agent calls.
+    Tool {
+        /// Who calls it.
+        agent: AgentName,
+        /// Which tool.
+        tool: ToolName,
+        /// The call of the model that asked for it.
+        said: SpanId,
+        /// Which of that reply's tool calls, from 0.
+        index: u16,
+    },
     /// The text at the end.
     Finalize,
 }
 
 impl Purpose {
+    /// Who acts in the call: the agent that speaks, is consulted, is in control or calls a tool.
+    pub fn agent(&self) -> Option<&AgentName> {
+        match self {
+            Self::Say { agent, .. }
+            | Self::Member { agent, .. }
+            | Self::Hop { agent, .. }
+            | Self::Tool { agent, .. } => Some(agent),
+            Self::Contribution { .. }
+            | Self::Plan
+            | Self::Task { .. }
+            | Self::Step { .. }
+            | Self::Finalize => None,
+        }
+    }
+
     /// Whether the same was asked before and got no answer: such a call adds to what is attempted,
     /// not to what was asked for.
     pub fn is_repeat(&self) -> bool {
@@ -82,12 +148,20 @@ pub struct Prompt {
     pub after: Option<SpanId>,
     /// The messages that are new.
     pub messages: Arc<[ChatMessage]>,
+    /// The tools that are offered; `None`: those of the call before, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Arc<[ToolOffer]>>,
 }
 
 impl Prompt {
     /// Whether nothing is shown.
     pub fn is_empty(&self) -> bool {
         self.after.is_none() && self.messages.is_empty()
+    }
+
+    /// A prompt that is whole, without tools.
+    pub fn whole(messages: Arc<[ChatMessage]>) -> Self {
+        Self { after: None, messages, tools: None }
     }
 }
 
@@ -98,6 +172,33 @@ pub struct ChatMessage {
     pub role: Speaker,
     /// What is said.
     pub content: Arc<str>,
+    /// The tools that the model calls with it.
+    #[serde(default, skip_serializing_if = "no_calls")]
+    pub tool_calls: Arc<[ToolCall]>,
+    /// The call that this is the result of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<Arc<str>>,
+}
+
+impl ChatMessage {
+    /// A text without more.
+    pub fn new(role: Speaker, content: impl Into<Arc<str>>) -> Self {
+        Self { role, content: content.into(), tool_calls: [].into(), tool_call_id: None }
+    }
+
+    /// What the model said, with the tools it called.
+    pub fn said(content: impl Into<Arc<str>>, tool_calls: Arc<[ToolCall]>) -> Self {
+        Self { tool_calls, ..Self::new(Speaker::Assistant, content) }
+    }
+
+    /// What a tool call came to.
+    pub fn result(call: &ToolCall, content: impl Into<Arc<str>>) -> Self {
+        Self { tool_call_id: Some(Arc::clone(&call.id)), ..Self::new(Speaker::Tool, content) }
+    }
+}
+
+fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
+    calls.is_empty()
 }
 
 /// Who speaks in a prompt.
@@ -110,6 +211,8 @@ pub enum Speaker {
     User,
     /// The model.
     Assistant,
+    /// A tool, with what a call came to.
+    Tool,
 }
 
 /// A reply, whole: a model's text or a tool's result.
@@ -118,6 +221,9 @@ pub struct Reply {
     /// A model's text; empty for a tool.
     #[serde(default)]
     pub text: Arc<str>,
+    /// The tools that the model calls.
+    #[serde(default, skip_serializing_if = "no_calls")]
+    pub tool_calls: Arc<[ToolCall]>,
     /// A tool's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Arc<Value>>,
@@ -136,9 +242,15 @@ pub struct Reply {
 impl Reply {
     /// The reply of a tool.
     pub fn of_tool(result: Arc<Value>) -> Self {
+        Self { result: Some(result), ..Self::of_agent(Arc::default()) }
+    }
+
+    /// The final reply of an agent: its text, whose tokens its own calls have counted.
+    pub fn of_agent(text: Arc<str>) -> Self {
         Self {
-            text: Arc::default(),
-            result: Some(result),
+            text,
+            tool_calls: [].into(),
+            result: None,
             usage: None,
             first_token_ms: None,
             model: None,

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::BoundaryId;
-use super::kind::By;
+use super::kind::{By, RosterChange};
 use super::tool::LimitChange;
-use crate::scenario::name::{FlagName, ToolName};
+use crate::scenario::name::{AgentName, FlagName, ToolName};
 use crate::scenario::tool::{Fault, FaultKind};
 
 /// A command to one run.
@@ -83,6 +83,15 @@ pub enum Command {
         tool: ToolName,
         /// Which kind.
         kind: FaultKind,
+        /// Who asks.
+        by: By,
+    },
+    /// Change who is in a swarm; everyone's list of whom to hand over to follows at once.
+    Roster {
+        /// Which swarm.
+        swarm: AgentName,
+        /// How.
+        change: RosterChange,
         /// Who asks.
         by: By,
     },

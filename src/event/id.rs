@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::name::{RoleName, TaskId};
+use crate::scenario::name::{AgentName, RoleName, TaskId};
 
 /// Place of a fact in its log: 0, 1, 2, … without gaps. It orders what one log holds and is no
 /// identity across runs.
@@ -113,6 +113,27 @@ pub enum Boundary {
         /// Which of its turns, from 1.
         turn: u32,
     },
+    /// Before an agent's model is asked.
+    Ask {
+        /// Where the agent stands: `pm`, or `pm/dev_team.1` for the first time that `pm` consults
+        /// `dev_team`.
+        path: Arc<str>,
+        /// Which call of this run of the agent, from 1.
+        round: u32,
+        /// Whether it is the agent that the person talks to.
+        outer: bool,
+    },
+    /// Before a hand-off is carried out.
+    Handoff {
+        /// Where the swarm stands.
+        path: Arc<str>,
+        /// Which, from 1; refused ones count.
+        handoff: u32,
+        /// To whom.
+        to: AgentName,
+        /// Whether it is in the swarm that the person talks to.
+        outer: bool,
+    },
     /// Before the result is put together.
     Finalize,
 }
@@ -127,13 +148,22 @@ impl Boundary {
             Self::Plan => "plan".to_owned(),
             Self::Dispatch { task, attempt } => format!("dispatch:{attempt}:{task}"),
             Self::Turn { agent, turn } => format!("turn:{turn}:{agent}"),
+            Self::Ask { path, round, .. } => format!("ask:{round}:{path}"),
+            Self::Handoff { handoff, to, outer: true, .. } => format!("handoff:{handoff}:{to}"),
+            Self::Handoff { path, handoff, to, outer: false } => {
+                format!("handoff:{handoff}:{path}/{to}")
+            }
             Self::Finalize => "finalize".to_owned(),
         })
     }
 
     /// Whether `S` (step one round) comes to rest here.
     pub fn ends_round(&self) -> bool {
-        matches!(self, Self::Round(_) | Self::Plan | Self::Finalize)
+        match self {
+            Self::Round(_) | Self::Plan | Self::Finalize => true,
+            Self::Ask { outer, .. } | Self::Handoff { outer, .. } => *outer,
+            Self::Message { .. } | Self::Dispatch { .. } | Self::Turn { .. } => false,
+        }
     }
 }
 
@@ -160,6 +190,8 @@ impl BoundaryId {
             (Some("message"), Some(round), Some(role)) => format!("{role} in round {round}"),
             (Some("dispatch"), Some(attempt), Some(task)) => format!("{task}, attempt {attempt}"),
             (Some("turn"), Some(turn), Some(agent)) => format!("turn {turn} of agent {agent}"),
+            (Some("ask"), Some(round), Some(path)) => format!("{path}, call {round}"),
+            (Some("handoff"), Some(handoff), Some(to)) => format!("hand-off {handoff} to {to}"),
             _ => self.0.to_string(),
         }
     }

@@ -7,13 +7,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use super::call::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, Speaker, Usage,
+    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, Speaker,
+    ToolCall, ToolOffer, Usage,
 };
 pub use super::head::{FlagAt, ModelLabel, PricesHead, RunClosed, RunStarted};
 pub use super::plan::{
-    BehindFlag, CollaborationPlan, OrchestratorPlan, PatternPlan, ResiliencePlan, WorkerHead,
+    AgentHead, BehindFlag, CollaborationPlan, OrchestratorPlan, PatternPlan, ResiliencePlan,
+    SwarmHead, TeamPlan, WorkerHead,
 };
 pub use super::task::Task;
+pub use super::team::{
+    CallFault, Entry, HandoffRefusal, Inner, LoopGuard, RosterChange, SessionHead,
+};
 pub use super::tool::{
     BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, LimitChange, SafeModeHead, StandIn,
     ToolHead, ToolLimits,
@@ -22,7 +27,7 @@ pub use super::tool::{
 use super::contribution::{Conflict, Contribution, Decision};
 use super::id::{BoundaryId, RunId, SpanId};
 use super::stop::StopReason;
-use crate::scenario::name::{FlagName, RoleName, ScenarioName, TaskId, ToolName};
+use crate::scenario::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
 use crate::scenario::tool::{Fault, FaultKind};
 
 /// Version of the schema of facts.
@@ -204,6 +209,80 @@ pub enum EventKind {
     AnswerComposed {
         /// White space around it trimmed.
         text: Arc<str>,
+        /// The agent whose reply it is, in a team.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<AgentName>,
+    },
+    /// The best text that a swarm had when it was stopped; the fact stands in the swarm's span.
+    #[serde(rename = "answer.partial")]
+    AnswerPartial {
+        /// The text.
+        text: Arc<str>,
+        /// Who had said it.
+        by: AgentName,
+    },
+    /// A member of a swarm hands over; the fact stands in the swarm's span.
+    #[serde(rename = "handoff.made")]
+    HandoffMade {
+        /// The swarm.
+        swarm: AgentName,
+        /// Who hands over.
+        from: AgentName,
+        /// To whom.
+        to: AgentName,
+        /// What it says to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<Arc<str>>,
+        /// How the limits stand now.
+        guard: LoopGuard,
+        /// The call of the model that asked for it.
+        said: SpanId,
+    },
+    /// The limits of a swarm refuse a hand-off; the fact stands in the swarm's span.
+    #[serde(rename = "handoff.refused")]
+    HandoffRefused {
+        /// The swarm.
+        swarm: AgentName,
+        /// Who wanted to hand over.
+        from: AgentName,
+        /// To whom.
+        to: AgentName,
+        /// Why not.
+        why: HandoffRefusal,
+        /// How the limits stand now.
+        guard: LoopGuard,
+        /// Refusals so far, this one included.
+        rejections: u32,
+        /// The call of the model that asked for it.
+        said: SpanId,
+    },
+    /// A tool call of a model is not carried out, and the model is told why; the fact stands in the
+    /// span of the call that asked for it.
+    #[serde(rename = "tool_call.refused")]
+    ToolCallRefused {
+        /// Who called.
+        agent: AgentName,
+        /// Which of the reply's tool calls, from 0.
+        index: u16,
+        /// What it called.
+        tool: String,
+        /// Why not.
+        why: CallFault,
+        /// What it is told.
+        text: String,
+    },
+    /// Members joined or left a running swarm.
+    #[serde(rename = "roster.changed")]
+    RosterChanged {
+        /// Which.
+        swarm: AgentName,
+        /// Its members now.
+        members: Arc<[AgentName]>,
+        /// What changed.
+        #[serde(flatten)]
+        change: RosterChange,
+        /// Who changed it.
+        by: By,
     },
 
     /// Opens a call's span: something is asked of a tool or model through the gateway.

@@ -16,6 +16,7 @@ mod plan_fault;
 pub mod stop;
 mod stop_text;
 pub mod task;
+pub mod team;
 pub mod tool;
 pub mod visible;
 mod weight;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::name::{FlagName, InputName, RoleName, ToolName};
+use super::team::SessionHead;
+use crate::scenario::name::{AgentName, FlagName, InputName, RoleName, ToolName};
 
 /// The pattern and its limits, as the run was started with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,10 @@ pub enum PatternPlan {
     Collaboration(CollaborationPlan),
     /// Source `001`.
     Orchestrator(OrchestratorPlan),
+    /// Source `002`: a coordinator and its members.
+    Team(TeamPlan),
+    /// Source `002`: a swarm.
+    Swarm(TeamPlan),
     /// Source `003`.
     Resilience(ResiliencePlan),
 }
@@ -25,6 +30,8 @@ impl PatternPlan {
         match self {
             Self::Collaboration(_) => "collaboration",
             Self::Orchestrator(_) => "orchestrator",
+            Self::Team(_) => "team",
+            Self::Swarm(_) => "swarm",
             Self::Resilience(_) => "resilience",
         }
     }
@@ -34,6 +41,7 @@ impl PatternPlan {
         match self {
             Self::Collaboration(plan) => plan.max_ms,
             Self::Orchestrator(plan) => plan.max_ms,
+            Self::Team(plan) | Self::Swarm(plan) => plan.max_ms,
             Self::Resilience(plan) => plan.max_ms,
         }
     }
@@ -121,4 +129,69 @@ pub struct ResiliencePlan {
     pub naive_attempts: u32,
     /// Milliseconds of the whole run, pauses not counted.
     pub max_ms: u64,
+}
+
+/// Source `002`: the agents, and where the run stands in its session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamPlan {
+    /// The agent that the person talks to.
+    pub root: AgentName,
+    /// Every agent, the root first, each before its members; last those that are nobody's member.
+    pub agents: Vec<AgentHead>,
+    /// Milliseconds of the whole run, pauses not counted.
+    pub max_ms: u64,
+    /// Where the run stands in its session.
+    pub session: SessionHead,
+}
+
+impl TeamPlan {
+    /// The agent of this name.
+    pub fn agent(&self, name: &AgentName) -> Option<&AgentHead> {
+        self.agents.iter().find(|agent| agent.name == *name)
+    }
+
+    /// The swarm of this name.
+    pub fn swarm(&self, name: &AgentName) -> Option<&SwarmHead> {
+        self.agent(name)?.swarm.as_ref()
+    }
+}
+
+/// An agent of a team.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentHead {
+    /// Its name.
+    pub name: AgentName,
+    /// What it does.
+    pub description: String,
+    /// `agent`, `team` or `swarm`.
+    pub kind: String,
+    /// Its members at the start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<AgentName>,
+    /// The tools it may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolName>,
+    /// Whether a coordinator's calls of one reply run at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parallel_tools: bool,
+    /// What a swarm alone has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swarm: Option<SwarmHead>,
+}
+
+/// Entry and limits of a swarm; 0 is off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwarmHead {
+    /// Who starts.
+    pub entry: AgentName,
+    /// Hand-offs at most.
+    pub max_handoffs: u32,
+    /// How many of the last targets are looked at.
+    pub repetitive_handoff_window: u32,
+    /// How many different names must be among them.
+    pub repetitive_handoff_min_unique: u32,
+    /// Refused hand-offs after which the run stops.
+    pub max_rejections: u32,
+    /// Milliseconds of a member's run that a hand-off started.
+    pub node_timeout_ms: u64,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::call::FailureClass;
 pub use super::plan_fault::{PlanFault, WorkerTrouble};
 use super::visible::{REASON_CHARS, visible_within};
-use crate::scenario::name::{RoleName, ToolName};
+use crate::scenario::name::{AgentName, RoleName, ToolName};
 
 /// Why a run ended. A stop reason is data, not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,16 @@ pub enum StopReason {
     MaxDispatches,
     /// `worker_denied:<worker>`, `worker_missing:<worker>`, …, of a task of pattern `001`
     Worker(WorkerTrouble, ToolName),
+    /// `max_tool_rounds`, pattern `002`: an agent's loop of tool calls did not end
+    MaxToolRounds,
+    /// `stuck:<agent>`, pattern `002`: the same tool with the same arguments again and again
+    Stuck(AgentName),
+    /// `max_handoffs`, pattern `002`
+    MaxHandoffs,
+    /// `repetitive_handoff`, pattern `002`
+    RepetitiveHandoff,
+    /// `node_timeout:<agent>`, pattern `002`
+    NodeTimeout(AgentName),
     /// `tool_error:<tool>:<what>`: a tool that no run can do without could not be had
     ToolError(ToolName, FailureClass),
     /// `circuit_open:<tool>`
@@ -128,9 +138,11 @@ impl StopReason {
     pub fn class(&self) -> StopClass {
         match self {
             Self::Success => StopClass::Ok,
-            Self::MaxMessages | Self::MaxRoundsReached | Self::MaxDispatches | Self::MaxSeconds => {
-                StopClass::Budget
-            }
+            Self::MaxMessages
+            | Self::MaxRoundsReached
+            | Self::MaxDispatches
+            | Self::MaxHandoffs
+            | Self::MaxSeconds => StopClass::Budget,
             Self::LlmTimeout | Self::LlmError(_) => StopClass::Unreachable,
             Self::CircuitOpen(tool) if tool.as_str() == "llm" => StopClass::Unreachable,
             Self::Cancelled => StopClass::Cancelled,
@@ -140,6 +152,10 @@ impl StopReason {
             | Self::InvalidPlan(_)
             | Self::CriticalTaskFailed
             | Self::TaskTimeout
+            | Self::MaxToolRounds
+            | Self::Stuck(_)
+            | Self::RepetitiveHandoff
+            | Self::NodeTimeout(_)
             | Self::Worker(..)
             | Self::ToolError(..)
             | Self::CircuitOpen(_)
@@ -191,6 +207,19 @@ impl StopReason {
             Self::MaxDispatches => {
                 "Raise budget.max_dispatches, or look at which task was retried."
             }
+            Self::MaxToolRounds => {
+                "The agent kept calling tools: raise max_tool_rounds, or mend its instruction."
+            }
+            Self::Stuck(_) => {
+                "The agent asked the same again and again: read what it was told, then mend its instruction."
+            }
+            Self::MaxHandoffs => "Raise max_handoffs, or look at who hands over to whom.",
+            Self::RepetitiveHandoff => {
+                "A few agents handed over in a circle: mend their instructions, or widen the window."
+            }
+            Self::NodeTimeout(_) => {
+                "The agent did not come to an end in time: raise node_timeout_s, or look at what was slow."
+            }
             Self::Worker(WorkerTrouble::Denied, _) => {
                 "The worker's flag is off: turn it on, or keep the worker out of the plan."
             }
@@ -231,6 +260,11 @@ impl fmt::Display for StopReason {
             Self::CriticalTaskFailed => f.write_str("critical_task_failed"),
             Self::TaskTimeout => f.write_str("task_timeout"),
             Self::MaxDispatches => f.write_str("max_dispatches"),
+            Self::MaxToolRounds => f.write_str("max_tool_rounds"),
+            Self::Stuck(agent) => write!(f, "stuck:{agent}"),
+            Self::MaxHandoffs => f.write_str("max_handoffs"),
+            Self::RepetitiveHandoff => f.write_str("repetitive_handoff"),
+            Self::NodeTimeout(agent) => write!(f, "node_timeout:{agent}"),
             Self::Worker(trouble, worker) => write!(f, "{}:{worker}", trouble.word()),
             Self::ToolError(tool, class) => write!(f, "tool_error:{tool}:{}", class.word()),
             Self::CircuitOpen(tool) => write!(f, "circuit_open:{tool}"),

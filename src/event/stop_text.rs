@@ -18,6 +18,9 @@ impl From<&str> for StopReason {
                 "critical_task_failed" => Self::CriticalTaskFailed,
                 "task_timeout" => Self::TaskTimeout,
                 "max_dispatches" => Self::MaxDispatches,
+                "max_tool_rounds" => Self::MaxToolRounds,
+                "max_handoffs" => Self::MaxHandoffs,
+                "repetitive_handoff" => Self::RepetitiveHandoff,
                 "cancelled" => Self::Cancelled,
                 "internal_error" => Self::InternalError,
                 _ => other(),
@@ -33,6 +36,8 @@ impl From<&str> for StopReason {
                 },
                 None => other(),
             },
+            Some(("stuck", agent)) => Self::Stuck(agent.into()),
+            Some(("node_timeout", agent)) => Self::NodeTimeout(agent.into()),
             Some(("circuit_open", tool)) => Self::CircuitOpen(tool.into()),
             Some(("bulkhead_full", tool)) => Self::BulkheadFull(tool.into()),
             Some(("llm_error", what)) => match what {

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::Event;
 use super::kind::{
-    EventKind, OrchestratorPlan, PatternPlan, RunStarted, Task, ToolHead, ToolLimits,
+    AgentHead, ChatMessage, Entry, EventKind, OrchestratorPlan, PatternPlan, RunStarted, Task,
+    ToolCall, ToolHead, ToolLimits, ToolOffer,
 };
 use super::plan_fault::PlanFault;
 use super::stop::{ContributionFault, StopReason};
@@ -38,6 +39,7 @@ fn reason(reason: &StopReason) -> usize {
         StopReason::InvalidContribution(ContributionFault::AgentNotAllowed(name))
         | StopReason::InvalidPlan(PlanFault::WorkerNotAllowed(name))
         | StopReason::Other(name) => name.len(),
+        StopReason::Stuck(agent) | StopReason::NodeTimeout(agent) => agent.as_str().len(),
         StopReason::InvalidContribution(ContributionFault::AgentMismatch(role))
         | StopReason::AgentDenied(role) => role.as_str().len(),
         StopReason::Worker(_, tool)
@@ -65,6 +67,38 @@ fn texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
     texts.into_iter().map(|text| TEXT + text.len()).sum()
 }
 
+fn agent(head: &AgentHead) -> usize {
+    size_of_val(head)
+        + head.name.as_str().len()
+        + head.description.len()
+        + texts(head.members.iter().map(|it| it.as_str()))
+        + texts(head.tools.iter().map(|it| it.as_str()))
+}
+
+fn calls(calls: &[ToolCall]) -> usize {
+    calls
+        .iter()
+        .map(|call| size_of_val(call) + call.id.len() + call.name.len() + call.arguments.len())
+        .sum()
+}
+
+fn entry(entry: &Entry) -> usize {
+    let held = match entry {
+        Entry::Input { text, .. } => text.len(),
+        Entry::Said { text, calls: made, .. } => text.len() + calls(made),
+        Entry::Result { call, text, .. } => text.len() + calls(std::slice::from_ref(call)),
+    };
+    size_of_val(entry) + held
+}
+
+fn message(message: &ChatMessage) -> usize {
+    size_of_val(message) + message.content.len() + calls(&message.tool_calls)
+}
+
+fn offer(offer: &ToolOffer) -> usize {
+    size_of_val(offer) + offer.description.len() + json_weight(&offer.parameters)
+}
+
 fn plan(plan: &PatternPlan) -> usize {
     match plan {
         PatternPlan::Collaboration(plan) => {
@@ -82,6 +116,11 @@ fn plan(plan: &PatternPlan) -> usize {
                     let name = worker.name.as_str().len();
                     sum + size_of_val(worker) + name + worker.description.len() + flag
                 })
+        }
+        PatternPlan::Team(plan) | PatternPlan::Swarm(plan) => {
+            plan.agents.iter().map(agent).sum::<usize>()
+                + plan.session.text.len()
+                + plan.session.history.iter().map(entry).sum::<usize>()
         }
         PatternPlan::Resilience(plan) => texts(plan.steps.iter().map(|tool| tool.as_str())),
     }
@@ -106,11 +145,15 @@ impl EventKind {
     pub fn weight(&self) -> usize {
         let held = match self {
             Self::CallStarted(call) => {
-                texts(call.prompt.messages.iter().map(|message| &*message.content))
+                let offers = call.prompt.tools.iter().flat_map(|tools| &**tools);
+                call.prompt.messages.iter().map(message).sum::<usize>()
+                    + offers.map(offer).sum::<usize>()
                     + call.args.as_deref().map_or(0, json_weight)
             }
             Self::AttemptAnswered(reply) => {
-                128 + reply.text.len() + reply.result.as_deref().map_or(0, json_weight)
+                128 + reply.text.len()
+                    + calls(&reply.tool_calls)
+                    + reply.result.as_deref().map_or(0, json_weight)
             }
             Self::AttemptFailed(failed) => {
                 128 + failed.text.len() + failed.partial.as_ref().map_or(0, |text| text.len())
@@ -144,7 +187,10 @@ impl EventKind {
             Self::ConditionFailed { place, text } => place.len() + text.len(),
             Self::RunClosed(closed) => size_of_val(&**closed) + reason(&closed.reason),
             Self::RoundStarted { seats, .. } => seats.len() * 32,
-            Self::AnswerComposed { text } => text.len(),
+            Self::AnswerComposed { text, .. } | Self::AnswerPartial { text, .. } => text.len(),
+            Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
+            Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
+            Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
             Self::Unknown { kind, fields } => kind.len() + entries(&**fields),
             _ => 0,
         };

@@ -12,24 +12,96 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use crate::event::kind::{AttemptFailed, ChatMessage, FailureClass, ModelLabel, Purpose, Reply};
+use crate::event::kind::{
+    AttemptFailed, ChatMessage, FailureClass, ModelLabel, Purpose, Reply, ToolOffer,
+};
 use crate::scenario::condition::Shown;
 
 /// What is asked of a model in one attempt.
 #[derive(Clone, Debug)]
 pub struct ChatRequest {
     /// The whole conversation.
-    pub messages: Arc<[ChatMessage]>,
+    pub messages: Conversation,
+    /// The tools that it may call.
+    pub tools: Arc<[ToolOffer]>,
     /// Whether the reply must be a JSON object.
     pub json: bool,
     /// On whose behalf.
     pub purpose: Purpose,
+    /// Which message of its session the run answers, from 1.
+    pub message: u32,
     /// Which attempt of its call, from 1.
     pub attempt: u32,
     /// A draw that is this attempt's own: a hash of (seed, span path, attempt).
     pub draw: u64,
     /// What conditions of a script may look at; empty for a live model.
     pub shown: Arc<Shown>,
+}
+
+/// A conversation as it is sent. What was put together once is shared by all that comes after, so
+/// that a long chain of calls stays linear in what was said.
+#[derive(Clone, Debug, Default)]
+pub struct Conversation {
+    parts: Arc<Vec<Arc<[ChatMessage]>>>,
+    words: u64,
+}
+
+/// A place in a conversation that it can go back to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bookmark {
+    parts: usize,
+    words: u64,
+}
+
+impl Conversation {
+    /// Adds what was said since.
+    pub fn push(&mut self, messages: Arc<[ChatMessage]>) {
+        if !messages.is_empty() {
+            self.words += messages.iter().map(words_of).sum::<u64>();
+            Arc::make_mut(&mut self.parts).push(messages);
+        }
+    }
+
+    /// The messages in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &ChatMessage> {
+        self.parts.iter().flat_map(|part| &**part)
+    }
+
+    /// What stands for its tokens offline: words, counted.
+    pub fn words(&self) -> u64 {
+        self.words
+    }
+
+    /// Its end, to go back to.
+    pub fn end(&self) -> Bookmark {
+        Bookmark { parts: self.parts.len(), words: self.words }
+    }
+
+    /// Takes away what was added since.
+    pub fn go_back(&mut self, to: Bookmark) {
+        if to.parts < self.parts.len() {
+            Arc::make_mut(&mut self.parts).truncate(to.parts);
+            self.words = to.words;
+        }
+    }
+}
+
+impl From<Arc<[ChatMessage]>> for Conversation {
+    fn from(messages: Arc<[ChatMessage]>) -> Self {
+        let mut conversation = Self::default();
+        conversation.push(messages);
+        conversation
+    }
+}
+
+fn words_of(message: &ChatMessage) -> u64 {
+    let calls = message.tool_calls.iter().map(|call| 1 + words(&call.arguments));
+    words(&message.content) + calls.sum::<u64>()
+}
+
+/// What stands for tokens offline: words, counted.
+pub fn words(text: &str) -> u64 {
+    text.split_ascii_whitespace().count() as u64
 }
 
 /// Takes the text of a reply while it comes: each piece as it arrives. It must not block.

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep_until};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{ChatModel, ChatRequest, Failure, Listener, failure};
+use super::{ChatModel, ChatRequest, Failure, Listener, failure, words};
 use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
@@ -77,9 +77,10 @@ impl Scripted {
         let first_token = self.speak(&answer, started, takes, listener).await;
         Ok(Reply {
             text: Arc::clone(&answer),
+            tool_calls: Arc::clone(&row.calls),
             result: None,
             usage: Some(Usage {
-                prompt_tokens: request.messages.iter().map(|said| words(&said.content)).sum(),
+                prompt_tokens: request.messages.words(),
                 completion_tokens: words(&answer),
             }),
             first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
@@ -151,10 +152,20 @@ fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
                 && row.role.as_ref().is_none_or(|named| named == role)
                 && row.round.is_none_or(|named| named == *round)
         }
+        Purpose::Say { agent, turn, round } => {
+            row.step.is_none()
+                && row.agent.as_ref().is_none_or(|named| named == agent)
+                && row.turn.is_none_or(|named| named == *turn)
+                && row.round.is_none_or(|named| named == *round)
+        }
         Purpose::Plan => row.step == Some(ScriptStep::Plan),
         Purpose::Finalize => row.step == Some(ScriptStep::Finalize),
         // Tools answer these, never a model.
-        Purpose::Task { .. } | Purpose::Step { .. } => false,
+        Purpose::Task { .. }
+        | Purpose::Step { .. }
+        | Purpose::Member { .. }
+        | Purpose::Hop { .. }
+        | Purpose::Tool { .. } => false,
     };
     fits && row.attempt.is_none_or(|named| named == request.attempt)
 }
@@ -165,14 +176,13 @@ fn nothing_scripted(request: &ChatRequest) -> String {
         Purpose::Plan => "the plan step".to_owned(),
         Purpose::Task { task, .. } => format!("task {task}"),
         Purpose::Step { agent, .. } => format!("agent {agent}"),
+        Purpose::Say { agent, turn, round } => format!("{agent} (turn {turn}, round {round})"),
+        Purpose::Member { agent, .. }
+        | Purpose::Hop { agent, .. }
+        | Purpose::Tool { agent, .. } => agent.to_string(),
         Purpose::Finalize => "the finalize step".to_owned(),
     };
     format!("the script has no reply for {whom}: add a [[script]] row whose conditions hold")
-}
-
-/// What stands for tokens offline: words, counted.
-fn words(text: &str) -> u64 {
-    text.split_ascii_whitespace().count() as u64
 }
 
 impl ChatModel for Scripted {

@@ -59,20 +59,14 @@ pub(super) async fn answer(
     messages: Arc<[ChatMessage]>,
     shown: Option<Shown>,
 ) -> Result<(), StopReason> {
-    let ask = Ask {
-        parent: SpanId::RUN,
-        purpose: Purpose::Finalize,
-        path: Boundary::Finalize.id().to_string(),
-        messages,
-        json: false,
-        shown: Arc::new(shown.unwrap_or_default()),
-    };
+    let path = Boundary::Finalize.id().to_string();
+    let ask = Ask::once(SpanId::RUN, Purpose::Finalize, path, messages, false, shown);
     let (call, reply) = cx.ask(ask).await.map_err(|failed| failed.reason)?;
     let text = reply.text.trim();
     if text.is_empty() {
         return Err(StopReason::LlmEmpty);
     }
-    cx.publish(call, EventKind::AnswerComposed { text: text.into() });
+    cx.publish(call, EventKind::AnswerComposed { text: text.into(), by: None });
     Ok(())
 }
 

@@ -8,3 +8,4 @@ mod asked;
 pub mod collaboration;
 pub mod orchestrator;
 pub mod resilience;
+pub mod team;

@@ -10,13 +10,15 @@ use tokio::time::sleep;
 
 use super::gate::{Gate, Stop};
 use super::lanes::Lanes;
+use super::rosters::Rosters;
+use super::session::Session;
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
+    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, ToolOffer,
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
-use crate::llm::{ChatModel, ChatRequest, Listener};
+use crate::llm::{ChatModel, ChatRequest, Conversation, Listener};
 use crate::scenario::condition::Shown;
 use crate::scenario::draw::{between, draw};
 use crate::scenario::model::{CallPolicy, Latency};
@@ -44,6 +46,10 @@ pub struct RunSettings {
     pub tools: Vec<Arc<GuardedTool>>,
     /// Tasks at once at most, where the pattern has such a limit.
     pub max_parallel: Option<u32>,
+    /// Where it stands in its session.
+    pub session: Session,
+    /// Who is in the swarms of a team.
+    pub rosters: Rosters,
     /// Whether the pauses that a scenario writes into its run are left out.
     pub instant: bool,
 }
@@ -58,6 +64,8 @@ pub struct RunContext {
     llm: Arc<GuardedTool>,
     belt: Arc<Belt>,
     lanes: Arc<Lanes>,
+    session: Session,
+    rosters: Arc<Rosters>,
     instant: bool,
     in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<String>>,
@@ -73,18 +81,56 @@ pub struct Ask {
     /// Where in the run: the same text in every run, what random numbers hang on.
     pub path: String,
     /// The whole conversation.
-    pub messages: Arc<[ChatMessage]>,
+    pub messages: Conversation,
+    /// What of it the log does not have yet.
+    pub prompt: Prompt,
+    /// The tools that the model may call.
+    pub tools: Arc<[ToolOffer]>,
     /// Whether the reply must be a JSON object.
     pub json: bool,
     /// What conditions of a script may look at.
     pub shown: Arc<Shown>,
 }
 
+impl Ask {
+    /// One question that hangs on nothing said before.
+    pub fn once(
+        parent: SpanId,
+        purpose: Purpose,
+        path: String,
+        messages: Arc<[ChatMessage]>,
+        json: bool,
+        shown: Option<Shown>,
+    ) -> Self {
+        Self {
+            parent,
+            purpose,
+            path,
+            messages: Conversation::from(Arc::clone(&messages)),
+            prompt: Prompt::whole(messages),
+            tools: [].into(),
+            json,
+            shown: Arc::new(shown.unwrap_or_default()),
+        }
+    }
+}
+
 impl RunContext {
     /// The context of a run that starts now.
     pub fn new(settings: RunSettings) -> Self {
-        let RunSettings { id, bus, max, flags, seed, model, tools, max_parallel, instant } =
-            settings;
+        let RunSettings {
+            id,
+            bus,
+            max,
+            flags,
+            seed,
+            model,
+            tools,
+            max_parallel,
+            session,
+            rosters,
+            instant,
+        } = settings;
         let gate = Gate::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
@@ -99,6 +145,8 @@ impl RunContext {
             seed,
             model,
             llm,
+            session,
+            rosters: Arc::new(rosters),
             instant,
             in_flight: Arc::default(),
             phase: Mutex::new(None),
@@ -118,6 +166,16 @@ impl RunContext {
     /// How many tasks go at once.
     pub fn lanes(&self) -> &Arc<Lanes> {
         &self.lanes
+    }
+
+    /// Where the run stands in its session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Who is in the swarms of a team.
+    pub fn rosters(&self) -> &Arc<Rosters> {
+        &self.rosters
     }
 
     /// Random bits of their own: a hash of (seed, path, attempt, use).
@@ -216,7 +274,7 @@ impl RunContext {
                 parent: ask.parent,
                 tool: self.llm.guard.name().clone(),
                 purpose: ask.purpose.clone(),
-                prompt: Prompt { after: None, messages: Arc::clone(&ask.messages) },
+                prompt: ask.prompt.clone(),
                 args: None,
             },
             safe_key: None,
@@ -227,7 +285,7 @@ impl RunContext {
     }
 
     /// An attempt goes out (`true`) or has come back (`false`).
-    pub(super) fn count_in_flight(&self, out: bool) {
+    pub(crate) fn count_in_flight(&self, out: bool) {
         if out {
             self.in_flight.fetch_add(1, Ordering::AcqRel);
         } else {
@@ -315,9 +373,11 @@ impl Callee for Asked<'_> {
     ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
         let cx = self.scope.cx;
         let request = ChatRequest {
-            messages: Arc::clone(&self.ask.messages),
+            messages: self.ask.messages.clone(),
+            tools: Arc::clone(&self.ask.tools),
             json: self.ask.json,
             purpose: self.ask.purpose.clone(),
+            message: cx.session.message,
             attempt: attempt.number,
             draw: draw(cx.seed, self.scope.path, attempt.number, "model"),
             shown: Arc::clone(&self.ask.shown),

@@ -191,6 +191,7 @@ impl Gate {
             Command::Cancel => state.cancelled = true,
             // These go to what they are about, past the gate.
             Command::SetParallel { .. }
+            | Command::Roster { .. }
             | Command::SetLimit { .. }
             | Command::Breaker { .. }
             | Command::Inject { .. }
@@ -343,6 +344,34 @@ impl Gate {
             tokio::select! {
                 () = changed => {}
                 () = deadline => {}
+            }
+        }
+    }
+
+    /// Completes once the run has gone on for so long from now, pauses left out.
+    pub async fn has_gone_on(&self, for_so_long: Duration) {
+        let Some(until) = self.active().checked_add(for_so_long) else { return pending().await };
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let wake = {
+                let state = self.lock();
+                let left = until.saturating_sub(state.active());
+                if left.is_zero() {
+                    return;
+                }
+                state.standing_since().is_none().then(|| Instant::now().checked_add(left))
+            };
+            let reached = async {
+                match wake.flatten() {
+                    Some(wake) => sleep_until(wake).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                () = changed => {}
+                () = reached => {}
             }
         }
     }

@@ -7,10 +7,14 @@ mod context;
 mod crew;
 pub mod gate;
 mod lanes;
+mod rosters;
+mod session;
 mod tools;
 
 pub use context::{Ask, LLM, RunContext, RunSettings, model_tool};
 pub use crew::Crew;
 pub use gate::{Gate, Stop};
 pub use lanes::Lanes;
+pub use rosters::Rosters;
+pub use session::{Memory, Session};
 pub use tools::{Caller, REQUEST_ID, ToolAsk};

@@ -21,7 +21,7 @@ use super::reader::{Reader, among, closest};
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
 use super::shape::{At, List, Whole};
 use super::template::Filling;
-use super::tool::{Contract, Fault, ToolSpec};
+use super::tool::{Contract, Fault, ToolOffer, ToolSpec};
 use super::tree::Span;
 
 /// The tools of a file, workers first. Problems are told to `cx`.
@@ -134,6 +134,7 @@ fn worker(
             }
             None => Vec::new(),
         },
+        offer: ToolOffer::bare(&entry.name),
     })
 }
 
@@ -162,6 +163,7 @@ fn tool(
         contract: answers.contract(),
         shared: table.shared,
         faults: faults?,
+        offer: ToolOffer::bare(&entry.name),
     })
 }
 

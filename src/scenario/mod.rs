@@ -1,6 +1,7 @@
 //! What is asked: the scenario file, its validation with positions, CEL conditions, inputs and
 //! flags. Knows nothing of runs, models or screens.
 
+pub mod agent;
 pub mod alert;
 mod amount;
 mod build;

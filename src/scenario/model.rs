@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::agent::TeamSpec;
 use super::alert::AlertLimits;
 use super::condition::Condition;
-use super::name::{FlagName, InputName, RoleName, ScenarioName, ToolName};
+use super::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use super::orchestrator::OrchestratorSpec;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
 use super::storm::ResilienceSpec;
-use super::tool::{Fault, ToolSpec};
+use super::tool::{Fault, ToolCall, ToolSpec};
 
 /// One scenario, complete in itself.
 #[derive(Debug)]
@@ -88,6 +89,8 @@ pub enum PatternSpec {
     Collaboration(CollaborationSpec),
     /// Source `001`: a plan of tasks, dispatched in parallel.
     Orchestrator(OrchestratorSpec),
+    /// Source `002`: a coordinator and its members, or a swarm.
+    Team(TeamSpec),
     /// Source `003`: many agents against flaky tools.
     Resilience(ResilienceSpec),
 }
@@ -98,6 +101,8 @@ impl PatternSpec {
         match self {
             Self::Collaboration(_) => "collaboration",
             Self::Orchestrator(_) => "orchestrator",
+            Self::Team(spec) if spec.is_swarm() => "swarm",
+            Self::Team(_) => "team",
             Self::Resilience(_) => "resilience",
         }
     }
@@ -107,6 +112,7 @@ impl PatternSpec {
         match self {
             Self::Collaboration(spec) => spec.budget.max_seconds,
             Self::Orchestrator(spec) => spec.budget.max_seconds,
+            Self::Team(spec) => spec.max_seconds,
             Self::Resilience(spec) => spec.max_seconds,
         }
     }
@@ -336,9 +342,15 @@ pub struct Script {
 pub struct ScriptRow {
     /// Only this role; `None`: any.
     pub role: Option<RoleName>,
-    /// Only this step; `None`: a role's contribution.
+    /// Only this agent of a team; `None`: any.
+    pub agent: Option<AgentName>,
+    /// Only for this message of a session, from 1.
+    pub message: Option<u32>,
+    /// Only the nth time that its team has asked this agent, from 1.
+    pub turn: Option<u32>,
+    /// Only this step; `None`: a role's contribution, or what an agent says.
     pub step: Option<ScriptStep>,
-    /// Only in this round.
+    /// Only in this round: of a table, or of an agent's tool calls.
     pub round: Option<u32>,
     /// Only for this attempt of a call, from 1.
     pub attempt: Option<u32>,
@@ -351,6 +363,8 @@ pub struct ScriptRow {
     /// The text that the model gives: `reply` as JSON, `raw` and `text` as they are. Use
     /// [`ScriptRow::answer_by`].
     pub answer: Arc<str>,
+    /// The tools that the model calls.
+    pub calls: Arc<[ToolCall]>,
     /// The answer is a `reply` that names no `agent`, and the row is for any role.
     pub unsigned: bool,
 }

@@ -59,6 +59,8 @@ macro_rules! names {
 names! {
     /// A role at the table (pattern `000`), such as `risk_analyst`.
     RoleName,
+    /// An agent of a team (pattern `002`), such as `billing`.
+    AgentName,
     /// A feature flag, such as `legal_analyst`.
     FlagName,
     /// A tool behind the gateway, such as `llm`.

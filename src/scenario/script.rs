@@ -90,6 +90,10 @@ fn row(
     let answer = answer(row, filling, cx);
     Some(ScriptRow {
         role: table.role.as_ref().map(|role| RoleName::from(role.text.as_str())),
+        agent: None,
+        message: None,
+        turn: None,
+        calls: [].into(),
         step,
         round: table.round.as_ref().map(|round| round.value.0),
         attempt: table.attempt.as_ref().map(|attempt| attempt.value.0),

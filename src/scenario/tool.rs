@@ -26,6 +26,41 @@ pub struct ToolSpec {
     pub shared: bool,
     /// Faults that are injected from the start.
     pub faults: Vec<Fault>,
+    /// What agents that may call it are told of it.
+    pub offer: ToolOffer,
+}
+
+/// A tool as it is offered to a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOffer {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it does.
+    pub description: Arc<str>,
+    /// The JSON schema of its arguments, an object.
+    pub parameters: Arc<Value>,
+}
+
+impl ToolOffer {
+    /// A tool of which nothing is said but its name: it takes any object.
+    pub fn bare(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            description: Arc::from(""),
+            parameters: Arc::new(serde_json::json!({ "type": "object" })),
+        }
+    }
+}
+
+/// A tool that a model calls, as the model said it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The model's own name for this call: its result is given back under it.
+    pub id: Arc<str>,
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// The arguments as the model wrote them: JSON, where it kept to what it was told.
+    pub arguments: Arc<str>,
 }
 
 /// What answers for a tool.

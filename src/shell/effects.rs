@@ -149,6 +149,7 @@ impl Services {
             flags: request.flags.clone(),
             schedule: extra.schedule,
             seed: request.seed,
+            session: None,
         });
         if !extra.rests.is_empty() {
             tokio::spawn(pauses::let_go(run.clone(), extra.rests));

@@ -47,6 +47,12 @@ pub trait CallScope: Send + Sync {
         let _ = attempt;
         None
     }
+    /// Completes when an attempt has had so long, by a clock of the caller's own that stands while
+    /// its run does: where an attempt can rest at boundaries. `None`: time goes on as it does.
+    fn time_up(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
+        let _ = limit;
+        None
+    }
     /// The call slots that this call shares with others: it holds one from before its first attempt
     /// to its end.
     fn pool(&self) -> Option<&Semaphore> {
@@ -250,7 +256,11 @@ async fn attempt(
     scope.in_flight(true);
     let mut open = OpenAttempt { scope, span, live: bus.live(span), open: true };
     let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
-    match bounded(limit, attempt).await {
+    let ended = match scope.time_up(limit) {
+        Some(time_up) => bounded_by(limit, time_up, attempt).await,
+        None => bounded(limit, attempt).await,
+    };
+    match ended {
         Ok(reply) => {
             open.close(EventKind::AttemptAnswered(Box::new(reply.clone())));
             stale(bus, span, guard, pass.settle(Verdict::Success), true);
@@ -288,18 +298,38 @@ pub async fn bounded<T>(
 ) -> Result<T, Box<AttemptFailed>> {
     let attempt = pin!(attempt);
     match timeout(limit, Contained::new(attempt)).await {
-        Ok(Ok(answered)) => answered,
-        Ok(Err(panic)) => {
-            tracing::error!(%panic, "a tool panicked; its attempt failed and the run goes on");
-            let text = format!("a panic, contained: {panic}");
-            Err(AttemptFailed::of(FailureClass::Panic, text))
-        }
-        Err(_) => {
-            let limit = limit.as_secs_f64();
-            let text = format!("no answer within {limit:.1} s, the limit of one attempt");
-            Err(AttemptFailed::of(FailureClass::Timeout, text))
-        }
+        Ok(ended) => contained(ended),
+        Err(_) => Err(timed_out(limit)),
     }
+}
+
+/// The same by the caller's own clock.
+async fn bounded_by<T>(
+    limit: Duration,
+    time_up: BoxFuture<'_, ()>,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Result<T, Box<AttemptFailed>> {
+    let attempt = pin!(attempt);
+    tokio::select! {
+        biased;
+        ended = Contained::new(attempt) => contained(ended),
+        () = time_up => Err(timed_out(limit)),
+    }
+}
+
+fn contained<T>(
+    ended: Result<Result<T, Box<AttemptFailed>>, String>,
+) -> Result<T, Box<AttemptFailed>> {
+    ended.unwrap_or_else(|panic| {
+        tracing::error!(%panic, "a tool panicked; its attempt failed and the run goes on");
+        Err(AttemptFailed::of(FailureClass::Panic, format!("a panic, contained: {panic}")))
+    })
+}
+
+fn timed_out(limit: Duration) -> Box<AttemptFailed> {
+    let limit = limit.as_secs_f64();
+    let text = format!("no answer within {limit:.1} s, the limit of one attempt");
+    AttemptFailed::of(FailureClass::Timeout, text)
 }
 
 /// A call that closes its span when it is dropped in the middle.

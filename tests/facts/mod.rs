@@ -153,10 +153,7 @@ impl Facts {
         let system = format!(
             "You speak for {role}. Weigh what you are shown against the limits of the policy.\n\nAnswer with one JSON object and nothing else."
         );
-        Arc::new([
-            ChatMessage { role: Speaker::System, content: system.into() },
-            ChatMessage { role: Speaker::User, content: user.into() },
-        ])
+        Arc::new([ChatMessage::new(Speaker::System, system), ChatMessage::new(Speaker::User, user)])
     }
 
     /// Asks a seat: its call and its first attempt.
@@ -174,7 +171,7 @@ impl Facts {
     fn call(&mut self, key: usize, purpose: Purpose, parent: SpanId) -> &mut Self {
         let call = self.open();
         let messages = self.messages_for(&purpose);
-        let prompt = Prompt { after: None, messages };
+        let prompt = Prompt::whole(messages);
         let started = CallStarted { parent, tool: "llm".into(), purpose, prompt, args: None };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         self.attempt(key, call, 1)
@@ -231,8 +228,8 @@ impl Facts {
             text: text.into(),
             usage: Some(Usage { prompt_tokens: 812, completion_tokens: 96 }),
             first_token_ms: Some(180),
-            model: None,
             finish: Some("stop".to_owned()),
+            ..Reply::of_agent(Arc::default())
         };
         self.add(span, EventKind::AttemptAnswered(Box::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts })
@@ -314,7 +311,7 @@ impl Facts {
     pub fn answer(&mut self, text: &str) -> &mut Self {
         self.replies(99, text);
         let call = self.calls[&99].0;
-        self.add(call, EventKind::AnswerComposed { text: text.into() })
+        self.add(call, EventKind::AnswerComposed { text: text.into(), by: None })
     }
 
     /// The run ends.
@@ -338,8 +335,8 @@ impl Facts {
     /// A further call that goes on where another has ended; returns its span.
     pub fn ask_after(&mut self, before: SpanId, text: &str) -> SpanId {
         let call = self.open();
-        let messages = [ChatMessage { role: Speaker::User, content: text.into() }];
-        let prompt = Prompt { after: Some(before), messages: Arc::new(messages) };
+        let messages = [ChatMessage::new(Speaker::User, text)];
+        let prompt = Prompt { after: Some(before), ..Prompt::whole(Arc::new(messages)) };
         let role = self.plan.sequence[0].clone();
         let purpose = Purpose::Contribution { round: self.round, seat: 0, role };
         let parent = self.round_span;

@@ -184,11 +184,11 @@ impl ToolFacts {
         let messages: Arc<[ChatMessage]> = match args {
             Some(_) => Arc::new([]),
             None => Arc::new([
-                ChatMessage { role: Speaker::System, content: "You plan the work.".into() },
-                ChatMessage { role: Speaker::User, content: "{\"max_tasks\":8}".into() },
+                ChatMessage::new(Speaker::System, "You plan the work."),
+                ChatMessage::new(Speaker::User, "{\"max_tasks\":8}"),
             ]),
         };
-        let prompt = Prompt { after: None, messages };
+        let prompt = Prompt::whole(messages);
         let args = args.map(Arc::new);
         let started = CallStarted { parent, tool: tool.into(), purpose, prompt, args };
         self.add(call, EventKind::CallStarted(Box::new(started)));
@@ -340,7 +340,7 @@ impl ToolFacts {
         self.asks("report", "llm", SpanId::RUN, Purpose::Finalize, None).attempt("report");
         self.after(800).says("report", text);
         let call = self.calls["report"].0;
-        self.add(call, EventKind::AnswerComposed { text: text.into() });
+        self.add(call, EventKind::AnswerComposed { text: text.into(), by: None });
         self.ends("success", None)
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use roundtable::event::kind::{AttemptFailed, ChatMessage, Purpose, Reply, Speaker};
 use roundtable::llm::endpoint::{self, Asked, Endpoint};
 use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{ChatModel, ChatRequest, Listener};
+use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener};
 use roundtable::net::{Http, Via};
 use roundtable::scenario::condition::Shown;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -204,15 +204,17 @@ pub const ENDING: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish
 
 /// What is asked in every test.
 pub fn ask(json: bool) -> ChatRequest {
-    let message = |role, content: &str| ChatMessage { role, content: content.into() };
+    let message = |role, content: &str| ChatMessage::new(role, content);
     ChatRequest {
-        messages: Arc::new([
+        messages: Conversation::from(Arc::from([
             message(Speaker::System, "You judge."),
             message(Speaker::User, "{\"goal\":\"grün \\\"x\\\"\"}"),
-        ]),
+        ])),
+        tools: [].into(),
         json,
         purpose: Purpose::Finalize,
         attempt: 1,
+        message: 1,
         draw: 0,
         shown: Arc::new(Shown::default()),
     }

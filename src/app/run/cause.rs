@@ -58,6 +58,10 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
             }
             Purpose::Finalize => world.spans.get(table?.current()?.span)?.closed_by,
             Purpose::Task { .. } => opened(call.parent),
+            Purpose::Say { .. } | Purpose::Hop { .. } => opened(call.parent),
+            Purpose::Member { said, .. } | Purpose::Tool { said, .. } => {
+                world.spans.get(*said)?.closed_by
+            }
             Purpose::Plan | Purpose::Step { .. } => None,
         },
         EventKind::CallRetried { attempt, .. } => {

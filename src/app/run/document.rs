@@ -9,7 +9,7 @@ use super::RunPage;
 use super::inspect::Asks;
 use super::told::failure;
 use crate::app::format;
-use crate::event::kind::{ChatMessage, Purpose, Speaker};
+use crate::event::kind::{ChatMessage, Purpose, Reply, Speaker};
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId};
 
@@ -120,6 +120,7 @@ fn speaker(role: Speaker) -> &'static str {
         Speaker::System => "system",
         Speaker::User => "user",
         Speaker::Assistant => "assistant",
+        Speaker::Tool => "tool",
     }
 }
 
@@ -138,8 +139,9 @@ impl RunPage {
             let mut part = started.prompt.messages.to_vec();
             // A call that came before is in the prompt with its reply.
             let before = !parts.is_empty();
-            if let Some(content) = self.reply_text(call).filter(|_| before) {
-                part.push(ChatMessage { role: Speaker::Assistant, content });
+            if let Some(reply) = self.reply(call).filter(|_| before) {
+                let (text, calls) = (Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
+                part.push(ChatMessage::said(text, calls));
             }
             parts.push(part);
             next = started.prompt.after.filter(|before| *before != call);
@@ -158,10 +160,10 @@ impl RunPage {
     }
 
     /// The reply that answered a call.
-    fn reply_text(&self, call: SpanId) -> Option<Arc<str>> {
+    fn reply(&self, call: SpanId) -> Option<&Reply> {
         let attempt = self.world().spans.last_child(call)?;
         match &self.closing(attempt.id)?.kind {
-            EventKind::AttemptAnswered(reply) => Some(Arc::clone(&reply.text)),
+            EventKind::AttemptAnswered(reply) => Some(reply),
             _ => None,
         }
     }

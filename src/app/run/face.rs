@@ -31,6 +31,7 @@ impl Face {
         match world.pattern {
             PatternWorld::None | PatternWorld::Collaboration(_) => Self::Collaboration,
             PatternWorld::Orchestrator(_) => Self::Orchestrator,
+            PatternWorld::Team(_) => Self::Tools,
             PatternWorld::Resilience(_) => Self::Tools,
         }
     }

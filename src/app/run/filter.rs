@@ -78,8 +78,8 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
     let (_, purpose) = super::whose::whose(event.span, world);
     let mut role = match purpose {
         Some(Purpose::Contribution { role, .. }) => Some(role.as_str()),
-        Some(Purpose::Plan | Purpose::Task { .. } | Purpose::Step { .. } | Purpose::Finalize)
-        | None => None,
+        Some(purpose) => purpose.agent().map(|agent| agent.as_str()),
+        None => None,
     };
     let mut tool = purpose.and_then(|purpose| super::whose::tool_of(purpose, world));
     let task = match purpose {

@@ -24,6 +24,7 @@ pub mod table;
 pub mod task;
 pub mod times;
 pub mod told;
+mod told_team;
 pub mod told_tool;
 pub mod tool_words;
 mod turned;

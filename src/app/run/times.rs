@@ -143,6 +143,28 @@ impl RunPage {
                     document.field("again", again.to_string());
                 }
             }
+            Purpose::Say { agent, turn, round } => {
+                document.field("agent", agent.as_str());
+                document.field("turn", turn.to_string());
+                document.field("call", round.to_string());
+            }
+            Purpose::Member { agent, by, turn, .. } => {
+                document.field("member", agent.as_str());
+                document.field("asked by", by.as_str());
+                document.field("turn", turn.to_string());
+            }
+            Purpose::Hop { agent, swarm, hop, from, .. } => {
+                document.field("agent", agent.as_str());
+                document.field("swarm", swarm.as_str());
+                document.field("hop", hop.to_string());
+                if let Some(from) = from {
+                    document.field("from", from.as_str());
+                }
+            }
+            Purpose::Tool { agent, tool, .. } => {
+                document.field("agent", agent.as_str());
+                document.field("tool", tool.as_str());
+            }
             Purpose::Finalize => document.field("for", "the text at the end"),
         }
         let degraded = matches!(

@@ -196,8 +196,11 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.what = reason.to_string().into();
             told.tone = Tone::Refused;
         }
-        EventKind::AnswerComposed { text } => {
-            told.who = "finalize".into();
+        EventKind::AnswerComposed { text, by } => {
+            told.who = match by {
+                Some(by) => by.as_str().into(),
+                None => "finalize".into(),
+            };
             told.what = text.as_ref().into();
             told.tone = Tone::Done;
         }
@@ -223,6 +226,11 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
                 .into(),
             };
         }
+        EventKind::AnswerPartial { .. }
+        | EventKind::HandoffMade { .. }
+        | EventKind::HandoffRefused { .. }
+        | EventKind::ToolCallRefused { .. }
+        | EventKind::RosterChanged { .. } => super::told_team::tell(&mut told, &event.kind),
         EventKind::CallAnswered { attempts } => {
             told.what = format::things(u64::from(*attempts), "attempt").into();
         }
@@ -332,6 +340,10 @@ fn started(head: &RunStarted) -> String {
         PatternPlan::Orchestrator(plan) => {
             let workers = format::things(plan.workers.len() as u64, "worker");
             (workers, format!("{} at most", things(plan.max_tasks, "task")))
+        }
+        PatternPlan::Team(plan) | PatternPlan::Swarm(plan) => {
+            let agents = format::things(plan.agents.len() as u64, "agent");
+            (agents, format!("message {}", plan.session.message))
         }
         PatternPlan::Resilience(plan) => {
             let how = if plan.guarded { "guarded" } else { "naive" };

@@ -16,10 +16,7 @@ pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
             Some((SpanKind::Call(purpose), _)) => {
                 let round = match purpose {
                     Purpose::Contribution { round, .. } => Some(*round),
-                    Purpose::Plan
-                    | Purpose::Task { .. }
-                    | Purpose::Step { .. }
-                    | Purpose::Finalize => None,
+                    _ => None,
                 };
                 return (round, Some(purpose));
             }
@@ -40,15 +37,25 @@ pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
         Some(Purpose::Plan) => Cow::Borrowed("plan"),
         Some(Purpose::Task { task, .. }) => Cow::Borrowed(task.as_str()),
         Some(Purpose::Step { agent, .. }) => Cow::Owned(format!("agent {agent}")),
+        Some(
+            Purpose::Say { agent, .. }
+            | Purpose::Member { agent, .. }
+            | Purpose::Hop { agent, .. }
+            | Purpose::Tool { agent, .. },
+        ) => Cow::Borrowed(agent.as_str()),
         Some(Purpose::Finalize) => Cow::Borrowed("finalize"),
         None => Cow::Borrowed(""),
     }
 }
 
 /// The tool that such a call asks.
-pub fn tool_of<'a>(purpose: &Purpose, world: &'a World) -> Option<&'a str> {
+pub fn tool_of<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a str> {
     match purpose {
-        Purpose::Contribution { .. } | Purpose::Plan | Purpose::Finalize => Some("llm"),
+        Purpose::Contribution { .. } | Purpose::Plan | Purpose::Say { .. } | Purpose::Finalize => {
+            Some("llm")
+        }
+        Purpose::Member { agent, .. } | Purpose::Hop { agent, .. } => Some(agent.as_str()),
+        Purpose::Tool { tool, .. } => Some(tool.as_str()),
         Purpose::Task { index, .. } => {
             let (orchestrator, _) = world.orchestrator()?;
             let row = orchestrator.tasks.get(usize::try_from(*index).ok()?)?;

@@ -191,7 +191,7 @@ impl Collaboration {
                     }
                 }
                 Purpose::Finalize => self.finalize = Some(event.span),
-                Purpose::Plan | Purpose::Task { .. } | Purpose::Step { .. } => {}
+                _ => {}
             },
             EventKind::AttemptStarted { parent, attempt, .. } => {
                 if let Some(seat) = self.seat_of(*parent, spans) {

@@ -6,6 +6,7 @@
 pub mod activity;
 pub mod alerts;
 mod back_off;
+pub mod chunked;
 pub mod collaboration;
 pub mod latency;
 pub mod orchestrator;
@@ -13,6 +14,7 @@ mod outcome;
 pub mod resilience;
 pub mod rests;
 pub mod spans;
+pub mod team;
 pub mod tools;
 
 use std::collections::BTreeSet;
@@ -27,14 +29,15 @@ pub use outcome::Outcome;
 pub use resilience::Resilience;
 pub use rests::Rests;
 pub use spans::{Span, SpanKind, SpanState, Spans};
+pub use team::Team;
 pub use tools::Tools;
 
 use super::kind::{
     BreakerStage, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan, Purpose,
-    ResiliencePlan, RunClosed, RunStarted, Step, Usage,
+    ResiliencePlan, RunClosed, RunStarted, Step, TeamPlan, Usage,
 };
-use super::{BoundaryId, Elapsed, Event, EventKind, Seq, StopReason};
-use crate::scenario::name::{FlagName, ToolName};
+use super::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::scenario::name::{AgentName, FlagName, ToolName};
 
 /// Marks kept for the scrubber; further ones are counted in [`World::marks_left_out`].
 const MARKS: usize = 2048;
@@ -89,6 +92,8 @@ pub enum PatternWorld {
     Collaboration(Collaboration),
     /// Source `001`.
     Orchestrator(Orchestrator),
+    /// Source `002`.
+    Team(Team),
     /// Source `003`.
     Resilience(Resilience),
 }
@@ -193,6 +198,8 @@ pub enum MarkKind {
     Finalize,
     /// A flag was switched.
     Flag(FlagName, bool),
+    /// Control of a swarm went over to an agent.
+    Handoff(AgentName),
     /// A call is tried again.
     Retry,
     /// A tool's breaker moved.
@@ -259,6 +266,9 @@ impl World {
                     PatternPlan::Orchestrator(plan) => {
                         PatternWorld::Orchestrator(Orchestrator::new(plan))
                     }
+                    PatternPlan::Team(plan) | PatternPlan::Swarm(plan) => {
+                        PatternWorld::Team(Team::new(plan))
+                    }
                     PatternPlan::Resilience(plan) => {
                         PatternWorld::Resilience(Resilience::new(plan))
                     }
@@ -312,7 +322,9 @@ impl World {
             }
             EventKind::RoundStarted { round, .. } => self.mark(event, MarkKind::Round(*round)),
             EventKind::ContributionRefused { .. } => self.mark(event, MarkKind::Failed),
-            EventKind::AnswerComposed { text } => self.answer = Some(Arc::clone(text)),
+            EventKind::HandoffMade { to, .. } => self.mark(event, MarkKind::Handoff(to.clone())),
+            EventKind::HandoffRefused { .. } => self.mark(event, MarkKind::Failed),
+            EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
                 self.mark_call(event, call);
@@ -344,7 +356,8 @@ impl World {
                 self.mark(event, MarkKind::Retry);
             }
             EventKind::AttemptStarted { .. } => self.tally.attempts += 1,
-            EventKind::AttemptAnswered(reply) if reply.result.is_some() => {}
+            EventKind::AttemptAnswered(reply)
+                if reply.result.is_some() || !self.is_of_model(event.span) => {}
             EventKind::AttemptAnswered(reply) => match reply.usage {
                 Some(usage) => {
                     let sum = &mut self.tally.usage;
@@ -364,6 +377,7 @@ impl World {
             PatternWorld::None => {}
             PatternWorld::Orchestrator(orchestrator) => orchestrator.apply(event, &self.spans),
             PatternWorld::Resilience(resilience) => resilience.apply(event),
+            PatternWorld::Team(team) => team.apply(event, &self.spans, &self.rests),
             PatternWorld::Collaboration(collaboration) => {
                 collaboration.apply(event, &self.spans);
             }
@@ -435,6 +449,33 @@ impl World {
             }
             _ => None,
         }
+    }
+
+    /// The projection and plan of a team or swarm, where the run is one.
+    pub fn team(&self) -> Option<(&Team, &TeamPlan)> {
+        match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
+            (
+                PatternWorld::Team(world),
+                Some(PatternPlan::Team(plan) | PatternPlan::Swarm(plan)),
+            ) => Some((world, plan)),
+            _ => None,
+        }
+    }
+
+    /// Whether an attempt was one of a model, whose tokens count: not one of a tool, nor of an
+    /// agent, whose own calls are counted.
+    fn is_of_model(&self, attempt: SpanId) -> bool {
+        let call = self.spans.get(attempt).and_then(|span| self.spans.get(span.parent));
+        !matches!(
+            call.map(|span| &span.what),
+            Some(SpanKind::Call(
+                Purpose::Task { .. }
+                    | Purpose::Step { .. }
+                    | Purpose::Member { .. }
+                    | Purpose::Hop { .. }
+                    | Purpose::Tool { .. }
+            ))
+        )
     }
 
     /// The projection and plan of a resilience run, where the run is one.

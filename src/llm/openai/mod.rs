@@ -136,6 +136,7 @@ impl OpenAi {
             return Err(self.broke_off(&NetError::TooLarge { cap: TEXT_CAP }, None));
         }
         Ok(Reply {
+            tool_calls: [].into(),
             result: None,
             text: self.without_the_key(&text),
             usage: completion.usage.and_then(wire::Counted::usage),

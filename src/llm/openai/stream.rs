@@ -178,6 +178,7 @@ impl<'a> Gathered<'a> {
 
     fn done(self) -> Reply {
         Reply {
+            tool_calls: [].into(),
             result: None,
             text: self.by.without_the_key(&self.text),
             usage: self.usage,

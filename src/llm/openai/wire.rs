@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::event::kind::{ChatMessage, Usage};
-use crate::llm::ChatRequest;
+use crate::event::kind::Usage;
+use crate::llm::{ChatRequest, Conversation};
 
 #[derive(Serialize)]
 struct Ask<'a> {
     model: &'a str,
-    messages: &'a [ChatMessage],
+    #[serde(serialize_with = "messages")]
+    messages: &'a Conversation,
     temperature: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<Format>,
@@ -30,6 +31,10 @@ struct Format {
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
+}
+
+fn messages<S: Serializer>(conversation: &&Conversation, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(conversation.iter())
 }
 
 /// The body of a request, straight from what is asked.

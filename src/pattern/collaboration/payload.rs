@@ -113,8 +113,5 @@ pub fn for_brief(
 
 fn conversation(system: String, payload: &impl Serialize) -> Arc<[ChatMessage]> {
     let user = serde_json::to_string(payload).unwrap_or_default();
-    Arc::new([
-        ChatMessage { role: Speaker::System, content: system.into() },
-        ChatMessage { role: Speaker::User, content: user.into() },
-    ])
+    Arc::new([ChatMessage::new(Speaker::System, system), ChatMessage::new(Speaker::User, user)])
 }

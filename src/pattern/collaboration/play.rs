@@ -203,21 +203,11 @@ impl<'a> Table<'a> {
             shown.set("flags", &value(&self.cx.gate().flags()));
             shown
         });
-        Ask {
-            parent: span,
-            purpose: Purpose::Contribution { round, seat: seat.place, role: seat.role.clone() },
-            path: message(round, seat).id().to_string(),
-            messages: payload::for_role(
-                prompt,
-                goal,
-                seat.role,
-                facts,
-                recent,
-                &self.open_conflicts,
-            ),
-            json: true,
-            shown: Arc::new(shown.unwrap_or_default()),
-        }
+        let purpose = Purpose::Contribution { round, seat: seat.place, role: seat.role.clone() };
+        let path = message(round, seat).id().to_string();
+        let messages =
+            payload::for_role(prompt, goal, seat.role, facts, recent, &self.open_conflicts);
+        Ask::once(span, purpose, path, messages, true, shown)
     }
 
     /// What the gateway makes of a seat: nothing of one that is off, a contribution, or the reason

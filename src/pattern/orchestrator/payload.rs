@@ -49,8 +49,8 @@ pub(super) fn for_report(prompt: &str, goal: &str, aggregate: &Value) -> Arc<[Ch
 
 fn conversation(system: &str, payload: &Value) -> Arc<[ChatMessage]> {
     [
-        ChatMessage { role: Speaker::System, content: system.into() },
-        ChatMessage { role: Speaker::User, content: payload.to_string().into() },
+        ChatMessage::new(Speaker::System, system),
+        ChatMessage::new(Speaker::User, payload.to_string()),
     ]
     .into()
 }

@@ -59,14 +59,9 @@ async fn plan(
         shown.set("flags", &asked::value(&cx.gate().flags()));
         shown
     });
-    let ask = Ask {
-        parent: SpanId::RUN,
-        purpose: Purpose::Plan,
-        path: Boundary::Plan.id().to_string(),
-        messages: payload::for_plan(scenario, spec),
-        json: true,
-        shown: Arc::new(shown.unwrap_or_default()),
-    };
+    let path = Boundary::Plan.id().to_string();
+    let messages = payload::for_plan(scenario, spec);
+    let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, true, shown);
     let (call, reply) = cx.ask(ask).await.map_err(|failed| failed.reason)?;
     let raw = asked::parse(
         cx,

@@ -1,0 +1,43 @@
+//! What the facts of teams and swarms say, in one line each.
+
+use super::told::{Told, Tone};
+use crate::event::EventKind;
+use crate::event::kind::RosterChange;
+
+/// Tells a fact of a team; the others are told elsewhere.
+pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
+    match kind {
+        EventKind::AnswerPartial { text, by } => {
+            told.who = by.as_str().into();
+            told.what = format!("the best text so far: {text}").into();
+        }
+        EventKind::HandoffMade { from, to, message, .. } => {
+            told.who = from.as_str().into();
+            told.what = match message {
+                Some(message) => format!("hands over to {to}: {message}").into(),
+                None => format!("hands over to {to}").into(),
+            };
+        }
+        EventKind::HandoffRefused { from, to, why, .. } => {
+            told.who = from.as_str().into();
+            told.what = format!("must not hand over to {to}: {why}").into();
+            told.tone = Tone::Refused;
+        }
+        EventKind::ToolCallRefused { agent, tool, text, .. } => {
+            told.who = agent.as_str().into();
+            told.what = format!("{tool}: {text}").into();
+            told.tone = Tone::Refused;
+        }
+        EventKind::RosterChanged { swarm, change, members, .. } => {
+            told.who = swarm.as_str().into();
+            let there = members.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
+            told.what = match change {
+                RosterChange::Add { agent } => format!("{agent} joins: {there}"),
+                RosterChange::Remove { agent } => format!("{agent} leaves: {there}"),
+                RosterChange::Replace { .. } => format!("members are now {there}"),
+            }
+            .into();
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,95 @@
+//! Who is in the swarms of a run, which can change while it goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::bus::Bus;
+use crate::event::kind::{By, RosterChange};
+use crate::event::{EventKind, SpanId};
+use crate::scenario::agent::{AgentKind, TeamSpec, check_names};
+use crate::scenario::name::AgentName;
+
+/// The members of each swarm.
+#[derive(Debug, Default)]
+pub struct Rosters {
+    state: Mutex<State>,
+    /// Who may join: only model agents hand over.
+    able: BTreeSet<AgentName>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    swarms: BTreeMap<AgentName, Roster>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Roster {
+    entry: AgentName,
+    at_start: Arc<[AgentName]>,
+    members: Arc<[AgentName]>,
+}
+
+impl Rosters {
+    /// The swarms of a team, with the members that a session left them.
+    pub fn of(spec: &TeamSpec, left: &BTreeMap<AgentName, Arc<[AgentName]>>) -> Self {
+        let swarms = spec.agents.values().filter_map(|agent| {
+            let AgentKind::Swarm(swarm) = &agent.kind else { return None };
+            let at_start: Arc<[AgentName]> = swarm.members.clone().into();
+            let members = left.get(&agent.name).unwrap_or(&at_start);
+            let (entry, members) = (swarm.entry.clone(), Arc::clone(members));
+            Some((agent.name.clone(), Roster { entry, at_start, members }))
+        });
+        let able = spec.agents.values().filter(|it| matches!(it.kind, AgentKind::Model(_)));
+        Self {
+            able: able.map(|agent| agent.name.clone()).collect(),
+            state: Mutex::new(State { swarms: swarms.collect(), closed: false }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who is in a swarm now; nobody where there is no such swarm.
+    pub fn members(&self, swarm: &AgentName) -> Arc<[AgentName]> {
+        self.lock().swarms.get(swarm).map_or_else(|| [].into(), |it| Arc::clone(&it.members))
+    }
+
+    /// The swarms whose members are not those of the start.
+    pub fn changed(&self) -> BTreeMap<AgentName, Arc<[AgentName]>> {
+        let state = self.lock();
+        let changed = state.swarms.iter().filter(|(_, it)| it.members != it.at_start);
+        changed.map(|(name, roster)| (name.clone(), Arc::clone(&roster.members))).collect()
+    }
+
+    /// Changes who is in a swarm, and tells the log. What cannot be changes nothing: the entry
+    /// cannot leave, and only model agents of the scenario can join.
+    pub fn change(&self, bus: &Bus, swarm: &AgentName, change: RosterChange, by: By) {
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        let Some(roster) = state.swarms.get_mut(swarm) else { return };
+        let mut members: Vec<AgentName> = roster.members.to_vec();
+        match &change {
+            RosterChange::Add { agent } => members.push(agent.clone()),
+            RosterChange::Remove { agent } => members.retain(|member| member != agent),
+            RosterChange::Replace { members: others } => members.clone_from(others),
+        }
+        let names: Vec<&str> = members.iter().map(AgentName::as_str).collect();
+        let good = check_names(None, Some(roster.entry.as_str()), &names).is_ok()
+            && members.iter().all(|member| self.able.contains(member));
+        if !good || *members == *roster.members {
+            return;
+        }
+        roster.members = members.into();
+        let (swarm, members) = (swarm.clone(), Arc::clone(&roster.members));
+        bus.publish(SpanId::RUN, EventKind::RosterChanged { swarm, members, change, by });
+    }
+
+    /// The run has ended: nobody joins or leaves any more.
+    pub fn close(&self) {
+        self.lock().closed = true;
+    }
+}

@@ -1,0 +1,257 @@
+//! Agents as a scenario declares them (source `002`): model agents, coordinator teams, swarms. All
+//! three are agents to whoever holds them, so teams nest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::name::{AgentName, ToolName};
+
+/// `pattern = "team"` or `pattern = "swarm"`: the agent that a person talks to, and those it works
+/// with.
+#[derive(Debug)]
+pub struct TeamSpec {
+    /// The agent that a person talks to: a coordinator team or a swarm.
+    pub root: AgentName,
+    /// Every agent by name; those that are nobody's member may join a swarm.
+    pub agents: BTreeMap<AgentName, AgentSpec>,
+    /// What the session goes on with once the goal is answered.
+    pub follow_ups: Vec<Arc<str>>,
+    /// Bound of each run of the session, pauses not counted.
+    pub max_seconds: Duration,
+}
+
+impl TeamSpec {
+    /// The agent of this name.
+    pub fn agent(&self, name: &AgentName) -> Option<&AgentSpec> {
+        self.agents.get(name)
+    }
+
+    /// Whether the root is a swarm.
+    pub fn is_swarm(&self) -> bool {
+        self.agent(&self.root).is_some_and(|root| matches!(root.kind, AgentKind::Swarm(_)))
+    }
+}
+
+/// An agent.
+#[derive(Debug, Clone)]
+pub struct AgentSpec {
+    /// Its name: what a coordinator calls it by, and what it is handed over to by.
+    pub name: AgentName,
+    /// What it does, for the agents that may ask it.
+    pub description: Arc<str>,
+    /// What it is.
+    pub kind: AgentKind,
+}
+
+/// What an agent is.
+#[derive(Debug, Clone)]
+pub enum AgentKind {
+    /// A model with an instruction and tools.
+    Model(ModelAgent),
+    /// A model whose tools are other agents.
+    Team(CoordinatorTeam),
+    /// Model agents that hand over to each other.
+    Swarm(Swarm),
+}
+
+impl AgentKind {
+    /// Its word in files and on the screen.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Model(_) => "agent",
+            Self::Team(_) => "team",
+            Self::Swarm(_) => "swarm",
+        }
+    }
+
+    /// The members' names; none of a model agent.
+    pub fn members(&self) -> &[AgentName] {
+        match self {
+            Self::Model(_) => &[],
+            Self::Team(team) => &team.members,
+            Self::Swarm(swarm) => &swarm.members,
+        }
+    }
+}
+
+/// A model with an instruction and tools.
+#[derive(Debug, Clone)]
+pub struct ModelAgent {
+    /// Its system prompt; empty: it has none.
+    pub instruction: Arc<str>,
+    /// The tools it may call, by their name at the gateway.
+    pub tools: Vec<ToolName>,
+    /// Replies with tool calls that are carried out before its loop is stopped.
+    pub max_tool_rounds: u32,
+}
+
+/// A coordinator and its members (source `002`, "Coordinator Team").
+#[derive(Debug, Clone)]
+pub struct CoordinatorTeam {
+    /// The coordinator; its name is the team's.
+    pub coordinator: ModelAgent,
+    /// Whom it may consult.
+    pub members: Vec<AgentName>,
+    /// Whether the calls of one reply run at once.
+    pub parallel_tools: bool,
+    /// What members see, and what is seen of them.
+    pub member_tools: MemberTools,
+}
+
+/// What members see, and what is seen of them (source `002`, `MemberToolConfig`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemberTools {
+    /// Whether a member's own output is shown live inside the coordinator's.
+    pub stream_inner: bool,
+    /// How much of it.
+    pub inner_text: InnerText,
+    /// What a member sees of the coordinator's history.
+    pub history_scope: HistoryScope,
+    /// Whether the run ends with the members' replies, not with one more of the coordinator's.
+    pub skip_summarization: bool,
+}
+
+/// How much of a member's output is shown inside the coordinator's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InnerText {
+    /// All of it.
+    #[default]
+    Include,
+    /// Progress and tool calls, no prose.
+    Exclude,
+}
+
+/// What a member sees of the coordinator's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HistoryScope {
+    /// The user's input, the coordinator's messages, earlier members' results.
+    #[default]
+    ParentBranch,
+    /// Only what it is asked.
+    Isolated,
+}
+
+/// Model agents that hand over to each other (source `002`, "Swarm").
+#[derive(Debug, Clone)]
+pub struct Swarm {
+    /// Its members at the start.
+    pub members: Vec<AgentName>,
+    /// Who starts.
+    pub entry: AgentName,
+    /// When a hand-off is refused.
+    pub limits: SwarmLimits,
+    /// Refused hand-offs after which the run stops; 0: never.
+    pub max_rejections: u32,
+    /// Bound of a member's run that a hand-off started; `None`: none.
+    pub node_timeout: Option<Duration>,
+    /// Whether the next message of a session starts at the agent that owned the last reply.
+    pub cross_request_transfer: bool,
+    /// Whether members other than the entry see only their own turns.
+    pub independent_history: bool,
+    /// What the target of a hand-off is given, with `{root_input}`, `{parent_input}`, `{from}`,
+    /// `{to}` and `{message}`; `None`: the message, or else the source's own input.
+    pub handoff_input: Option<Arc<str>>,
+}
+
+/// When a hand-off is refused (source `002`, `SwarmConfig`). 0 turns a limit off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwarmLimits {
+    /// Hand-offs at most.
+    pub max_handoffs: u32,
+    /// How many of the last targets are looked at.
+    pub repetitive_handoff_window: u32,
+    /// How many different names must be among them.
+    pub repetitive_handoff_min_unique: u32,
+}
+
+impl Default for SwarmLimits {
+    fn default() -> Self {
+        Self { max_handoffs: 20, repetitive_handoff_window: 8, repetitive_handoff_min_unique: 3 }
+    }
+}
+
+/// Replies with tool calls of one agent's loop, where the scenario says nothing.
+pub const MAX_TOOL_ROUNDS: u32 = 16;
+/// Refused hand-offs after which a swarm stops, where the scenario says nothing.
+pub const MAX_REJECTIONS: u32 = 3;
+
+/// What is wrong with the names of a team. The texts are the specification's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RosterFault {
+    /// A team of nobody.
+    #[error("members is empty")]
+    NoMembers,
+    /// A member without a name.
+    #[error("member name is empty")]
+    EmptyMember,
+    /// A member that is called as the coordinator is.
+    #[error("member name {0:?} conflicts with coordinator")]
+    Coordinator(String),
+    /// Two members of one name.
+    #[error("duplicate member name {0:?}")]
+    Duplicate(String),
+    /// A name that models would not take for a tool's.
+    #[error("member name {0:?} does not match ^[a-zA-Z0-9_-]+$")]
+    Strange(String),
+    /// A swarm that starts nowhere.
+    #[error("entry member name is empty")]
+    EmptyEntry,
+    /// A swarm that starts at a stranger.
+    #[error("entry member {0:?} not found")]
+    NoSuchEntry(String),
+}
+
+impl RosterFault {
+    /// Which member it is about, from 0; `None`: the list, or the entry.
+    pub fn member(&self, members: &[&str]) -> Option<usize> {
+        match self {
+            Self::EmptyMember => members.iter().position(|name| name.is_empty()),
+            Self::Coordinator(name) | Self::Strange(name) => {
+                members.iter().position(|member| member == name)
+            }
+            Self::Duplicate(name) => members.iter().rposition(|member| member == name),
+            Self::NoMembers | Self::EmptyEntry | Self::NoSuchEntry(_) => None,
+        }
+    }
+}
+
+/// Whether these names make a team: of a coordinator where there is one, of a swarm where there is
+/// an entry.
+///
+/// # Errors
+/// The first thing that is wrong, in the order of the source.
+pub fn check_names(
+    coordinator: Option<&str>,
+    entry: Option<&str>,
+    members: &[&str],
+) -> Result<(), RosterFault> {
+    if members.is_empty() {
+        return Err(RosterFault::NoMembers);
+    }
+    let mut seen = BTreeSet::new();
+    for name in members {
+        if name.is_empty() {
+            return Err(RosterFault::EmptyMember);
+        }
+        if coordinator == Some(name) {
+            return Err(RosterFault::Coordinator((*name).to_owned()));
+        }
+        if !is_agent_name(name) {
+            return Err(RosterFault::Strange((*name).to_owned()));
+        }
+        if !seen.insert(*name) {
+            return Err(RosterFault::Duplicate((*name).to_owned()));
+        }
+    }
+    match entry {
+        Some("") => Err(RosterFault::EmptyEntry),
+        Some(entry) if !members.contains(&entry) => Err(RosterFault::NoSuchEntry(entry.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+/// Whether models take this for the name of a tool: `^[a-zA-Z0-9_-]+$`.
+pub fn is_agent_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
