@@ -9,12 +9,14 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
+use self::calls::Calls;
 use super::endpoint::Endpoint;
 use super::{ChatModel, ChatRequest, Failure, Listener};
 use crate::event::kind::{ModelLabel, Reply};
 use crate::event::visible::visible_within;
 use crate::net::{Answer, Http, NetError, Redactor, Target};
 
+mod calls;
 mod probe;
 mod stream;
 mod trouble;
@@ -28,7 +30,8 @@ pub const ANSWER_CAP: usize = 8 << 20;
 pub const EVENT_CAP: usize = 1 << 20;
 /// The most bytes of a whole stream: a token's event is some hundred times as long as the token.
 pub const STREAM_CAP: usize = 64 << 20;
-/// The most bytes of a reply's text, streamed or not: it is kept in the log and shown.
+/// The most bytes of a reply's text and the tools that it calls, streamed or not: they are kept in
+/// the log and shown.
 pub const TEXT_CAP: usize = 256 << 10;
 
 /// The most characters that are kept of a model's name and of why it ended.
@@ -71,9 +74,9 @@ impl OpenAi {
             return Err(self.refused(answer).await);
         }
         if self.comes_in_events(&mut answer).await? {
-            stream::read(self, answer, asked, listener).await
+            stream::read(self, request, answer, asked, listener).await
         } else {
-            self.read_whole(answer).await
+            self.read_whole(request, answer).await
         }
     }
 
@@ -115,7 +118,11 @@ impl OpenAi {
         }
     }
 
-    async fn read_whole(&self, answer: Answer) -> Result<Reply, Box<Failure>> {
+    async fn read_whole(
+        &self,
+        request: &ChatRequest,
+        answer: Answer,
+    ) -> Result<Reply, Box<Failure>> {
         let status = answer.status();
         let body = answer.collect(ANSWER_CAP).await.map_err(|e| self.broke_off(&e, None))?;
         let completion: wire::Completion<'_> = match serde_json::from_slice(&body) {
@@ -132,11 +139,16 @@ impl OpenAi {
             return Err(self.unreadable(status, &body, "its first choice has no `message`"));
         };
         let text = message.content.map(|text| text.0).unwrap_or_default();
-        if text.len() > TEXT_CAP {
+        let mut calls = Calls::default();
+        for called in message.tool_calls.into_iter().flatten() {
+            calls.whole(called).map_err(|why| self.miscalled(why, None))?;
+        }
+        if text.len() + calls.bytes() > TEXT_CAP {
             return Err(self.broke_off(&NetError::TooLarge { cap: TEXT_CAP }, None));
         }
+        let calls = calls.done(self, &request.messages);
         Ok(Reply {
-            tool_calls: [].into(),
+            tool_calls: calls.map_err(|why| self.miscalled(why, None))?,
             result: None,
             text: self.without_the_key(&text),
             usage: completion.usage.and_then(wire::Counted::usage),

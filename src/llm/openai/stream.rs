@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::calls::{Calls, Miscalled};
 use super::wire::{Completion, Counted};
 use super::{EVENT_CAP, OpenAi, STREAM_CAP, TEXT_CAP};
 use crate::event::kind::{Reply, Usage};
-use crate::llm::{Failure, Listener};
+use crate::llm::{ChatRequest, Failure, Listener};
 use crate::net::sse::{SseEvent, SseParser};
 use crate::net::{Answer, NetError};
 
@@ -18,12 +19,13 @@ use crate::net::{Answer, NetError};
 /// a chat completion; the text that had come stands in `partial`.
 pub(super) async fn read(
     model: &OpenAi,
+    request: &ChatRequest,
     mut answer: Answer,
     asked: Instant,
     listener: &dyn Listener,
 ) -> Result<Reply, Box<Failure>> {
     let mut parser = SseParser::new(EVENT_CAP);
-    let mut reply = Gathered::of(model, asked);
+    let mut reply = Gathered::of(model, request, asked);
     let mut received = 0_usize;
     loop {
         let chunk = match answer.chunk().await {
@@ -40,7 +42,7 @@ pub(super) async fn read(
         loop {
             match parser.next(&mut rest) {
                 Ok(Some(event)) => match reply.take(event, listener) {
-                    Ok(Next::More) if reply.text.len() > TEXT_CAP => {
+                    Ok(Next::More) if reply.bytes() > TEXT_CAP => {
                         let error = NetError::TooLarge { cap: TEXT_CAP };
                         return Err(model.broke_off(&error, reply.partial()));
                     }
@@ -48,7 +50,7 @@ pub(super) async fn read(
                     Ok(Next::Done) => {
                         let reply = reply.done();
                         answer.settle().await;
-                        return Ok(reply);
+                        return reply;
                     }
                     Err(bad) => return Err(reply.failed(bad)),
                 },
@@ -60,9 +62,9 @@ pub(super) async fn read(
     // A last event without the empty line after it counts where it is whole: some servers leave the
     // line out. Where it is not, the stream was cut off in the middle of it.
     match parser.finish().map(|last| last.map(|event| reply.take(event, listener))) {
-        Ok(Some(Ok(Next::Done))) => Ok(reply.done()),
+        Ok(Some(Ok(Next::Done))) => reply.done(),
         Ok(Some(Err(bad @ Bad::Reported(_)))) => Err(reply.failed(bad)),
-        _ if reply.finish.is_some() => Ok(reply.done()),
+        _ if reply.finish.is_some() => reply.done(),
         _ => Err(model.cut_off(reply.partial())),
     }
 }
@@ -79,14 +81,18 @@ enum Bad {
     Reported(serde_json::Value),
     /// It is no piece of a chat completion.
     Unreadable { why: String, data: String },
+    /// The tools that it calls cannot be taken.
+    Miscalled(Miscalled),
 }
 
 /// What has come of a reply.
 struct Gathered<'a> {
     by: &'a OpenAi,
+    request: &'a ChatRequest,
     asked: Instant,
     events: usize,
     text: String,
+    calls: Calls,
     /// How many bytes of the text the listener has been told.
     said: usize,
     first_token_ms: Option<u64>,
@@ -97,12 +103,14 @@ struct Gathered<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    fn of(by: &'a OpenAi, asked: Instant) -> Self {
+    fn of(by: &'a OpenAi, request: &'a ChatRequest, asked: Instant) -> Self {
         Self {
             by,
+            request,
             asked,
             events: 0,
             text: String::new(),
+            calls: Calls::default(),
             said: 0,
             first_token_ms: None,
             usage: None,
@@ -144,21 +152,34 @@ impl<'a> Gathered<'a> {
         };
         if let Some(delta) = choice.delta {
             if let Some(text) = delta.content.filter(|text| !text.0.is_empty()) {
-                if self.first_token_ms.is_none() {
-                    let waited = self.asked.elapsed().as_millis();
-                    self.first_token_ms = Some(u64::try_from(waited).unwrap_or(u64::MAX));
-                }
+                self.has_begun();
                 self.text.push_str(&text.0);
                 self.say(listener);
             }
             if let Some(refusal) = delta.refusal {
                 self.refusal.push_str(&refusal.0);
             }
+            for piece in delta.tool_calls.into_iter().flatten() {
+                self.has_begun();
+                self.calls.piece(piece, &self.request.tools).map_err(Bad::Miscalled)?;
+            }
         }
         if let Some(reason) = choice.finish_reason {
             self.finish = Some(reason.0.into_owned());
         }
         Ok(Next::More)
+    }
+
+    fn has_begun(&mut self) {
+        if self.first_token_ms.is_none() {
+            let waited = self.asked.elapsed().as_millis();
+            self.first_token_ms = Some(u64::try_from(waited).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// How much of it there is to keep.
+    fn bytes(&self) -> usize {
+        self.text.len() + self.calls.bytes()
     }
 
     /// Says what is new, as far as it cannot be the beginning of the key in use: that waits for the
@@ -176,22 +197,25 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn done(self) -> Reply {
-        Reply {
-            tool_calls: [].into(),
+    fn done(self) -> Result<Reply, Box<Failure>> {
+        let partial = self.partial();
+        let calls = self.calls.done(self.by, &self.request.messages);
+        Ok(Reply {
+            tool_calls: calls.map_err(|why| self.by.miscalled(why, partial))?,
             result: None,
             text: self.by.without_the_key(&self.text),
             usage: self.usage,
             first_token_ms: self.first_token_ms,
             model: self.model,
             finish: self.by.finish(self.finish.as_deref(), Some(&self.refusal)),
-        }
+        })
     }
 
     fn failed(&self, bad: Bad) -> Box<Failure> {
         let place = format!("in event {} of the stream", self.events);
         match bad {
             Bad::Reported(error) => self.by.complained(&error, &place, self.partial()),
+            Bad::Miscalled(why) => self.by.miscalled(why, self.partial()),
             Bad::Unreadable { why, data } => {
                 self.by.unreadable_event(&place, &data, &why, self.partial())
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::calls::{MOST, Miscalled, NAME_CAP};
 use super::{OpenAi, wire};
 use crate::event::kind::FailureClass;
 use crate::event::visible::visible_within;
@@ -152,6 +153,22 @@ impl OpenAi {
         let what = format!("{} sent an error {place}: {}", self.endpoint.host(), self.said(&said));
         let mut failed =
             self.trouble(FailureClass::BadResponse, &what, "Try again, or ask another model.");
+        failed.partial = partial;
+        failed
+    }
+
+    /// Calls of tools that cannot be taken.
+    pub(super) fn miscalled(&self, why: Miscalled, partial: Option<Arc<str>>) -> Box<Failure> {
+        let host = self.endpoint.host();
+        let what = match why {
+            Miscalled::TooMany => format!("{host} sent more than {MOST} tool calls in one reply"),
+            Miscalled::Nameless => format!("{host} sent a tool call that names no tool"),
+            Miscalled::LongName => {
+                format!("{host} sent a tool call with a name of more than {NAME_CAP} bytes")
+            }
+        };
+        let advice = "Try again, or ask a model that can call tools.";
+        let mut failed = self.trouble(FailureClass::BadResponse, &what, advice);
         failed.partial = partial;
         failed
     }

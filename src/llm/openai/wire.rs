@@ -1,12 +1,16 @@
 //! The bodies of the chat completions API: what is sent, and what is read of what comes.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::event::kind::Usage;
+use crate::event::kind::{ChatMessage, Speaker, Usage};
 use crate::llm::{ChatRequest, Conversation};
+use crate::scenario::tool::{ToolCall, ToolOffer};
 
 #[derive(Serialize)]
 struct Ask<'a> {
@@ -14,6 +18,8 @@ struct Ask<'a> {
     #[serde(serialize_with = "messages")]
     messages: &'a Conversation,
     temperature: u8,
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "tools")]
+    tools: &'a [ToolOffer],
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<Format>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +40,76 @@ struct StreamOptions {
 }
 
 fn messages<S: Serializer>(conversation: &&Conversation, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(conversation.iter())
+    to.collect_seq(conversation.iter().map(Said::of))
+}
+
+/// A message as it is sent; the log has a form of its own.
+#[derive(Serialize)]
+struct Said<'a> {
+    role: Speaker,
+    /// `null` beside calls where nothing is said.
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "calls")]
+    tool_calls: &'a [ToolCall],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+impl<'a> Said<'a> {
+    fn of(message: &'a ChatMessage) -> Self {
+        let silent = message.content.is_empty() && !message.tool_calls.is_empty();
+        Self {
+            role: message.role,
+            content: (!silent).then_some(&*message.content),
+            tool_calls: &message.tool_calls,
+            tool_call_id: message.tool_call_id.as_deref(),
+        }
+    }
+}
+
+/// `{"type": "function", "function": …}`, as tools and calls of them are written.
+#[derive(Serialize)]
+struct Function<'a, T> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: T,
+}
+
+#[derive(Serialize)]
+struct CallOut<'a> {
+    name: &'a str,
+    arguments: Cow<'a, str>,
+}
+
+fn calls<S: Serializer>(calls: &&[ToolCall], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(calls.iter().map(|call| Function {
+        id: Some(&*call.id),
+        kind: "function",
+        function: CallOut { name: &call.name, arguments: sendable(&call.arguments) },
+    }))
+}
+
+fn tools<S: Serializer>(offered: &&[ToolOffer], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(offered.iter().map(|tool| Function {
+        id: None,
+        kind: "function",
+        function: tool,
+    }))
+}
+
+/// Arguments of an earlier call. llama.cpp, vLLM and Ollama refuse a whole conversation in which
+/// some are no JSON object, so what a model got wrong goes back to it within one.
+fn sendable(arguments: &str) -> Cow<'_, str> {
+    let begins = arguments.trim_start();
+    if begins.is_empty() {
+        return Cow::Borrowed("{}");
+    }
+    if begins.starts_with('{') && serde_json::from_str::<IgnoredAny>(begins).is_ok() {
+        return Cow::Borrowed(arguments);
+    }
+    Cow::Owned(serde_json::json!({ "unreadable": arguments }).to_string())
 }
 
 /// The body of a request, straight from what is asked.
@@ -53,6 +128,7 @@ pub(super) fn body(
         model,
         messages: &request.messages,
         temperature: 0,
+        tools: &request.tools,
         response_format: request.json.then_some(Format { kind: "json_object" }),
         stream: stream.then_some(true),
         stream_options: stream.then_some(StreamOptions { include_usage: true }),
@@ -98,6 +174,84 @@ pub(super) struct Message<'a> {
     pub(super) content: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) refusal: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(super) tool_calls: Option<Vec<Called<'a>>>,
+}
+
+/// A tool that the model calls, whole or a piece of it. Servers leave out any of this.
+#[derive(Debug, Deserialize)]
+pub(super) struct Called<'a> {
+    #[serde(default)]
+    index: Option<f64>,
+    #[serde(borrow, default)]
+    id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    function: Option<CalledFunction<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CalledFunction<'a> {
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    arguments: Option<Arguments<'a>>,
+}
+
+impl Called<'_> {
+    /// Which of the reply's calls, where it is said.
+    pub(super) fn index(&self) -> Option<i64> {
+        self.index.map(|index| index as i64)
+    }
+
+    /// The id, where there is one.
+    pub(super) fn id(&self) -> Option<&str> {
+        self.id.as_ref().map(|id| &*id.0).filter(|id| !id.is_empty())
+    }
+
+    /// The tool's name or a piece of it; empty where nothing is said of it.
+    pub(super) fn name(&self) -> &str {
+        let name = self.function.as_ref().and_then(|function| function.name.as_ref());
+        name.map_or("", |name| &*name.0)
+    }
+
+    /// The arguments or a piece of them.
+    pub(super) fn arguments(&self) -> &str {
+        let arguments = self.function.as_ref().and_then(|function| function.arguments.as_ref());
+        arguments.map_or("", |arguments| &*arguments.0)
+    }
+}
+
+/// Arguments: JSON within a string, or, as some servers have it, the object itself.
+#[derive(Debug)]
+struct Arguments<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ArgumentsIn).map(Arguments)
+    }
+}
+
+struct ArgumentsIn;
+
+impl<'de> Visitor<'de> for ArgumentsIn {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or an object")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let object = Value::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Cow::Owned(object.to_string()))
+    }
 }
 
 /// Tokens; some servers count them in floats.
