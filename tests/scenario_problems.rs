@@ -162,9 +162,9 @@ title = "B""#,
         ),
         (
             r#"pattern = "collaboration""#,
-            r#"pattern = "swarm""#,
+            r#"pattern = "research""#,
             &[
-                "2:11: error: pattern: `swarm` is not known here (one of collaboration, orchestrator, resilience)",
+                "2:11: error: pattern: `research` is not known here (one of collaboration, orchestrator, team, swarm, resilience)",
             ],
         ),
     ]);
@@ -853,7 +853,7 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             "a.b.c=1",
             &[
-                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, resilience, model, tools, … (18 in all))",
+                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, team, swarm, agents, … (21 in all))",
             ],
         ),
         (

@@ -165,11 +165,22 @@ pub struct SwarmLimits {
     pub repetitive_handoff_min_unique: u32,
 }
 
+impl SwarmLimits {
+    /// The source's own, where the scenario says nothing.
+    pub const USUAL: Self =
+        Self { max_handoffs: 20, repetitive_handoff_window: 8, repetitive_handoff_min_unique: 3 };
+}
+
 impl Default for SwarmLimits {
     fn default() -> Self {
-        Self { max_handoffs: 20, repetitive_handoff_window: 8, repetitive_handoff_min_unique: 3 }
+        Self::USUAL
     }
 }
+
+/// The tool by which a member of a swarm hands over: no agent and no tool has its name.
+pub const TRANSFER: &str = "transfer_to_agent";
+/// How deep teams may stand in teams.
+pub const MAX_DEPTH: usize = 16;
 
 /// Replies with tool calls of one agent's loop, where the scenario says nothing.
 pub const MAX_TOOL_ROUNDS: u32 = 16;

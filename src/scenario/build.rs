@@ -8,7 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::build_orchestrator::orchestrator;
+use super::build_policy;
 use super::build_storm::resilience;
+use super::build_team::team;
 use super::build_tools;
 use super::format::{File, ModelTable, Pattern};
 use super::format_patterns::{BudgetTable, CollaborationTable, Escalation, RoleTable};
@@ -71,6 +73,7 @@ pub(super) fn scenario(
             collaboration(&file, &filling, cx).map(PatternSpec::Collaboration)
         }
         Pattern::Orchestrator => orchestrator(&file, &filling, cx).map(PatternSpec::Orchestrator),
+        Pattern::Team | Pattern::Swarm => team(&file, pattern, &filling, cx).map(PatternSpec::Team),
         Pattern::Resilience => resilience(&file, &filling, cx).map(PatternSpec::Resilience),
     };
     let filling = Filling { facts: Some(&facts), ..filling };
@@ -80,7 +83,7 @@ pub(super) fn scenario(
         .tools
         .as_ref()
         .and_then(|tools| tools.llm.as_ref())
-        .and_then(|llm| build_tools::llm(llm, cx));
+        .and_then(|llm| build_policy::llm(llm, cx));
     let (llm, llm_faults) = llm?;
     // A file that names no pattern there is has been judged all the same.
     file.pattern?;

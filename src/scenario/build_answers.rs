@@ -23,6 +23,8 @@ pub(super) struct Declared<'f> {
     fixture: Option<&'f At<FixtureTable>>,
     http: Option<&'f At<HttpTable>>,
     command: Option<&'f At<CommandTable>>,
+    /// What takes the arguments, in a word.
+    what: &'static str,
     pub contract: &'f Named<FieldKind, Key>,
 }
 
@@ -32,6 +34,7 @@ impl<'f> Declared<'f> {
             fixture: table.fixture.as_ref(),
             http: table.http.as_ref(),
             command: table.command.as_ref(),
+            what: "worker",
             contract: &table.contract,
         }
     }
@@ -41,6 +44,7 @@ impl<'f> Declared<'f> {
             fixture: table.fixture.as_ref(),
             http: table.http.as_ref(),
             command: table.command.as_ref(),
+            what: "tool",
             contract: &table.contract,
         }
     }
@@ -109,7 +113,9 @@ pub(super) fn kind(
         let spec = cx.within("fixture", |cx| fixture(&table.value, attempts, filling, cx))?;
         ToolKind::Fixture(Arc::new(spec))
     } else if let Some(table) = declared.http {
-        ToolKind::Http(Arc::new(cx.within("http", |cx| http(&table.value, args, cx))?))
+        ToolKind::Http(Arc::new(
+            cx.within("http", |cx| http(&table.value, args, declared.what, cx))?,
+        ))
     } else if let Some(table) = declared.command {
         ToolKind::Command(Arc::new(command(&table.value)?))
     } else {
@@ -217,7 +223,7 @@ fn load(table: &LoadTable, cx: &mut Reader) -> Option<LoadSpec> {
     })
 }
 
-fn http(table: &HttpTable, args: Option<&[&str]>, cx: &mut Reader) -> Option<HttpSpec> {
+fn http(table: &HttpTable, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> Option<HttpSpec> {
     cx.within("headers", |cx| {
         for entry in &table.headers.entries {
             if let Some(At { at, value: Setting::Text(text) }) = &entry.value
@@ -236,7 +242,7 @@ fn http(table: &HttpTable, args: Option<&[&str]>, cx: &mut Reader) -> Option<Htt
         cx.within("pointer", |cx| cx.error(pointer.at, what, "such as /data/0"));
     }
     let given = table.url.as_ref()?;
-    cx.within("url", |cx| url(given, args, cx))?;
+    cx.within("url", |cx| url(given, args, of, cx))?;
     Some(HttpSpec {
         method: table.method,
         url: given.text.clone(),
@@ -249,7 +255,7 @@ fn http(table: &HttpTable, args: Option<&[&str]>, cx: &mut Reader) -> Option<Htt
 }
 
 /// Whether it is an address whose host is certain, and whose arguments are there.
-fn url(url: &Prose, args: Option<&[&str]>, cx: &mut Reader) -> Option<()> {
+fn url(url: &Prose, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> Option<()> {
     let text = url.text.as_str();
     let Some(host) = ["http://", "https://"].iter().find_map(|start| text.strip_prefix(start))
     else {
@@ -281,7 +287,7 @@ fn url(url: &Prose, args: Option<&[&str]>, cx: &mut Reader) -> Option<()> {
             good = false;
         } else if let Some(args) = args.filter(|args| !args.contains(&name)) {
             let help = among(name, args.iter().copied());
-            cx.error(at, format!("`{{{name}}}` is no argument of this worker"), help);
+            cx.error(at, format!("`{{{name}}}` is no argument of this {of}"), help);
             good = false;
         }
         rest = close + 1;

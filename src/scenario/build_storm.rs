@@ -1,10 +1,7 @@
 //! What the parts of the pattern resilience say about one another.
 
-use serde_json::Value;
-
 use super::build::unknown;
 use super::format::File;
-use super::format_patterns::Switch;
 use super::name::ToolName;
 use super::reader::Reader;
 use super::storm::{Naive, ResilienceSpec};
@@ -27,7 +24,7 @@ pub(super) fn resilience(
                 });
             }
         }
-        Some((steps, cx.within("guarded", |cx| guarded(&table.guarded, filling, cx))))
+        Some((steps, cx.within("guarded", |cx| filling.truth(&table.guarded, cx))))
     })?;
     let naive = table.naive.as_ref()?;
     let steps = steps?.0.iter();
@@ -45,22 +42,4 @@ pub(super) fn resilience(
         },
         max_seconds: file.budget.as_ref()?.max_seconds(60),
     })
-}
-
-fn guarded(switch: &Switch, filling: &Filling<'_>, cx: &mut Reader) -> Option<bool> {
-    let text = match switch {
-        Switch::Set(truth) => return Some(*truth),
-        Switch::Named(text) => text,
-    };
-    match filling.value_of(&text.text, text.at, cx) {
-        Value::Bool(truth) => Some(truth),
-        // An input that is wrong has been told of.
-        _ if cx.failed_here() => None,
-        Value::Null => None,
-        _ => {
-            let what = "this is neither true nor false";
-            cx.error(text.at, what, "true, false, or \"{{input}}\" of an input that is");
-            None
-        }
-    }
 }

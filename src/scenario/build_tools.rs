@@ -2,26 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use super::agent::TRANSFER;
 use super::alert::AlertLimits;
 use super::build_answers::{self, Attempts, Declared};
+use super::build_policy::{faults, own_policy, tool_policy};
 use super::format::{File, Pattern};
 use super::format_patterns::WorkerTable;
-use super::format_tools::{
-    AlertsTable, BreakerTable, BulkheadTable, InjectedTable, InjectedWord, LLM, LlmTable,
-    RetriesTable, RetryBudgetTable, SafeModeTable, ToolTable, filled,
-};
-use super::model::{CallPolicy, RetryOn, SafeMode};
+use super::format_team::Argument;
+use super::format_tools::{AlertsTable, LLM, ToolTable, filled};
 use super::name::ToolName;
 use super::named::Entry;
 use super::reader::{Reader, among, closest};
-use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
-use super::shape::{At, List, Whole};
 use super::template::Filling;
-use super::tool::{Contract, Fault, ToolOffer, ToolSpec};
+use super::tool::{Contract, ToolOffer, ToolSpec};
 use super::tree::Span;
 
 /// The tools of a file, workers first. Problems are told to `cx`.
@@ -54,17 +50,25 @@ pub(super) fn tools(
     tools
 }
 
-/// Roles, workers and tools share one space of names, in which `llm` is the model.
+/// Roles, workers, agents and tools share one space of names, in which `llm` is the model.
 fn one_name_each(file: &File, cx: &mut Reader) {
     let mut taken = |place: &str, name: &str, at: Span| {
-        if name == LLM {
-            let what = "`llm` is the name of the model's calls";
-            cx.within(&format!("{place}.{name}"), |cx| cx.error(at, what, "another name"));
-        }
+        let what = match name {
+            LLM => "`llm` is the name of the model's calls",
+            // Where there are agents its name is theirs to call.
+            TRANSFER if !file.agents.entries.is_empty() => {
+                "`transfer_to_agent` is the name of what hands over"
+            }
+            _ => return,
+        };
+        cx.within(&format!("{place}.{name}"), |cx| cx.error(at, what, "another name"));
     };
     file.roles.entries.iter().for_each(|it| taken("roles", &it.name, it.at));
     file.workers.entries.iter().for_each(|it| taken("workers", &it.name, it.at));
-    for entry in file.tools.iter().flat_map(|tools| &tools.named.entries) {
+    file.agents.entries.iter().for_each(|it| taken("agents", &it.name, it.at));
+    let tools = || file.tools.iter().flat_map(|tools| &tools.named.entries);
+    tools().for_each(|it| taken("tools", &it.name, it.at));
+    for entry in tools() {
         if file.roles.names().any(|role| role == entry.name) {
             let what = format!("`{}` is the name of a role", entry.name);
             cx.within(&format!("tools.{}", entry.name), |cx| {
@@ -146,14 +150,21 @@ fn tool(
     cx: &mut Reader,
 ) -> Option<ToolSpec> {
     let table = entry.value.as_ref()?;
+    if file.agents.names().any(|agent| agent == entry.name) {
+        return asked_agent(entry, table, filling, cx);
+    }
     let policy = tool_policy(table, filling, cx);
+    let offer = offer(entry, table, pattern, filling, cx);
     let mut attempts =
         Attempts::of_retries(&format!("tools.{}", entry.name), table.retries.as_ref()?);
     if pattern == Pattern::Resilience {
         attempts.or_of_naive(file.resilience.as_ref()?);
     }
     let answers = Declared::of_tool(table);
-    let kind = build_answers::kind(&answers, None, &attempts, filling, cx);
+    let names: Vec<&str> = table.args.value.names().collect();
+    let known = file.agents.entries.is_empty() || cx.within("args", |cx| cx.failed_here());
+    let args = (!known).then_some(&names[..]);
+    let kind = build_answers::kind(&answers, args, &attempts, filling, cx);
     let faults = faults(&table.faults, cx);
     let kind = kind?;
     Some(ToolSpec {
@@ -163,7 +174,98 @@ fn tool(
         contract: answers.contract(),
         shared: table.shared,
         faults: faults?,
+        offer: offer?,
+    })
+}
+
+/// What the gateway does when an agent is asked: the agent itself answers.
+fn asked_agent(
+    entry: &Entry<ToolTable>,
+    table: &ToolTable,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<ToolSpec> {
+    let answers = Declared::of_tool(table);
+    let given = [
+        ("description", table.description.as_ref().map(|text| text.at)),
+        ("args", Some(table.args.at).filter(|at| at.end > 0)),
+    ];
+    for (key, at) in given {
+        if let Some(at) = at {
+            let what = format!("`{}` is an agent, which has no `{key}` here", entry.name);
+            cx.within(key, |cx| cx.error(at, what, "what is told of it stands in [agents]"));
+        }
+    }
+    if let Some(at) = answers.first() {
+        let what = format!("`{}` is an agent: it answers for itself", entry.name);
+        cx.error(at, what, "a fixture, a request or a program has another name");
+    }
+    let policy = tool_policy(table, filling, cx);
+    let faults = faults(&table.faults, cx);
+    let mut policy = policy?;
+    // What it did in an attempt that failed was done, and its own calls are retried already.
+    if table.retries.as_ref()?.max_attempts.at.end == 0 {
+        policy.max_attempts = 1;
+    }
+    Some(ToolSpec {
+        name: ToolName::from(entry.name.as_str()),
+        kind: None,
+        policy,
+        contract: answers.contract(),
+        shared: table.shared,
+        faults: faults?,
         offer: ToolOffer::bare(&entry.name),
+    })
+}
+
+/// What agents that may call a tool are told of it.
+fn offer(
+    entry: &Entry<ToolTable>,
+    table: &ToolTable,
+    pattern: Pattern,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<ToolOffer> {
+    if !matches!(pattern, Pattern::Team | Pattern::Swarm) {
+        let given = [
+            ("description", table.description.as_ref().map(|text| text.at)),
+            ("args", Some(table.args.at).filter(|at| at.end > 0)),
+        ];
+        for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
+            let what = format!("nobody is told this `{key}`");
+            cx.within(key, |cx| cx.warn(at, what, "only agents call tools by themselves"));
+        }
+        return Some(ToolOffer::bare(&entry.name));
+    }
+    let description = table
+        .description
+        .as_ref()
+        .map(|text| cx.within("description", |cx| filling.text(&text.text, text.at, cx)));
+    let properties: Vec<Option<(String, Value)>> = cx.within("args", |cx| {
+        let args = table.args.value.entries.iter();
+        let told = args.map(|arg| {
+            cx.within(&arg.name, |cx| {
+                let schema = match arg.value.as_ref()? {
+                    Argument::Text(text) => json!({
+                        "type": "string",
+                        "description": filling.text(&text.text, text.at, cx),
+                    }),
+                    Argument::Schema(schema) => {
+                        filled(schema, &mut |text, at| filling.value_of(text, at, cx)).into()
+                    }
+                };
+                Some((arg.name.clone(), schema))
+            })
+        });
+        told.collect()
+    });
+    let properties: Map<String, Value> = properties.into_iter().collect::<Option<_>>()?;
+    let required: Vec<&String> = properties.keys().collect();
+    let parameters = json!({ "type": "object", "required": required, "properties": properties });
+    Some(ToolOffer {
+        name: entry.name.as_str().into(),
+        description: description.unwrap_or_default().into(),
+        parameters: Arc::new(parameters),
     })
 }
 
@@ -176,6 +278,12 @@ fn idle(
     cx: &mut Reader,
 ) {
     let steps = || file.resilience.iter().flat_map(|it| &it.steps).flat_map(|steps| &steps.0);
+    let vain = |cx: &mut Reader| {
+        if spec.is_some_and(|spec| spec.kind.is_none()) {
+            let what = format!("nothing stands behind `{}`", entry.name);
+            cx.warn(entry.at, what, "one of fixture, http and command");
+        }
+    };
     let help = match pattern {
         Pattern::Collaboration => "a collaboration asks only llm".to_owned(),
         Pattern::Orchestrator => match closest(&entry.name, file.workers.names()) {
@@ -183,194 +291,48 @@ fn idle(
             None => "an orchestrator asks its workers and llm".to_owned(),
         },
         Pattern::Resilience if steps().any(|step| step.text == entry.name) => {
-            if spec.is_some_and(|spec| spec.kind.is_none()) {
-                let what = format!("nothing stands behind `{}`", entry.name);
-                cx.warn(entry.at, what, "one of fixture, http and command");
-            }
+            vain(cx);
             return;
         }
         Pattern::Resilience => "it is not in resilience.steps".to_owned(),
+        Pattern::Team | Pattern::Swarm => match called(entry, file) {
+            Called::AsAnAgent => return,
+            Called::AsATool => {
+                vain(cx);
+                if spec.is_some_and(|spec| spec.offer.description.is_empty()) {
+                    let what = format!("agents are not told what `{}` does", entry.name);
+                    cx.warn(entry.at, what, "add `description`");
+                }
+                return;
+            }
+            Called::ByAPerson => "it is the agent that a person talks to".to_owned(),
+            Called::ByNobody => "it is in the `tools` of no agent".to_owned(),
+        },
     };
     cx.warn(entry.at, format!("nobody asks `{}`", entry.name), help);
 }
 
-/// What the orchestrator of source `001` does with its workers itself: a time-out is followed by
-/// another attempt at once, nothing else is.
-fn own_policy(file: &File) -> CallPolicy {
-    let retries = file.budget.as_ref().map_or(1, |budget| budget.max_retries_per_task.value.0);
-    CallPolicy {
-        timeout: None,
-        max_attempts: retries + 1,
-        backoff: [].into(),
-        jitter: false,
-        idempotent: true,
-        retry_on: RetryOn::Timeout,
-        retry_budget: None,
-        breaker: None,
-        bulkhead: None,
-        safe_mode: SafeMode::OFF,
+/// How agents come to a name of `[tools]`.
+enum Called {
+    AsAnAgent,
+    AsATool,
+    ByAPerson,
+    ByNobody,
+}
+
+fn called(entry: &Entry<ToolTable>, file: &File) -> Called {
+    let name = entry.name.as_str();
+    let mut tables = file.agents.entries.iter().flat_map(|agent| &agent.value);
+    let mut roots = [&file.team, &file.swarm].into_iter().flatten().flat_map(|it| &it.root);
+    if roots.any(|root| root.text == name) {
+        Called::ByAPerson
+    } else if file.agents.names().any(|agent| agent == name) {
+        Called::AsAnAgent
+    } else if tables.any(|agent| agent.tools.value.0.iter().any(|tool| tool.text == name)) {
+        Called::AsATool
+    } else {
+        Called::ByNobody
     }
-}
-
-fn tool_policy(table: &ToolTable, filling: &Filling<'_>, cx: &mut Reader) -> Option<CallPolicy> {
-    let safe_mode = safe_mode(table.safe_mode.as_ref()?, filling, cx);
-    let limits = Limits {
-        retries: table.retries.as_ref()?,
-        budget: table.retry_budget.as_ref()?,
-        breaker: table.breaker.as_ref()?,
-        bulkhead: table.bulkhead.as_ref()?,
-        wait: Some(Duration::ZERO),
-    };
-    Some(CallPolicy {
-        timeout: table.timeout_s.map(|seconds| seconds.0),
-        idempotent: table.idempotent,
-        safe_mode,
-        ..limits.policy()
-    })
-}
-
-/// What the gateway does with the model's calls, and the faults that are injected into them.
-pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Vec<Fault>)> {
-    let faults = cx.within("tools.llm", |cx| faults(&table.faults, cx));
-    let limits = Limits {
-        retries: table.retries.as_ref()?,
-        budget: table.retry_budget.as_ref()?,
-        breaker: table.breaker.as_ref()?,
-        bulkhead: table.bulkhead.as_ref()?,
-        wait: None,
-    };
-    let policy = CallPolicy {
-        timeout: table.timeout_s.map(|seconds| seconds.0),
-        idempotent: table.idempotent,
-        ..limits.policy()
-    };
-    Some((policy, faults?))
-}
-
-/// The part of a policy that model and tools have in common.
-struct Limits<'f> {
-    retries: &'f RetriesTable,
-    budget: &'f RetryBudgetTable,
-    breaker: &'f BreakerTable,
-    bulkhead: &'f BulkheadTable,
-    /// How long an attempt stands in line where the file says nothing.
-    wait: Option<Duration>,
-}
-
-impl Limits<'_> {
-    fn policy(&self) -> CallPolicy {
-        let millis = |ms: u32| Duration::from_millis(u64::from(ms));
-        let Self { retries, budget, breaker, bulkhead, wait } = self;
-        CallPolicy {
-            max_attempts: retries.max_attempts.value.0,
-            backoff: retries.backoff_ms.0.iter().map(|wait| millis(wait.0)).collect(),
-            jitter: retries.jitter,
-            retry_budget: Some(RetryBudgetLimits {
-                ratio_percent: budget.percent.0,
-                min: budget.min.0,
-            }),
-            breaker: breaker.enabled.then_some(BreakerLimits {
-                fail_threshold: breaker.fail_threshold.0,
-                open_for: breaker.open_for_s.0,
-                probe_permits: breaker.probe_permits.0,
-                mode: breaker.mode,
-            }),
-            bulkhead: bulkhead.enabled.then(|| BulkheadLimits {
-                max_in_flight: bulkhead.max_in_flight.0,
-                max_wait: bulkhead.max_wait_ms.map_or(*wait, |ms| Some(millis(ms.0))),
-            }),
-            ..CallPolicy::default()
-        }
-    }
-}
-
-fn safe_mode(table: &SafeModeTable, filling: &Filling<'_>, cx: &mut Reader) -> SafeMode {
-    let fallback = table.fallback.as_ref().map(|fallback| {
-        cx.within("safe_mode.fallback", |cx| {
-            filled(fallback, &mut |text, at| filling.value_of(text, at, cx))
-        })
-    });
-    SafeMode {
-        enabled: table.enabled,
-        allow_partial: table.allow_partial,
-        cache_ttl: table.cache_ttl_s.map(|seconds| seconds.0),
-        fallback: fallback.map(|fallback| Arc::new(Value::Object(fallback))),
-    }
-}
-
-fn faults(tables: &List<At<InjectedTable>, 0, 5>, cx: &mut Reader) -> Option<Vec<Fault>> {
-    let mut faults: Vec<Fault> = Vec::new();
-    let mut good = true;
-    for (index, table) in tables.0.iter().enumerate() {
-        cx.within("faults", |cx| {
-            cx.item(index, |cx| match injected(&table.value, table.at, cx) {
-                Some(fault) if faults.iter().any(|had| had.kind() == fault.kind()) => {
-                    let what = format!("there is a fault `{}` already", fault.kind().word());
-                    cx.error(table.at, what, "one of each kind");
-                    good = false;
-                }
-                Some(fault) => faults.push(fault),
-                None => good = false,
-            });
-        });
-    }
-    good.then_some(faults)
-}
-
-fn injected(table: &InjectedTable, at: Span, cx: &mut Reader) -> Option<Fault> {
-    let kind = table.kind?;
-    let of = match kind {
-        InjectedWord::Latency => &["ms"][..],
-        InjectedWord::Errors => &["percent", "status"],
-        InjectedWord::Hang | InjectedWord::Malformed | InjectedWord::Reset => &[],
-    };
-    let given = [
-        ("ms", table.ms.as_ref().map(|ms| ms.at)),
-        ("percent", table.percent.as_ref().map(|percent| percent.at)),
-        ("status", table.status.as_ref().map(|status| status.at)),
-    ];
-    for (key, at) in given {
-        if let Some(at) = at.filter(|_| !of.contains(&key)) {
-            let help = match of {
-                [] => "it has nothing to set".to_owned(),
-                keys => format!("it has {}", keys.join(" and ")),
-            };
-            cx.within(key, |cx| {
-                cx.error(at, format!("this kind of fault has no `{key}`"), help);
-            });
-        }
-    }
-    let needs = |key: &str, help: &str, cx: &mut Reader| {
-        if !cx.within(key, |cx| cx.failed_here()) {
-            cx.within(key, |cx| cx.error(at, format!("`{key}` is missing"), help));
-        }
-    };
-    let fault = match kind {
-        InjectedWord::Latency => match &table.ms {
-            Some(At { value: Whole(ms), .. }) => Fault::Latency { ms: u64::from(*ms) },
-            None => {
-                needs("ms", "ms = 2000", cx);
-                return None;
-            }
-        },
-        InjectedWord::Errors => match &table.percent {
-            Some(At { value: Whole(percent), .. }) => Fault::Errors {
-                percent: u8::try_from(*percent).ok()?,
-                status: match &table.status {
-                    Some(status) => u16::try_from(status.value.0).ok()?,
-                    None => 503,
-                },
-            },
-            None => {
-                needs("percent", "percent = 30", cx);
-                return None;
-            }
-        },
-        InjectedWord::Hang => Fault::Hang,
-        InjectedWord::Malformed => Fault::Malformed,
-        InjectedWord::Reset => Fault::Reset,
-    };
-    Some(fault)
 }
 
 /// When a person is alerted.

@@ -36,6 +36,12 @@ pub const PLAN_NAMES: &[&str] =
 /// The names that a condition on an orchestrator's report may use.
 pub const REPORT_NAMES: &[&str] = &["facts", "inputs", "goal", "attempt", "flags", "aggregate"];
 
+/// The names that a condition on what an agent of a team says may use.
+pub const AGENT_NAMES: &[&str] = &[
+    "facts", "inputs", "goal", "attempt", "flags", "agent", "input", "message", "turn", "round",
+    "results", "handoffs", "from", "members",
+];
+
 /// What may stand in a condition: names with their values. Cheap to clone, so what stays the same
 /// for a whole run (facts, inputs) is converted once and the rest is set for each evaluation.
 #[derive(Clone, Default, Debug)]

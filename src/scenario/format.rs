@@ -7,6 +7,7 @@ use super::amount::{Dollars, Wait};
 use super::format_patterns::{
     BudgetTable, CollaborationTable, OrchestratorTable, ResilienceTable, RoleTable, WorkerTable,
 };
+use super::format_team::{AgentTable, CallTable, RootTable};
 use super::format_tools::{AlertsTable, ToolsTable};
 use super::model::{Latency, Repair, ScriptStep};
 use super::named::{Actor, Ident, Named};
@@ -46,6 +47,12 @@ record! {
         orchestrator: OrchestratorTable = optional,
         /// Whom the orchestrator's planner may give tasks, by name.
         workers: Named<WorkerTable, Actor> = default(Named::default()),
+        /// What the pattern `team` alone needs.
+        team: RootTable = optional,
+        /// What the pattern `swarm` alone needs.
+        swarm: RootTable = optional,
+        /// The agents of a team or swarm, by name.
+        agents: Named<AgentTable, Actor> = default(Named::default()),
         /// What the pattern `resilience` alone needs.
         resilience: ResilienceTable = optional,
         /// How the model is asked.
@@ -64,12 +71,16 @@ record! {
 pub(super) enum Pattern {
     Collaboration,
     Orchestrator,
+    Team,
+    Swarm,
     Resilience,
 }
 
 words! { Pattern:
     "collaboration" => Pattern::Collaboration, "Roles with stances speak in rounds until they agree.";
     "orchestrator" => Pattern::Orchestrator, "A plan of tasks, done by workers at the same time.";
+    "team" => Pattern::Team, "A coordinator consults its members.";
+    "swarm" => Pattern::Swarm, "Agents hand over to each other.";
     "resilience" => Pattern::Resilience, "Many agents ask tools that fail.";
 }
 
@@ -166,23 +177,44 @@ record! {
 }
 
 record! {
-    /// One thing that the model says offline, and when. Exactly one of reply, raw and text.
+    /// One thing that the model says offline, and when. Exactly one of reply, raw and text; none is
+    /// needed beside calls.
     struct ScriptTable rule json!({
-        "oneOf": [{ "required": ["reply"] }, { "required": ["raw"] }, { "required": ["text"] }]
+        "oneOf": [
+            { "required": ["reply"] },
+            { "required": ["raw"] },
+            { "required": ["text"] },
+            {
+                "required": ["calls"],
+                "not": { "anyOf": [
+                    { "required": ["reply"] }, { "required": ["raw"] }, { "required": ["text"] },
+                ] },
+            },
+        ]
     }) => {
         /// Only for this role.
         role: Prose = optional,
+        /// Only for this agent of a team or swarm.
+        agent: Prose = optional,
+        /// Only for this message of an agents' session, from 1: the goal is the first.
+        message: At<Whole<1, 1_000>> = optional,
+        /// Only for the nth time that an agent is asked or handed over to, from 1.
+        turn: At<Whole<1, 100_000>> = optional,
         /// Only for this step of the pattern. Without it: the contribution of a role. A row of an
         /// orchestrator needs it.
         step: At<ScriptStep> = optional,
-        /// Only in this round, from 1.
+        /// Only in this round, from 1. An agent begins one with each call of its model: the second
+        /// sees what the tools answered that it called in the first.
         round: At<Whole<1, 1_000>> = optional,
         /// Only for this attempt of a call, from 1.
         attempt: At<Whole<1, 20>> = optional,
         /// Only when this CEL condition holds for what the role is shown: facts, inputs, goal,
         /// role, round, attempt, flags, recent_rounds, open_conflicts. For a step facts, inputs,
         /// goal, attempt, flags, and: max_tasks, available_workers for a plan; final_decision,
-        /// history for a launch brief; aggregate for an orchestrator's report.
+        /// history for a launch brief; aggregate for an orchestrator's report. For an agent facts,
+        /// inputs, goal, attempt, flags, and: agent, input (what it was given), message, turn, round,
+        /// results (its tool calls so far: tool, ok, text), handoffs (how many were asked for in its
+        /// swarm), from (who asks it or handed over), members (whom it may consult or hand over to).
         when: Prose = optional,
         /// How long the answer takes: `900ms`, or `900ms..1.8s` to draw by the seed.
         latency: Latency = default(Latency::default()),
@@ -195,6 +227,8 @@ record! {
         raw: Text = optional,
         /// The answer, sent as it is.
         text: Text = optional,
+        /// The tools that an agent calls with it.
+        calls: At<List<At<CallTable>, 1, 64>> = optional,
     }
 }
 

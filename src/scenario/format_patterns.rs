@@ -20,7 +20,7 @@ record! {
         /// Collaboration: contributions at most.
         max_messages: At<Whole<1, 100_000>> = default(At::nowhere(Whole(12))),
         /// Seconds of the whole run, pauses not counted. Without it: 40, for an orchestrator 25, for
-        /// resilience 60.
+        /// resilience, and for each message of a team or swarm, 60.
         max_seconds: Whole<1, 86_400> = optional,
         /// Collaboration: votes for go that decide.
         min_go_votes: At<Whole<1, 64>> = default(At::nowhere(Whole(2))),

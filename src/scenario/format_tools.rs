@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::amount::{Fraction, Moment, Seconds};
 use super::format::FaultTable;
+use super::format_team::Argument;
 use super::model::Latency;
 use super::named::{Actor, EnvName, Header, Key, Named};
 use super::reader::{Reader, among};
@@ -72,8 +73,13 @@ record! {
 
 record! {
     /// What the gateway does with calls of a tool. Under the name of a worker it replaces the
-    /// orchestrator's own policy for it.
+    /// orchestrator's own policy for it; under that of an agent it says what is done when that agent
+    /// is asked, which it is once unless max_attempts says more.
     struct ToolTable => {
+        /// What it does, for the agents that may call it.
+        description: Prose = optional,
+        /// The arguments that agents give it, all of them needed: what each is, or its JSON schema.
+        args: At<Named<Argument, Key>> = default(At::nowhere(Named::default())),
         /// Seconds that one attempt may take, as a whole. Without it: task_timeout_seconds of an
         /// orchestrator, else 10.
         timeout_s: Seconds = optional,

@@ -18,7 +18,14 @@ struct Own {
     budget: &'static [&'static str],
 }
 
-const ALL: [Own; 3] = [
+impl Own {
+    /// Whether a file of this pattern has this table.
+    fn has(&self, table: &str) -> bool {
+        self.name == table || self.tables.contains(&table)
+    }
+}
+
+const ALL: [Own; 5] = [
     Own {
         pattern: Pattern::Collaboration,
         name: "collaboration",
@@ -37,6 +44,8 @@ const ALL: [Own; 3] = [
             "task_timeout_seconds",
         ],
     },
+    Own { pattern: Pattern::Team, name: "team", tables: &["agents"], budget: &[] },
+    Own { pattern: Pattern::Swarm, name: "swarm", tables: &["agents"], budget: &[] },
     Own { pattern: Pattern::Resilience, name: "resilience", tables: &[], budget: &[] },
 ];
 
@@ -53,7 +62,7 @@ pub(super) fn settle(file: &mut Table, root: Span, cx: &mut Reader) -> Pattern {
         return guess.map_or(Pattern::Collaboration, |own| own.pattern);
     };
     for other in ALL.iter().filter(|other| other.pattern != own.pattern) {
-        take_out(file, |key| key == other.name || other.tables.contains(&key), other, own, cx);
+        take_out(file, |key| other.has(key) && !own.has(key), other, own, cx);
         if let Some(Node { value: Tree::Table(budget), .. }) = file.get_mut("budget") {
             cx.within("budget", |cx| {
                 take_out(budget, |key| other.budget.contains(&key), other, own, cx);
@@ -86,6 +95,7 @@ pub(super) fn rules() -> Value {
         let others = || ALL.iter().filter(|other| other.pattern != own.pattern);
         let mut properties: Map<String, Value> = others()
             .flat_map(|other| [other.name].into_iter().chain(other.tables.iter().copied()))
+            .filter(|table| !own.has(table))
             .map(|name| (name.to_owned(), Value::Bool(false)))
             .collect();
         let foreign: Map<String, Value> = others()
@@ -94,8 +104,12 @@ pub(super) fn rules() -> Value {
             .collect();
         properties.insert("budget".to_owned(), json!({ "properties": foreign }));
         let mut required = vec![own.name];
-        // A planner without a worker can do nothing.
-        required.extend((own.pattern == Pattern::Orchestrator).then_some("workers"));
+        // A planner without a worker can do nothing, and a team is made of agents.
+        required.extend(match own.pattern {
+            Pattern::Orchestrator => Some("workers"),
+            Pattern::Team | Pattern::Swarm => Some("agents"),
+            Pattern::Collaboration | Pattern::Resilience => None,
+        });
         json!({
             "if": { "properties": { "pattern": { "const": own.name } }, "required": ["pattern"] },
             "then": { "required": required, "properties": properties },

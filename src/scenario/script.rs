@@ -8,8 +8,9 @@ use super::build::unknown;
 use super::condition;
 use super::format::{FaultTable, FaultWord, File, Pattern, ScriptTable};
 use super::model::{Script, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
-use super::name::RoleName;
+use super::name::{AgentName, RoleName};
 use super::reader::Reader;
+use super::script_team;
 use super::shape::At;
 use super::template::Filling;
 use super::when::{self, Known};
@@ -35,8 +36,9 @@ pub(super) fn build(
             cx.within("script", |cx| cx.item(index, |cx| row(table, file, pattern, filling, cx)))
         })
         .collect();
-    never_used(file, cx);
+    never_used(file, pattern, cx);
     silent(file, cx);
+    script_team::silent(file, cx);
     Script { rows }
 }
 
@@ -48,17 +50,26 @@ fn row(
     cx: &mut Reader,
 ) -> Option<ScriptRow> {
     let table = &row.value;
+    if matches!(pattern, Pattern::Team | Pattern::Swarm) {
+        script_team::judge(row, file, cx);
+    } else {
+        script_team::strange(table, pattern, cx);
+    }
     if let Some(role) = &table.role
         && pattern == Pattern::Collaboration
         && !file.roles.has(&role.text)
     {
         cx.within("role", |cx| unknown(role, "a role", file.roles.names(), cx));
     }
-    if let (Some(_), Some(role)) = (&table.step, &table.role) {
+    if let (Some(_), Some(role), Pattern::Collaboration | Pattern::Orchestrator) =
+        (&table.step, &table.role, pattern)
+    {
         let what = "a step of the pattern is no role's turn";
         cx.within("role", |cx| cx.error(role.at, what, "leave `role` or `step` out"));
     }
-    if let (Some(step), Some(round)) = (&table.step, &table.round) {
+    if let (Some(step), Some(round), Pattern::Collaboration | Pattern::Orchestrator) =
+        (&table.step, &table.round, pattern)
+    {
         let what = match step.value {
             ScriptStep::Plan => "the step plan belongs to no round",
             ScriptStep::Finalize => "the step finalize belongs to no round",
@@ -78,6 +89,7 @@ fn row(
         _ => {}
     }
     let names = match (step, pattern) {
+        (_, Pattern::Team | Pattern::Swarm) => condition::AGENT_NAMES,
         (None, _) => condition::CONTRIBUTION_NAMES,
         (Some(ScriptStep::Plan), _) => condition::PLAN_NAMES,
         (Some(ScriptStep::Finalize), Pattern::Orchestrator) => condition::REPORT_NAMES,
@@ -88,12 +100,14 @@ fn row(
         table.when.as_ref().map(|when| cx.within("when", |cx| when::compile(when, &shown, cx)));
     let fault = table.fault.as_ref().map(|table| cx.within("fault", |cx| fault(table, cx)));
     let answer = answer(row, filling, cx);
+    let calls =
+        table.calls.as_ref().map(|calls| script_team::calls(table, calls, file, filling, cx));
     Some(ScriptRow {
         role: table.role.as_ref().map(|role| RoleName::from(role.text.as_str())),
-        agent: None,
-        message: None,
-        turn: None,
-        calls: [].into(),
+        agent: table.agent.as_ref().map(|agent| AgentName::from(agent.text.as_str())),
+        message: table.message.as_ref().map(|message| message.value.0),
+        turn: table.turn.as_ref().map(|turn| turn.value.0),
+        calls: calls.unwrap_or_default(),
         step,
         round: table.round.as_ref().map(|round| round.value.0),
         attempt: table.attempt.as_ref().map(|attempt| attempt.value.0),
@@ -164,6 +178,7 @@ fn answer(row: &At<ScriptTable>, filling: &Filling<'_>, cx: &mut Reader) -> Opti
         (None, None, Some(text)) => {
             Some(cx.within("text", |cx| filling.text(&text.text, text.at, cx)).into())
         }
+        (None, None, None) if table.calls.is_some() => Some(Arc::from("")),
         (None, None, None) if cx.failed_here() => None,
         (None, None, None) => {
             cx.error(row.at, "the row says nothing", "one of `reply`, `raw` and `text`");
@@ -186,7 +201,7 @@ fn failed_rows(rows: usize, cx: &mut Reader) -> Vec<bool> {
 }
 
 /// Rows that no call can come to.
-fn never_used(file: &File, cx: &mut Reader) {
+fn never_used(file: &File, pattern: Pattern, cx: &mut Reader) {
     let rows = &file.script.0;
     let failed = failed_rows(rows.len(), cx);
     for (index, row) in rows.iter().enumerate().filter(|(index, _)| !failed[*index]) {
@@ -196,7 +211,7 @@ fn never_used(file: &File, cx: &mut Reader) {
         let why = if let Some(earlier) = rows[..index].iter().enumerate().position(covers) {
             Some((row.at, format!("script[{earlier}] stands before it and takes every call of it")))
         } else {
-            out_of_reach(&row.value, file)
+            out_of_reach(&row.value, pattern, file)
         };
         if let Some((at, help)) = why {
             cx.within("script", |cx| {
@@ -228,15 +243,23 @@ fn covers(earlier: &ScriptTable, row: &ScriptTable) -> bool {
     same_when
         && step(earlier) == step(row)
         && wider(&earlier.role, &row.role, |role| role.text.clone())
+        && wider(&earlier.agent, &row.agent, |agent| agent.text.clone())
+        && wider(&earlier.message, &row.message, |message| message.value.0)
+        && wider(&earlier.turn, &row.turn, |turn| turn.value.0)
         && wider(&earlier.round, &row.round, |round| round.value.0)
         && wider(&earlier.attempt, &row.attempt, |attempt| attempt.value.0)
 }
 
-fn out_of_reach(row: &ScriptTable, file: &File) -> Option<(super::tree::Span, String)> {
+fn out_of_reach(
+    row: &ScriptTable,
+    pattern: Pattern,
+    file: &File,
+) -> Option<(super::tree::Span, String)> {
     // A limit that an override sets is for this run alone: the rows are for others.
     let limit = &file.budget.as_ref()?.max_rounds;
     let rounds = limit.value.0;
     if let Some(round) = &row.round
+        && pattern == Pattern::Collaboration
         && round.value.0 > rounds
         && limit.at.text == 0
     {

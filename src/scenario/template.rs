@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::format_patterns::Switch;
 use super::reader::{Reader, among_own};
 use super::tree::Span;
 
@@ -52,6 +53,25 @@ impl Filling<'_> {
         match only.and_then(|name| self.value(name.trim())) {
             Some(value) => value.clone(),
             None => Value::String(self.text(text, at, cx)),
+        }
+    }
+
+    /// What a switch is set to.
+    pub fn truth(&self, switch: &Switch, cx: &mut Reader) -> Option<bool> {
+        let text = match switch {
+            Switch::Set(truth) => return Some(*truth),
+            Switch::Named(text) => text,
+        };
+        match self.value_of(&text.text, text.at, cx) {
+            Value::Bool(truth) => Some(truth),
+            // An input that is wrong has been told of.
+            _ if cx.failed_here() => None,
+            Value::Null => None,
+            _ => {
+                let what = "this is neither true nor false";
+                cx.error(text.at, what, "true, false, or \"{{input}}\" of an input that is");
+                None
+            }
         }
     }
 

@@ -1,0 +1,205 @@
+//! What the gateway does with calls: of the model, of tools, of workers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::format::File;
+use super::format_tools::{
+    BreakerTable, BulkheadTable, InjectedTable, InjectedWord, LlmTable, RetriesTable,
+    RetryBudgetTable, SafeModeTable, ToolTable, filled,
+};
+use super::model::{CallPolicy, RetryOn, SafeMode};
+use super::reader::Reader;
+use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
+use super::shape::{At, List, Whole};
+use super::template::Filling;
+use super::tool::Fault;
+use super::tree::Span;
+
+/// What the orchestrator of source `001` does with its workers itself: a time-out is followed by
+/// another attempt at once, nothing else is.
+pub(super) fn own_policy(file: &File) -> CallPolicy {
+    let retries = file.budget.as_ref().map_or(1, |budget| budget.max_retries_per_task.value.0);
+    CallPolicy {
+        timeout: None,
+        max_attempts: retries + 1,
+        backoff: [].into(),
+        jitter: false,
+        idempotent: true,
+        retry_on: RetryOn::Timeout,
+        retry_budget: None,
+        breaker: None,
+        bulkhead: None,
+        safe_mode: SafeMode::OFF,
+    }
+}
+
+pub(super) fn tool_policy(
+    table: &ToolTable,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<CallPolicy> {
+    let safe_mode = safe_mode(table.safe_mode.as_ref()?, filling, cx);
+    let limits = Limits {
+        retries: table.retries.as_ref()?,
+        budget: table.retry_budget.as_ref()?,
+        breaker: table.breaker.as_ref()?,
+        bulkhead: table.bulkhead.as_ref()?,
+        wait: Some(Duration::ZERO),
+    };
+    Some(CallPolicy {
+        timeout: table.timeout_s.map(|seconds| seconds.0),
+        idempotent: table.idempotent,
+        safe_mode,
+        ..limits.policy()
+    })
+}
+
+/// What the gateway does with the model's calls, and the faults that are injected into them.
+pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Vec<Fault>)> {
+    let faults = cx.within("tools.llm", |cx| faults(&table.faults, cx));
+    let limits = Limits {
+        retries: table.retries.as_ref()?,
+        budget: table.retry_budget.as_ref()?,
+        breaker: table.breaker.as_ref()?,
+        bulkhead: table.bulkhead.as_ref()?,
+        wait: None,
+    };
+    let policy = CallPolicy {
+        timeout: table.timeout_s.map(|seconds| seconds.0),
+        idempotent: table.idempotent,
+        ..limits.policy()
+    };
+    Some((policy, faults?))
+}
+
+/// The part of a policy that model and tools have in common.
+struct Limits<'f> {
+    retries: &'f RetriesTable,
+    budget: &'f RetryBudgetTable,
+    breaker: &'f BreakerTable,
+    bulkhead: &'f BulkheadTable,
+    /// How long an attempt stands in line where the file says nothing.
+    wait: Option<Duration>,
+}
+
+impl Limits<'_> {
+    fn policy(&self) -> CallPolicy {
+        let millis = |ms: u32| Duration::from_millis(u64::from(ms));
+        let Self { retries, budget, breaker, bulkhead, wait } = self;
+        CallPolicy {
+            max_attempts: retries.max_attempts.value.0,
+            backoff: retries.backoff_ms.0.iter().map(|wait| millis(wait.0)).collect(),
+            jitter: retries.jitter,
+            retry_budget: Some(RetryBudgetLimits {
+                ratio_percent: budget.percent.0,
+                min: budget.min.0,
+            }),
+            breaker: breaker.enabled.then_some(BreakerLimits {
+                fail_threshold: breaker.fail_threshold.0,
+                open_for: breaker.open_for_s.0,
+                probe_permits: breaker.probe_permits.0,
+                mode: breaker.mode,
+            }),
+            bulkhead: bulkhead.enabled.then(|| BulkheadLimits {
+                max_in_flight: bulkhead.max_in_flight.0,
+                max_wait: bulkhead.max_wait_ms.map_or(*wait, |ms| Some(millis(ms.0))),
+            }),
+            ..CallPolicy::default()
+        }
+    }
+}
+
+fn safe_mode(table: &SafeModeTable, filling: &Filling<'_>, cx: &mut Reader) -> SafeMode {
+    let fallback = table.fallback.as_ref().map(|fallback| {
+        cx.within("safe_mode.fallback", |cx| {
+            filled(fallback, &mut |text, at| filling.value_of(text, at, cx))
+        })
+    });
+    SafeMode {
+        enabled: table.enabled,
+        allow_partial: table.allow_partial,
+        cache_ttl: table.cache_ttl_s.map(|seconds| seconds.0),
+        fallback: fallback.map(|fallback| Arc::new(Value::Object(fallback))),
+    }
+}
+
+pub(super) fn faults(
+    tables: &List<At<InjectedTable>, 0, 5>,
+    cx: &mut Reader,
+) -> Option<Vec<Fault>> {
+    let mut faults: Vec<Fault> = Vec::new();
+    let mut good = true;
+    for (index, table) in tables.0.iter().enumerate() {
+        cx.within("faults", |cx| {
+            cx.item(index, |cx| match injected(&table.value, table.at, cx) {
+                Some(fault) if faults.iter().any(|had| had.kind() == fault.kind()) => {
+                    let what = format!("there is a fault `{}` already", fault.kind().word());
+                    cx.error(table.at, what, "one of each kind");
+                    good = false;
+                }
+                Some(fault) => faults.push(fault),
+                None => good = false,
+            });
+        });
+    }
+    good.then_some(faults)
+}
+
+fn injected(table: &InjectedTable, at: Span, cx: &mut Reader) -> Option<Fault> {
+    let kind = table.kind?;
+    let of = match kind {
+        InjectedWord::Latency => &["ms"][..],
+        InjectedWord::Errors => &["percent", "status"],
+        InjectedWord::Hang | InjectedWord::Malformed | InjectedWord::Reset => &[],
+    };
+    let given = [
+        ("ms", table.ms.as_ref().map(|ms| ms.at)),
+        ("percent", table.percent.as_ref().map(|percent| percent.at)),
+        ("status", table.status.as_ref().map(|status| status.at)),
+    ];
+    for (key, at) in given {
+        if let Some(at) = at.filter(|_| !of.contains(&key)) {
+            let help = match of {
+                [] => "it has nothing to set".to_owned(),
+                keys => format!("it has {}", keys.join(" and ")),
+            };
+            cx.within(key, |cx| {
+                cx.error(at, format!("this kind of fault has no `{key}`"), help);
+            });
+        }
+    }
+    let needs = |key: &str, help: &str, cx: &mut Reader| {
+        if !cx.within(key, |cx| cx.failed_here()) {
+            cx.within(key, |cx| cx.error(at, format!("`{key}` is missing"), help));
+        }
+    };
+    let fault = match kind {
+        InjectedWord::Latency => match &table.ms {
+            Some(At { value: Whole(ms), .. }) => Fault::Latency { ms: u64::from(*ms) },
+            None => {
+                needs("ms", "ms = 2000", cx);
+                return None;
+            }
+        },
+        InjectedWord::Errors => match &table.percent {
+            Some(At { value: Whole(percent), .. }) => Fault::Errors {
+                percent: u8::try_from(*percent).ok()?,
+                status: match &table.status {
+                    Some(status) => u16::try_from(status.value.0).ok()?,
+                    None => 503,
+                },
+            },
+            None => {
+                needs("percent", "percent = 30", cx);
+                return None;
+            }
+        },
+        InjectedWord::Hang => Fault::Hang,
+        InjectedWord::Malformed => Fault::Malformed,
+        InjectedWord::Reset => Fault::Reset,
+    };
+    Some(fault)
+}

@@ -1,0 +1,170 @@
+//! The rows of a script that are said by agents, and the tools that they call.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::agent::TRANSFER;
+use super::build::unknown;
+use super::build_team::Kind;
+use super::format::{File, Pattern, ScriptTable};
+use super::format_team::{CallTable, Members};
+use super::format_tools::filled;
+use super::reader::{Reader, among};
+use super::shape::{At, List, Prose};
+use super::template::Filling;
+use super::tool::ToolCall;
+
+/// What only an agent's row has, in a file of another pattern.
+pub(super) fn strange(row: &ScriptTable, pattern: Pattern, cx: &mut Reader) {
+    let given = [
+        ("agent", row.agent.as_ref().map(|it| it.at)),
+        ("message", row.message.as_ref().map(|it| it.at)),
+        ("turn", row.turn.as_ref().map(|it| it.at)),
+        ("calls", row.calls.as_ref().map(|it| it.at)),
+    ];
+    let help = match pattern {
+        Pattern::Collaboration => "a role says what it says: role = \"NAME\"",
+        _ => "step = \"plan\" or step = \"finalize\"",
+    };
+    for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
+        let what = format!("`{key}` is for agents of a team or swarm");
+        cx.within(key, |cx| cx.error(at, what, help));
+    }
+}
+
+/// Whether the row is an agent's.
+pub(super) fn judge(row: &At<ScriptTable>, file: &File, cx: &mut Reader) {
+    let table = &row.value;
+    if let Some(role) = &table.role {
+        let help = "agent = \"NAME\"";
+        cx.within("role", |cx| cx.error(role.at, "a team has agents, not roles", help));
+    }
+    if let Some(step) = &table.step {
+        let what = "what agents say is no step";
+        cx.within("step", |cx| cx.error(step.at, what, "leave `step` out"));
+    }
+    let Some(agent) = &table.agent else { return };
+    cx.within("agent", |cx| match file.agents.entries.iter().find(|it| it.name == agent.text) {
+        None if file.agents.has(&agent.text) => {}
+        None => unknown(agent, "an agent", file.agents.names(), cx),
+        Some(found) if Kind::of(found) == Some(Kind::Swarm) => {
+            let what = format!("`{}` is a swarm, which says nothing itself", agent.text);
+            cx.error(agent.at, what, "its members speak");
+        }
+        Some(_) => {}
+    });
+}
+
+/// The tools that a row calls; they are given ids when it is played.
+pub(super) fn calls(
+    row: &ScriptTable,
+    calls: &At<List<At<CallTable>, 1, 64>>,
+    file: &File,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Arc<[ToolCall]> {
+    let calls = calls.value.0.iter().enumerate();
+    let read = calls.filter_map(|(index, table)| {
+        cx.within("calls", |cx| {
+            cx.item(index, |cx| {
+                let read = call(table, filling, cx)?;
+                if !cx.failed_here() {
+                    in_vain(row, &table.value, &read, file, cx);
+                }
+                Some(read)
+            })
+        })
+    });
+    read.collect()
+}
+
+fn call(call: &At<CallTable>, filling: &Filling<'_>, cx: &mut Reader) -> Option<ToolCall> {
+    let table = &call.value;
+    let arguments = match (&table.args, &table.raw) {
+        (Some(args), None) => {
+            let args = cx.within("args", |cx| {
+                filled(&args.value, &mut |text, at| filling.value_of(text, at, cx))
+            });
+            Value::Object(args).to_string()
+        }
+        (None, Some(raw)) => cx.within("raw", |cx| filling.text(&raw.text, raw.at, cx)),
+        (None, None) => "{}".to_owned(),
+        (Some(_), Some(_)) => {
+            cx.error(call.at, "the call has two sets of arguments", "one of `args` and `raw`");
+            return None;
+        }
+    };
+    let name = table.tool.as_ref()?.text.as_str().into();
+    Some(ToolCall { id: Arc::from(""), name, arguments: arguments.into() })
+}
+
+/// A call that is refused when it is made: the row may be there to show just that, but a slip is
+/// likelier.
+fn in_vain(row: &ScriptTable, table: &CallTable, call: &ToolCall, file: &File, cx: &mut Reader) {
+    let Some(tool) = &table.tool else { return };
+    if let Some(agent) = &row.agent
+        && let Some(known) = callable(&agent.text, file)
+        && !known.contains(&tool.text.as_str())
+    {
+        let what = format!("`{}` cannot call `{}`", agent.text, tool.text);
+        let help = among(&tool.text, known.iter().copied());
+        cx.within("tool", |cx| cx.warn(tool.at, what, help));
+    } else if row.agent.is_none() && !anyones(tool, file) {
+        let what = format!("no agent can call `{}`", tool.text);
+        cx.within("tool", |cx| cx.warn(tool.at, what, ""));
+    } else if tool.text == TRANSFER {
+        let said: Option<Value> = serde_json::from_str(&call.arguments).ok();
+        let to = said.as_ref().and_then(|args| args.get("agent_name")).and_then(Value::as_str);
+        if let Some(to) = to.filter(|to| !file.agents.has(to)) {
+            let what = format!("there is no agent {to:?} to hand over to");
+            cx.within("args", |cx| cx.warn(tool.at, what, among(to, file.agents.names())));
+        }
+    }
+}
+
+/// What an agent can call; `None`: it is not as it should be, so that is not known.
+fn callable<'f>(name: &str, file: &'f File) -> Option<Vec<&'f str>> {
+    let entry = file.agents.entries.iter().find(|entry| entry.name == name)?;
+    let table = entry.value.as_ref()?;
+    let mut known: Vec<&str> = table.tools.value.0.iter().map(|tool| tool.text.as_str()).collect();
+    match Kind::of(entry)? {
+        // Any model agent may come to be a member of a swarm that there is.
+        Kind::Model if has_swarm(file) => known.push(TRANSFER),
+        Kind::Model => {}
+        Kind::Team => {
+            let members = table.members.iter().flat_map(|Members(list)| &list.value);
+            known.extend(members.map(|member| member.text.as_str()));
+        }
+        Kind::Swarm => return None,
+    }
+    Some(known)
+}
+
+/// Whether there is an agent that could call this.
+fn anyones(tool: &Prose, file: &File) -> bool {
+    let name = tool.text.as_str();
+    let tools = file.tools.iter().any(|tools| tools.named.has(name));
+    tools || file.agents.has(name) || (name == TRANSFER && has_swarm(file))
+}
+
+fn has_swarm(file: &File) -> bool {
+    file.agents.entries.iter().any(|entry| Kind::of(entry) == Some(Kind::Swarm))
+}
+
+/// Agents that offline would have nothing to say.
+pub(super) fn silent(file: &File, cx: &mut Reader) {
+    if cx.within("script", |cx| cx.failed_here()) {
+        return;
+    }
+    for entry in &file.agents.entries {
+        let speaks = matches!(Kind::of(entry), Some(Kind::Model | Kind::Team));
+        let mut rows = file.script.0.iter().map(|row| &row.value.agent);
+        if speaks && !rows.any(|agent| agent.as_ref().is_none_or(|it| it.text == entry.name)) {
+            cx.within(&format!("agents.{}", entry.name), |cx| {
+                let what = format!("offline `{}` would have nothing to say", entry.name);
+                cx.warn(entry.at, what, "give it a row in [[script]]");
+            });
+        }
+    }
+}
