@@ -1,6 +1,15 @@
 //! Source `002`: agents that work together, as a coordinator team or as a swarm.
 
+mod carry;
+mod consult;
+mod floor;
+mod gate;
+mod handover;
+mod offers;
 pub mod play;
+pub mod policy;
+mod swarm;
+mod talk;
 
 use crate::run::Session;
 use crate::scenario::agent::{AgentKind, TeamSpec};

@@ -1,18 +1,130 @@
-//! The loops of source `002`.
+//! The loops of source `002`: an agent that is asked, whatever it is, runs to its answer.
 
-use crate::event::StopReason;
-use crate::run::RunContext;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::floor::Floor;
+use super::gate::Halt;
+use super::starting;
+use super::swarm::Running;
+use super::talk::{Place, Role, Talk, Turned};
+use crate::event::kind::ChatMessage;
+use crate::event::{EventKind, SpanId, StopReason};
+use crate::pattern::asked;
+use crate::run::{Memory, RunContext};
 use crate::scenario::Scenario;
-use crate::scenario::agent::TeamSpec;
+use crate::scenario::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
+use crate::scenario::condition::Shown;
+use crate::scenario::name::AgentName;
 
-/// Plays a team or swarm to its end.
+/// A run of a team.
+pub(super) struct Play<'p> {
+    pub cx: &'p RunContext,
+    pub scenario: &'p Scenario,
+    pub spec: &'p TeamSpec,
+    /// What conditions see in the whole run.
+    pub base: Option<Shown>,
+}
+
+/// What an agent came to.
+pub(super) struct Answer {
+    pub text: Arc<str>,
+    /// Whose words these are.
+    pub by: AgentName,
+}
+
+/// Plays a team or swarm to its answer.
 ///
 /// # Errors
 /// The stop reason of a run that came to no answer.
-pub async fn play(
-    _cx: &RunContext,
-    _scenario: &Scenario,
-    _spec: &TeamSpec,
-) -> Result<(), StopReason> {
-    Err(StopReason::InternalError)
+pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Result<(), StopReason> {
+    let play = Play { cx, scenario, spec, base: asked::base_of(cx, scenario) };
+    let Some(root) = spec.agent(&spec.root) else { return Err(StopReason::InternalError) };
+    let session = cx.session();
+    let limits = match &root.kind {
+        AgentKind::Swarm(swarm) => swarm.limits,
+        AgentKind::Model(_) | AgentKind::Team(_) => SwarmLimits::default(),
+    };
+    let start = starting(spec, session);
+    let floor = Floor::new([].into(), &session.before.history, limits, start.clone());
+    // However the run ends, the next message of the session goes on from there.
+    let _leaves = Leaves { cx, floor: &floor };
+    cx.at_phase(start.to_string());
+    let place = Place { span: SpanId::RUN, path: spec.root.as_str(), outer: true };
+    let ended = play.on(&floor, root, place, &session.text, None, 1, &start).await;
+    let Answer { text, by } = ended.map_err(|halt| halt.reason)?;
+    let text = text.trim().into();
+    cx.publish(SpanId::RUN, EventKind::AnswerComposed { text, by: Some(by) });
+    Ok(())
+}
+
+/// What a run leaves to its session's next message.
+struct Leaves<'l> {
+    cx: &'l RunContext,
+    floor: &'l Floor,
+}
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        self.cx.session().leave(Memory {
+            history: self.floor.settled(),
+            owner: Some(self.floor.holder()),
+            rosters: self.cx.rosters().changed(),
+        });
+    }
+}
+
+impl Play<'_> {
+    /// An agent that is consulted runs to its answer, on a floor of its own.
+    pub(super) fn run<'r>(
+        &'r self,
+        agent: &'r AgentSpec,
+        place: Place<'r>,
+        request: &'r Arc<str>,
+        from: Option<&'r AgentName>,
+        turn: u32,
+        inherited: Arc<[ChatMessage]>,
+    ) -> BoxFuture<'r, Result<Answer, Box<Halt>>> {
+        Box::pin(async move {
+            let (limits, start) = match &agent.kind {
+                AgentKind::Swarm(swarm) => (swarm.limits, &swarm.entry),
+                AgentKind::Model(_) | AgentKind::Team(_) => (SwarmLimits::default(), &agent.name),
+            };
+            let floor = Floor::new(inherited, &[], limits, start.clone());
+            self.on(&floor, agent, place, request, from, turn, start).await
+        })
+    }
+
+    /// An agent runs to its answer on this floor. Gives whose answer it is.
+    #[expect(clippy::too_many_arguments, reason = "an agent with its place and what it is given")]
+    async fn on(
+        &self,
+        floor: &Floor,
+        agent: &AgentSpec,
+        place: Place<'_>,
+        input: &Arc<str>,
+        from: Option<&AgentName>,
+        turn: u32,
+        start: &AgentName,
+    ) -> Result<Answer, Box<Halt>> {
+        let (model, role) = match &agent.kind {
+            AgentKind::Model(model) => (model, Role::Alone),
+            AgentKind::Team(team) => (&team.coordinator, Role::Coordinator(team)),
+            AgentKind::Swarm(swarm) => {
+                let running = Running { name: &agent.name, swarm, place, floor };
+                return self.swarm(&running, start, input).await;
+            }
+        };
+        floor.give(&agent.name, None, input);
+        let team = place.span;
+        let (name, begun) = (&agent.name, false);
+        let talk = Talk { name, model, role, place, team, floor, turn, input, from, begun };
+        match self.talk(&talk).await? {
+            Turned::Answered { text, by } => {
+                Ok(Answer { text, by: by.unwrap_or_else(|| agent.name.clone()) })
+            }
+            Turned::HandedOver { .. } => Err(Halt::of(StopReason::InternalError)),
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod collaboration;
 mod orchestrator;
 mod resilience;
+mod team;
 mod tools;
 
 use serde::Serialize;
@@ -80,6 +81,8 @@ impl World {
             self.collaboration_fields(head, world, plan, success, &mut fields);
         } else if let Some((world, _)) = self.orchestrator() {
             self.orchestrator_fields(world, closed, &mut fields);
+        } else if let Some((world, plan)) = self.team() {
+            self.team_fields(world, plan, success, &mut fields);
         } else if let Some((world, plan)) = self.resilience() {
             self.resilience_fields(world, plan, &mut fields);
         }

@@ -1,0 +1,108 @@
+//! The fields of a team's or swarm's outcome (`002`).
+
+use serde_json::{Map, Value, json};
+
+use super::value;
+use crate::event::StopReason;
+use crate::event::kind::TeamPlan;
+use crate::event::world::World;
+use crate::event::world::team::{HopKind, HopRow, HopState, Line, LineKind, Team};
+
+impl World {
+    pub(super) fn team_fields(
+        &self,
+        world: &Team,
+        plan: &TeamPlan,
+        success: bool,
+        fields: &mut Map<String, Value>,
+    ) {
+        let mut add = |name: &str, value: Value| {
+            fields.insert(name.to_owned(), value);
+        };
+        if success {
+            add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
+            add("final_agent", value(&world.answered_by));
+        } else if let Some((text, _)) = &world.partial {
+            add("partial_answer", (**text).into());
+        }
+        let handoffs = world.hops.iter().filter(|hop| hop.kind == HopKind::Handoff);
+        let made = handoffs.filter(|hop| !matches!(hop.state, HopState::Refused(_)));
+        add("handoffs", made.map(|hop| handoff(hop, plan)).collect());
+        let owner = if success { world.answered_by.as_ref() } else { None };
+        add("owner", value(&owner.or(world.holder.as_ref())));
+        // Ours: which of the session's messages it is, and where it went on from.
+        add("message", plan.session.message.into());
+        if let Some(after) = &plan.session.after {
+            add("after", value(after));
+        }
+        add("trace", world.hops.iter().map(step).collect());
+        add("history", world.lines.iter().map(said).collect());
+    }
+}
+
+/// A hand-off as the source has it; the swarm beside it where it is not the outermost.
+fn handoff(hop: &HopRow, plan: &TeamPlan) -> Value {
+    let mut row = json!({
+        "from": hop.from,
+        "to": hop.to,
+        "message": hop.message.as_deref(),
+        "at": hop.at.0 / 1_000,
+    });
+    if hop.team != plan.root {
+        row["swarm"] = value(&hop.team);
+    }
+    row
+}
+
+/// One time that an agent was put to work.
+fn step(hop: &HopRow) -> Value {
+    let (status, reason) = match &hop.state {
+        HopState::Running => ("cancelled", None),
+        HopState::Done => ("done", None),
+        HopState::HandedOver => ("handed_over", None),
+        HopState::Failed(StopReason::Cancelled) => ("cancelled", None),
+        HopState::Failed(reason) => ("failed", Some(reason.to_string())),
+        HopState::Refused(why) => ("refused", Some(why.to_string())),
+    };
+    let mut row = json!({
+        "agent": hop.to,
+        "team": hop.team,
+        "from": hop.from,
+        "kind": match hop.kind {
+            HopKind::Start => "start",
+            HopKind::Handoff => "handoff",
+            HopKind::Consult => "consult",
+        },
+        "status": status,
+        "at": hop.at.0 / 1_000,
+        "elapsed_ms": hop.until.map(|until| until.0.saturating_sub(hop.at.0) / 1_000),
+        "context_tokens": hop.context,
+    });
+    if let Some(reason) = reason {
+        row["stop_reason"] = reason.into();
+    }
+    row
+}
+
+/// A line of the transcript.
+fn said(line: &Line) -> Value {
+    let mut row = json!({ "author": line.author, "at": line.at.0 / 1_000 });
+    match &line.what {
+        LineKind::Message(text) => row["message"] = (**text).into(),
+        LineKind::Said(text) => row["text"] = (**text).into(),
+        LineKind::Called(call) => row["call"] = value(call),
+        LineKind::Result { of, text, ok } => {
+            row["result"] = json!({ "of": **of, "text": **text, "ok": ok });
+        }
+        LineKind::HandedOver { to, message } => {
+            row["handoff"] = json!({ "to": to, "message": message.as_deref() });
+        }
+        LineKind::Refused { to, why } => {
+            row["refused"] = json!({ "to": to, "why": why.to_string() });
+        }
+        LineKind::NotCalled { tool, text } => {
+            row["refused_call"] = json!({ "tool": tool, "text": text });
+        }
+    }
+    row
+}

@@ -1,0 +1,281 @@
+//! The tool calls of one reply, carried out: members are consulted, tools asked, hand-offs judged,
+//! and what each came to is told to the model in the order of the calls.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::gate::Halt;
+use super::handover::Handed;
+use super::play::Play;
+use super::policy::{self, TRANSFER};
+use super::talk::{Role, Said, Talk};
+use crate::event::EventKind;
+use crate::event::kind::{CallFault, Purpose, ToolCall};
+use crate::run::{Caller, Crew, ToolAsk};
+use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
+use crate::scenario::name::{AgentName, ToolName};
+use crate::tool::CallFailed;
+
+/// What the calls of a reply came to.
+pub(super) struct Carried {
+    /// The results, for conditions of a script.
+    pub told: Vec<Value>,
+    /// To whom control goes, if it does.
+    pub handed_over: Option<Handed>,
+    /// The replies of members, and whose.
+    pub replies: Vec<(AgentName, Arc<str>)>,
+}
+
+/// What one call came to.
+pub(super) struct Told {
+    pub text: Arc<str>,
+    pub ok: bool,
+    /// Whether it is the reply of a member.
+    pub member: bool,
+}
+
+impl Told {
+    pub fn error(text: impl std::fmt::Display) -> Self {
+        Self { text: format!("error: {text}").into(), ok: false, member: false }
+    }
+}
+
+/// What a member is asked.
+pub(super) struct Consultation<'w> {
+    pub team: &'w CoordinatorTeam,
+    pub member: &'w AgentSpec,
+    pub request: Arc<str>,
+    /// How often its team had it run.
+    pub turn: u32,
+}
+
+/// A call that can be carried out.
+enum Work<'w> {
+    Consult(Consultation<'w>),
+    Tool { tool: ToolName, args: Arc<Map<String, Value>> },
+}
+
+/// Tools have no reasons of their own here.
+struct Plain;
+
+impl Caller for Plain {}
+
+impl Play<'_> {
+    /// Carries out the calls of one reply.
+    pub(super) async fn carry_out(
+        &self,
+        talk: &Talk<'_>,
+        said: Said,
+        calls: &[ToolCall],
+    ) -> Result<Carried, Box<Halt>> {
+        let mut told: Vec<Option<Told>> = calls.iter().map(|_| None).collect();
+        let mut work: Vec<Option<Work<'_>>> = calls.iter().map(|_| None).collect();
+        for (index, call) in calls.iter().enumerate() {
+            if is_transfer(talk, call) {
+                continue;
+            }
+            match self.work(talk, call) {
+                Ok(found) => work[index] = Some(found),
+                Err((why, text)) => {
+                    told[index] = Some(self.refuse(talk, said, index, call, why, &text));
+                }
+            }
+        }
+        // What earlier members said is part of what the next one is let see.
+        let in_turn = matches!(talk.role, Role::Coordinator(team) if !team.parallel_tools);
+        if matches!(talk.role, Role::Coordinator(team) if team.parallel_tools) {
+            self.at_once(talk, said, work, &mut told).await?;
+        } else {
+            for (index, work) in work.into_iter().enumerate() {
+                if let Some(work) = work {
+                    told[index] = Some(self.carry(talk, said, index, work).await?);
+                }
+                if let Some(told) = told[index].as_ref().filter(|_| in_turn) {
+                    talk.floor.result(talk.name, &calls[index], Arc::clone(&told.text));
+                }
+            }
+        }
+        let handed_over = match talk.role {
+            Role::Member(name, swarm) => self.hand_over(talk, name, swarm, said, calls, &mut told),
+            Role::Alone | Role::Coordinator(_) => Ok(None),
+        };
+        let mut carried = Carried { told: Vec::new(), handed_over: None, replies: Vec::new() };
+        for (call, told) in calls.iter().zip(told) {
+            let Some(told) = told else { continue };
+            carried.told.push(json!({ "tool": &*call.name, "ok": told.ok, "text": &*told.text }));
+            if told.member && told.ok {
+                carried.replies.push((AgentName::from(&*call.name), Arc::clone(&told.text)));
+            }
+            if !in_turn {
+                talk.floor.result(talk.name, call, told.text);
+            }
+        }
+        carried.handed_over = handed_over?;
+        Ok(carried)
+    }
+
+    /// What is to be done for a call, or why it cannot be done.
+    fn work<'w>(
+        &'w self,
+        talk: &Talk<'w>,
+        call: &ToolCall,
+    ) -> Result<Work<'w>, (CallFault, String)> {
+        let name = &*call.name;
+        if let Role::Coordinator(team) = talk.role
+            && let Some(member) = team.members.iter().find(|member| member.as_str() == name)
+            && let Some(member) = self.spec.agent(member)
+        {
+            let request = policy::request(call).map_err(|wrong| {
+                let there = there_are(talk, &team.members);
+                (CallFault::BadArguments, format!("{wrong}; {there}"))
+            })?;
+            let turn = talk.floor.turn_of(&member.name);
+            return Ok(Work::Consult(Consultation { team, member, request, turn }));
+        }
+        if let Some(tool) = talk.model.tools.iter().find(|tool| tool.as_str() == name) {
+            let args = policy::arguments(call).map_err(|text| (CallFault::BadArguments, text))?;
+            return Ok(Work::Tool { tool: tool.clone(), args: Arc::new(args) });
+        }
+        let members = match talk.role {
+            Role::Coordinator(team) => &*team.members,
+            Role::Alone | Role::Member(..) => &[],
+        };
+        let there = there_are(talk, members);
+        Err((CallFault::UnknownTool, format!("there is no tool {name:?}; {there}")))
+    }
+
+    /// A call is not carried out: the log is told, and the model.
+    pub(super) fn refuse(
+        &self,
+        talk: &Talk<'_>,
+        said: Said,
+        index: usize,
+        call: &ToolCall,
+        why: CallFault,
+        text: &str,
+    ) -> Told {
+        let told = Told::error(text);
+        let fact = EventKind::ToolCallRefused {
+            agent: talk.name.clone(),
+            index: place(index),
+            tool: call.name.to_string(),
+            why,
+            text: told.text.to_string(),
+        };
+        self.cx.publish(said.call, fact);
+        told
+    }
+
+    /// All at once; what they come to is taken in the order of the calls.
+    async fn at_once(
+        &self,
+        talk: &Talk<'_>,
+        said: Said,
+        work: Vec<Option<Work<'_>>>,
+        told: &mut [Option<Told>],
+    ) -> Result<(), Box<Halt>> {
+        let gate = self.cx.gate();
+        let mut crew = Crew::default();
+        for (index, work) in work.into_iter().enumerate() {
+            let Some(work) = work else { continue };
+            // Each is a branch of its own from now on, so that a pause waits for it.
+            let branch = gate.branch();
+            crew.start(index, async move {
+                let _branch = branch;
+                self.carry(talk, said, index, work).await
+            });
+        }
+        let _waits = gate.only_waits();
+        for (index, told) in told.iter_mut().enumerate() {
+            if let Some(came) = crew.take(index).await {
+                *told = Some(came?);
+            }
+        }
+        Ok(())
+    }
+
+    async fn carry(
+        &self,
+        talk: &Talk<'_>,
+        said: Said,
+        index: usize,
+        work: Work<'_>,
+    ) -> Result<Told, Box<Halt>> {
+        match work {
+            Work::Consult(asked) => self.consult(talk, said, index, &asked).await,
+            Work::Tool { tool, args } => self.ask_tool(talk, said, index, &tool, args).await,
+        }
+    }
+
+    async fn ask_tool(
+        &self,
+        talk: &Talk<'_>,
+        said: Said,
+        index: usize,
+        tool: &ToolName,
+        args: Arc<Map<String, Value>>,
+    ) -> Result<Told, Box<Halt>> {
+        let (agent, index) = (talk.name.clone(), place(index));
+        let purpose = Purpose::Tool { agent, tool: tool.clone(), said: said.call, index };
+        let ask = ToolAsk {
+            parent: talk.place.span,
+            tool,
+            purpose,
+            path: format!("tool:{}:{}:{index}", talk.place.path, said.round),
+            args,
+            request_id: None,
+            caller: &Plain,
+            client_retries: 0,
+        };
+        match self.cx.ask_tool(ask).await {
+            Ok(answered) => {
+                let text = match answered.reply.result.as_deref() {
+                    Some(Value::String(text)) => text.as_str().into(),
+                    Some(value) => value.to_string().into(),
+                    None => Arc::clone(&answered.reply.text),
+                };
+                Ok(Told { text, ok: true, member: false })
+            }
+            Err(failed) => self.failed(tool, &failed),
+        }
+    }
+
+    /// What a call that failed for good is to the one who called: its result, unless the run cannot
+    /// do without it.
+    pub(super) fn failed(&self, tool: &ToolName, failed: &CallFailed) -> Result<Told, Box<Halt>> {
+        if failed.unavailable && self.cx.needs(tool) {
+            return Err(Box::new(Halt { fatal: true, ..*Halt::of(failed.reason.clone()) }));
+        }
+        Ok(match &failed.last {
+            Some(last) if last.text != failed.reason.to_string() => {
+                Told::error(format_args!("{}: {}", failed.reason, last.text))
+            }
+            _ => Told::error(&failed.reason),
+        })
+    }
+}
+
+pub(super) fn is_transfer(talk: &Talk<'_>, call: &ToolCall) -> bool {
+    matches!(talk.role, Role::Member(..)) && &*call.name == TRANSFER
+}
+
+/// What an agent can call, for one who called something else.
+fn there_are(talk: &Talk<'_>, members: &[AgentName]) -> String {
+    let members: Vec<&str> = members.iter().map(AgentName::as_str).collect();
+    let tools: Vec<&str> = talk.model.tools.iter().map(ToolName::as_str).collect();
+    match (members.is_empty(), tools.is_empty()) {
+        (true, true) => "there are none".to_owned(),
+        (false, true) => listed("members", &members),
+        (true, false) => listed("tools", &tools),
+        (false, false) => format!("{}; {}", listed("members", &members), listed("tools", &tools)),
+    }
+}
+
+pub(super) fn listed(what: &str, names: &[&str]) -> String {
+    format!("{what}: {}", names.join(", "))
+}
+
+pub(super) fn place(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
+}

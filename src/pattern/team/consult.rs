@@ -1,0 +1,76 @@
+//! A coordinator consults a member, which runs in the attempts of a call through the gateway.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::json;
+
+use super::carry::{Consultation, Told, place};
+use super::gate::{Behind, Halt, text_of};
+use super::play::{Answer, Play};
+use super::talk::{Place, Said, Talk};
+use crate::event::kind::{CallStarted, Inner, Prompt, Purpose, Reply};
+use crate::scenario::agent::{HistoryScope, InnerText, MemberTools};
+use crate::scenario::name::ToolName;
+
+impl Play<'_> {
+    /// A member is asked: it runs in the attempts of a call through the gateway.
+    pub(super) async fn consult(
+        &self,
+        talk: &Talk<'_>,
+        said: Said,
+        index: usize,
+        asked: &Consultation<'_>,
+    ) -> Result<Told, Box<Halt>> {
+        let Consultation { team, member, request, turn } = asked;
+        let turn = *turn;
+        let tools = team.member_tools;
+        let inherited = match tools.history_scope {
+            HistoryScope::ParentBranch => talk.floor.passed_on(),
+            HistoryScope::Isolated => [].into(),
+        };
+        let path = format!("{}/{}.{turn}", talk.place.path, member.name);
+        let attempt = |span| {
+            let (path, inherited) = (&path, Arc::clone(&inherited));
+            let run = async move {
+                let place = Place { span, path, outer: false };
+                let asked = Some(talk.name);
+                let Answer { text, .. } =
+                    self.run(member, place, request, asked, turn, inherited).await?;
+                Ok(Reply::of_agent(text))
+            };
+            Box::pin(run) as BoxFuture<'_, Result<Reply, Box<Halt>>>
+        };
+        let behind = Behind::new(self.cx, &member.name, format!("member:{path}"), attempt);
+        let started = CallStarted {
+            parent: talk.place.span,
+            tool: ToolName::from(member.name.as_str()),
+            purpose: Purpose::Member {
+                agent: member.name.clone(),
+                turn,
+                by: talk.name.clone(),
+                said: said.call,
+                index: place(index),
+                inner: inner(tools),
+            },
+            prompt: Prompt::default(),
+            args: Some(Arc::new(json!({ "request": &**request }))),
+        };
+        match behind.make(started).await {
+            Ok(answered) => Ok(Told { text: text_of(&answered), ok: true, member: true }),
+            Err(failed) => match behind.halted() {
+                Some(halt) if halt.fatal => Err(halt),
+                _ => self.failed(&ToolName::from(member.name.as_str()), &failed),
+            },
+        }
+    }
+}
+
+/// What is shown of a member's own output.
+fn inner(tools: MemberTools) -> Inner {
+    match (tools.stream_inner, tools.inner_text) {
+        (false, _) => Inner::Hidden,
+        (true, InnerText::Exclude) => Inner::Progress,
+        (true, InnerText::Include) => Inner::Text,
+    }
+}

@@ -1,0 +1,267 @@
+//! Where the agents of one team speak: their branch of the history, and what each of them is shown
+//! of it. A coordinator has the floor for itself; the members of a swarm share one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::policy::{Limiter, TRANSFER};
+use crate::event::SpanId;
+use crate::event::kind::{ChatMessage, Entry, Prompt, Reply, Speaker, ToolCall, ToolOffer};
+use crate::llm::{Bookmark, Conversation};
+use crate::scenario::agent::SwarmLimits;
+use crate::scenario::name::AgentName;
+
+/// One run of a team: what was said in it, and by whom.
+pub(super) struct Floor {
+    state: Mutex<State>,
+    /// What those who asked the team let it see of their own.
+    inherited: Arc<[ChatMessage]>,
+}
+
+struct State {
+    entries: Vec<Entry>,
+    threads: BTreeMap<AgentName, Thread>,
+    turns: BTreeMap<AgentName, u32>,
+    limiter: Limiter,
+    rejections: u32,
+    /// The last text that anyone said, and who.
+    best: Option<(Arc<str>, AgentName)>,
+    holder: AgentName,
+}
+
+/// What one agent has been shown so far. It only grows, so each call of its model adds to the one
+/// before.
+struct Thread {
+    opening: Arc<[ChatMessage]>,
+    conversation: Conversation,
+    after: Option<SpanId>,
+    /// Entries that it was shown or that are none of its business.
+    seen: usize,
+    offered: Option<Arc<[ToolOffer]>>,
+}
+
+/// A place on the floor to go back to, when an agent's run is tried again.
+pub(super) struct Back {
+    entries: usize,
+    bookmark: Bookmark,
+    after: Option<SpanId>,
+    seen: usize,
+    offered: Option<Arc<[ToolOffer]>>,
+}
+
+impl Floor {
+    /// A floor on which nobody has spoken, or what a session left of it.
+    pub fn new(
+        inherited: Arc<[ChatMessage]>,
+        history: &[Entry],
+        limits: SwarmLimits,
+        holder: AgentName,
+    ) -> Self {
+        let state = State {
+            entries: history.to_vec(),
+            threads: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            limiter: Limiter::new(limits),
+            rejections: 0,
+            best: None,
+            holder,
+        };
+        Self { state: Mutex::new(state), inherited }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Someone is given something: its turn begins.
+    pub fn give(&self, to: &AgentName, from: Option<&AgentName>, text: &Arc<str>) {
+        let mut state = self.lock();
+        state.holder = to.clone();
+        let (to, from, text) = (to.clone(), from.cloned(), Arc::clone(text));
+        state.entries.push(Entry::Input { to, from, text });
+    }
+
+    /// Counts one more run of an agent: the how manieth it is.
+    pub fn turn_of(&self, agent: &AgentName) -> u32 {
+        let mut state = self.lock();
+        let turn = state.turns.entry(agent.clone()).or_default();
+        *turn += 1;
+        *turn
+    }
+
+    /// What the model of an agent is shown next: the whole, and what of it is new. `alone`: it sees
+    /// only its own turns.
+    pub fn prompt(
+        &self,
+        agent: &AgentName,
+        instruction: &Arc<str>,
+        alone: bool,
+        offers: &Arc<[ToolOffer]>,
+    ) -> (Conversation, Prompt) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let thread = state.threads.entry(agent.clone()).or_insert_with(|| Thread {
+            opening: self.opening(instruction),
+            conversation: Conversation::default(),
+            after: None,
+            seen: 0,
+            offered: None,
+        });
+        let entries = &state.entries[thread.seen..];
+        thread.seen = state.entries.len();
+        // The log has an agent's own reply with the call that it answered.
+        let own = match (thread.after, entries.first()) {
+            (Some(_), Some(Entry::Said { by, .. })) if by == agent => 1,
+            _ => 0,
+        };
+        let opening = match thread.after {
+            None => Arc::clone(&thread.opening),
+            Some(_) => [].into(),
+        };
+        let shown = |entry: &Entry| shown_to(entry, agent, alone);
+        let replied: Arc<[ChatMessage]> = entries[..own].iter().filter_map(shown).collect();
+        let new = opening.iter().cloned().chain(entries[own..].iter().filter_map(shown));
+        let new: Arc<[ChatMessage]> = new.collect();
+        thread.conversation.push(replied);
+        thread.conversation.push(Arc::clone(&new));
+        let same = thread.offered.as_ref().is_some_and(|offered| Arc::ptr_eq(offered, offers));
+        let told = !same && (thread.offered.is_some() || !offers.is_empty());
+        thread.offered = Some(Arc::clone(offers));
+        let tools = told.then(|| Arc::clone(offers));
+        let prompt = Prompt { after: thread.after, messages: new, tools };
+        (thread.conversation.clone(), prompt)
+    }
+
+    fn opening(&self, instruction: &Arc<str>) -> Arc<[ChatMessage]> {
+        let system = (!instruction.is_empty())
+            .then(|| ChatMessage::new(Speaker::System, Arc::clone(instruction)));
+        system.into_iter().chain(self.inherited.iter().cloned()).collect()
+    }
+
+    /// An agent's model has replied.
+    pub fn said(&self, agent: &AgentName, call: SpanId, reply: &Reply) {
+        let mut state = self.lock();
+        if let Some(thread) = state.threads.get_mut(agent) {
+            thread.after = Some(call);
+        }
+        if !reply.text.trim().is_empty() {
+            state.best = Some((Arc::clone(&reply.text), agent.clone()));
+        }
+        let (by, text, calls) =
+            (agent.clone(), Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
+        state.entries.push(Entry::Said { by, text, calls });
+    }
+
+    /// A call came to something.
+    pub fn result(&self, by: &AgentName, call: &ToolCall, text: Arc<str>) {
+        let (by, call) = (by.clone(), call.clone());
+        self.lock().entries.push(Entry::Result { by, call, text });
+    }
+
+    /// What a member is let see: what this floor was let see itself, and what was said on it.
+    pub fn passed_on(&self) -> Arc<[ChatMessage]> {
+        let state = self.lock();
+        self.inherited.iter().cloned().chain(state.entries.iter().filter_map(told_of)).collect()
+    }
+
+    /// The limits judge a hand-off, and then say how they stand and how often they refused.
+    pub fn judge<T>(&self, judge: impl FnOnce(&mut Limiter, &mut u32) -> T) -> T {
+        let mut state = self.lock();
+        let state = &mut *state;
+        judge(&mut state.limiter, &mut state.rejections)
+    }
+
+    /// How many hand-offs were asked for.
+    pub fn handoffs(&self) -> u32 {
+        self.lock().limiter.guard().handoffs
+    }
+
+    /// The best text so far, and whose.
+    pub fn best(&self) -> Option<(Arc<str>, AgentName)> {
+        self.lock().best.clone()
+    }
+
+    /// Who is in control.
+    pub fn holder(&self) -> AgentName {
+        self.lock().holder.clone()
+    }
+
+    /// Where an agent's run begins.
+    pub fn mark(&self, agent: &AgentName) -> Back {
+        let state = self.lock();
+        let thread = state.threads.get(agent);
+        Back {
+            entries: state.entries.len(),
+            bookmark: thread.map(|it| it.conversation.end()).unwrap_or_default(),
+            after: thread.and_then(|it| it.after),
+            seen: thread.map_or(0, |it| it.seen),
+            offered: thread.and_then(|it| it.offered.clone()),
+        }
+    }
+
+    /// An agent's run is tried again: what it did is not done.
+    pub fn go_back(&self, agent: &AgentName, to: &Back) {
+        let mut state = self.lock();
+        state.entries.truncate(to.entries);
+        if let Some(thread) = state.threads.get_mut(agent) {
+            thread.conversation.go_back(to.bookmark);
+            thread.after = to.after;
+            thread.seen = to.seen;
+            thread.offered.clone_from(&to.offered);
+        }
+    }
+
+    /// What is left to the session's next message: calls that came to nothing are left out, since a
+    /// model takes no calls without results.
+    pub fn settled(&self) -> Arc<[Entry]> {
+        let state = self.lock();
+        let entries = &state.entries;
+        let last = entries.iter().rposition(|entry| matches!(entry, Entry::Said { .. }));
+        let whole = match last.map(|at| (at, &entries[at])) {
+            Some((at, Entry::Said { calls, .. })) => {
+                let results = entries[at..].iter();
+                let results = results.filter(|entry| matches!(entry, Entry::Result { .. })).count();
+                if results < calls.len() { at } else { entries.len() }
+            }
+            _ => entries.len(),
+        };
+        entries[..whole].into()
+    }
+}
+
+/// An entry as the model of an agent is shown it: its own as its own, what others said as a user's
+/// message with their names. `alone`: what others said is none of its business.
+fn shown_to(entry: &Entry, agent: &AgentName, alone: bool) -> Option<ChatMessage> {
+    match entry {
+        Entry::Input { to, text, .. } if to == agent => {
+            Some(ChatMessage::new(Speaker::User, Arc::clone(text)))
+        }
+        Entry::Said { by, text, calls } if by == agent => {
+            Some(ChatMessage::said(Arc::clone(text), Arc::clone(calls)))
+        }
+        Entry::Result { by, call, text } if by == agent => {
+            Some(ChatMessage::result(call, Arc::clone(text)))
+        }
+        _ if alone => None,
+        entry => told_of(entry),
+    }
+}
+
+/// An entry as it is told to others than its author.
+fn told_of(entry: &Entry) -> Option<ChatMessage> {
+    let text: Arc<str> = match entry {
+        Entry::Input { from: None, text, .. } => Arc::clone(text),
+        Entry::Input { from: Some(from), to, text } => {
+            format!("[{from}] handed over to {to}: {text}").into()
+        }
+        Entry::Said { by, text, .. } if !text.trim().is_empty() => format!("[{by}] {text}").into(),
+        // The input of its target tells a hand-off.
+        Entry::Result { call, .. } if &*call.name == TRANSFER => return None,
+        Entry::Result { by, call, text } => {
+            format!("[{by}] called {} with {}\n[{}] {text}", call.name, call.arguments, call.name)
+                .into()
+        }
+        Entry::Said { .. } => return None,
+    };
+    Some(ChatMessage::new(Speaker::User, text))
+}

@@ -1,0 +1,116 @@
+//! The hand-offs of a reply: which of them counts, and whether the swarm's limits let it pass.
+
+use super::carry::{Told, is_transfer, listed};
+use super::gate::Halt;
+use super::play::Play;
+use super::policy::{self, Transfer};
+use super::talk::{Said, Talk};
+use crate::event::kind::{CallFault, HandoffRefusal, LoopGuard, ToolCall};
+use crate::event::{EventKind, StopReason};
+use crate::scenario::agent::Swarm;
+use crate::scenario::name::AgentName;
+
+/// A hand-off that the limits let pass.
+pub(super) struct Handed {
+    pub transfer: Transfer,
+    pub guard: LoopGuard,
+}
+
+impl Play<'_> {
+    /// Judges the hand-offs of a reply: of several the first that names someone counts.
+    pub(super) fn hand_over(
+        &self,
+        talk: &Talk<'_>,
+        name: &AgentName,
+        swarm: &Swarm,
+        said: Said,
+        calls: &[ToolCall],
+        told: &mut [Option<Told>],
+    ) -> Result<Option<Handed>, Box<Halt>> {
+        let members = self.cx.rosters().members(name);
+        let mut counted = false;
+        let (mut handed, mut halt) = (None, None);
+        for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_transfer(talk, call)) {
+            let transfer = match chosen(talk, call, &members, counted) {
+                Ok(chosen) => chosen,
+                Err((why, text)) => {
+                    told[index] = Some(self.refuse(talk, said, index, call, why, &text));
+                    continue;
+                }
+            };
+            counted = true;
+            let (judged, guard, rejections) = talk.floor.judge(|limiter, rejections| {
+                let judged = limiter.ask(&transfer.to);
+                *rejections += u32::from(judged.is_err());
+                (judged, limiter.guard(), *rejections)
+            });
+            told[index] = Some(match judged {
+                Ok(()) => {
+                    let text = format!("handed over to {}", transfer.to).into();
+                    handed = Some(Handed { transfer, guard });
+                    Told { text, ok: true, member: false }
+                }
+                Err(why) => {
+                    let (swarm_name, from) = (name.clone(), talk.name.clone());
+                    self.cx.publish(
+                        talk.team,
+                        EventKind::HandoffRefused {
+                            swarm: swarm_name,
+                            from,
+                            to: transfer.to,
+                            why,
+                            guard,
+                            rejections,
+                            said: said.call,
+                        },
+                    );
+                    if swarm.max_rejections > 0 && rejections >= swarm.max_rejections {
+                        halt = Some(Halt::of(match why {
+                            HandoffRefusal::MaxHandoffs(_) => StopReason::MaxHandoffs,
+                            HandoffRefusal::Repetitive => StopReason::RepetitiveHandoff,
+                        }));
+                    }
+                    Told::error(why)
+                }
+            });
+        }
+        match halt {
+            Some(halt) => Err(halt),
+            None => Ok(handed),
+        }
+    }
+}
+
+/// To whom a call hands over, where it can.
+fn chosen(
+    talk: &Talk<'_>,
+    call: &ToolCall,
+    members: &[AgentName],
+    counted: bool,
+) -> Result<Transfer, (CallFault, String)> {
+    if counted {
+        let text = "only the first hand-off of a reply counts".to_owned();
+        return Err((CallFault::SecondHandoff, text));
+    }
+    let others = || {
+        let others = members.iter().filter(|member| *member != talk.name);
+        let names: Vec<&str> = others.map(AgentName::as_str).collect();
+        if names.is_empty() {
+            "there is nobody else".to_owned()
+        } else {
+            listed("there are", &names)
+        }
+    };
+    let transfer = policy::transfer(call)
+        .map_err(|wrong| (CallFault::BadArguments, format!("{wrong}; {}", others())))?;
+    let to = &transfer.to;
+    if to == talk.name {
+        let text = format!("{to} cannot hand over to itself; {}", others());
+        return Err((CallFault::ToItself, text));
+    }
+    if !members.contains(to) {
+        let text = format!("there is no agent {:?}; {}", to.as_str(), others());
+        return Err((CallFault::UnknownAgent, text));
+    }
+    Ok(transfer)
+}

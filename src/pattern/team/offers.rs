@@ -1,0 +1,61 @@
+//! What an agent's model is offered to call: members, tools, hand-offs.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::policy::TRANSFER;
+use crate::event::kind::ToolOffer;
+use crate::scenario::Scenario;
+use crate::scenario::agent::{AgentSpec, TeamSpec};
+use crate::scenario::name::{AgentName, ToolName};
+
+/// The tools of an agent, of those that the scenario has.
+pub(super) fn tools<'a>(
+    scenario: &'a Scenario,
+    names: &'a [ToolName],
+) -> impl Iterator<Item = ToolOffer> + 'a {
+    names.iter().filter_map(|name| scenario.tools.get(name)).map(|tool| tool.offer.clone())
+}
+
+/// A member as a coordinator may consult it.
+pub(super) fn member(agent: &AgentSpec) -> ToolOffer {
+    ToolOffer {
+        name: agent.name.as_str().into(),
+        description: Arc::clone(&agent.description),
+        parameters: Arc::new(json!({
+            "type": "object",
+            "properties": { "request": { "type": "string" } },
+            "required": ["request"],
+        })),
+    }
+}
+
+/// The hand-off to one of the others; nothing where there is nobody else.
+pub(super) fn transfer(
+    spec: &TeamSpec,
+    members: &[AgentName],
+    agent: &AgentName,
+) -> Option<ToolOffer> {
+    let others = || members.iter().filter(|member| *member != agent);
+    others().next()?;
+    let mut description =
+        "Hands over to another agent, who goes on in your place. There are:".to_owned();
+    for other in others() {
+        let what = spec.agent(other).map_or("", |other| &other.description);
+        description.push_str(&format!("\n- {other}: {what}"));
+    }
+    let names: Vec<&str> = others().map(AgentName::as_str).collect();
+    Some(ToolOffer {
+        name: TRANSFER.into(),
+        description: description.into(),
+        parameters: Arc::new(json!({
+            "type": "object",
+            "properties": {
+                "agent_name": { "type": "string", "enum": names },
+                "message": { "type": "string", "description": "What it should know or do." },
+            },
+            "required": ["agent_name"],
+        })),
+    })
+}

@@ -1,0 +1,201 @@
+//! The rules of source `002` that decide without asking anyone: when a hand-off is refused, when an
+//! agent is stuck, what the arguments of a call say.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::event::kind::{HandoffRefusal, LoopGuard, ToolCall};
+use crate::scenario::agent::SwarmLimits;
+use crate::scenario::canonical;
+use crate::scenario::name::AgentName;
+
+/// The tool that hands over.
+pub const TRANSFER: &str = "transfer_to_agent";
+
+/// How often in a row an agent may call the same tool with the same arguments, less one.
+const STUCK: u32 = 3;
+
+/// The limits of one run of a swarm (source `002`, `SwarmConfig`).
+#[derive(Debug)]
+pub struct Limiter {
+    limits: SwarmLimits,
+    handoffs: u32,
+    window: VecDeque<AgentName>,
+}
+
+impl Limiter {
+    /// A swarm that has not handed over yet.
+    pub fn new(limits: SwarmLimits) -> Self {
+        Self { limits, handoffs: 0, window: VecDeque::new() }
+    }
+
+    /// Judges a hand-off, in the source's order: the count goes up; above the maximum it is refused;
+    /// its target joins the window; a full window with too few different names refuses it. What is
+    /// refused has counted.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub fn ask(&mut self, to: &AgentName) -> Result<(), HandoffRefusal> {
+        let SwarmLimits {
+            max_handoffs,
+            repetitive_handoff_window: window,
+            repetitive_handoff_min_unique: unique,
+        } = self.limits;
+        self.handoffs = self.handoffs.saturating_add(1);
+        if max_handoffs > 0 && self.handoffs > max_handoffs {
+            return Err(HandoffRefusal::MaxHandoffs(max_handoffs));
+        }
+        if window == 0 || unique == 0 {
+            return Ok(());
+        }
+        self.window.push_back(to.clone());
+        if self.window.len() > window as usize {
+            self.window.pop_front();
+        }
+        if self.window.len() == window as usize && self.distinct() < unique as usize {
+            return Err(HandoffRefusal::Repetitive);
+        }
+        Ok(())
+    }
+
+    fn distinct(&self) -> usize {
+        self.window.iter().collect::<BTreeSet<_>>().len()
+    }
+
+    /// How the limits stand.
+    pub fn guard(&self) -> LoopGuard {
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        LoopGuard {
+            handoffs: self.handoffs,
+            window: count(self.window.len()),
+            distinct: count(self.distinct()),
+        }
+    }
+
+    /// The last targets, the oldest first.
+    pub fn window(&self) -> impl Iterator<Item = &AgentName> {
+        self.window.iter()
+    }
+}
+
+/// The calls of one run of an agent, as far as they repeat each other.
+#[derive(Debug, Default)]
+pub struct Repeats {
+    last: Option<(Arc<str>, String)>,
+    times: u32,
+}
+
+impl Repeats {
+    /// Takes the next call: whether it is the same as the two before it.
+    pub fn is_stuck(&mut self, call: &ToolCall) -> bool {
+        let said = match serde_json::from_str(&call.arguments) {
+            Ok(arguments) => canonical::text(&arguments),
+            Err(_) => call.arguments.to_string(),
+        };
+        match &self.last {
+            Some((name, arguments)) if *name == call.name && *arguments == said => self.times += 1,
+            _ => {
+                self.last = Some((Arc::clone(&call.name), said));
+                self.times = 1;
+            }
+        }
+        self.times >= STUCK
+    }
+}
+
+/// The arguments of a call: an object. Nothing at all stands for an empty one.
+///
+/// # Errors
+/// What is wrong with them, for the model.
+pub fn arguments(call: &ToolCall) -> Result<Map<String, Value>, String> {
+    if call.arguments.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(&call.arguments) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(format!("the arguments of {} are not a JSON object", call.name)),
+        Err(error) => Err(format!("the arguments of {} are not JSON: {error}", call.name)),
+    }
+}
+
+/// What a member is asked.
+///
+/// # Errors
+/// What is wrong with the arguments, for the model.
+pub fn request(call: &ToolCall) -> Result<Arc<str>, String> {
+    match arguments(call)?.get("request") {
+        Some(Value::String(request)) => Ok(request.as_str().into()),
+        Some(_) => Err(format!("`request` of {} is not a text", call.name)),
+        None => Err(format!("`request` of {} is missing", call.name)),
+    }
+}
+
+/// A hand-off as a model asks for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// To whom.
+    pub to: AgentName,
+    /// What it says to it; an empty text is none.
+    pub message: Option<Arc<str>>,
+}
+
+/// What a call to [`TRANSFER`] asks for.
+///
+/// # Errors
+/// What is wrong with the arguments, for the model.
+pub fn transfer(call: &ToolCall) -> Result<Transfer, String> {
+    let fields = arguments(call)?;
+    let Some(Value::String(to)) = fields.get("agent_name") else {
+        return Err(format!("`agent_name` of {TRANSFER} is not a text"));
+    };
+    let message = match fields.get("message") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(message)) => Some(message.as_str().into()),
+        Some(_) => return Err(format!("`message` of {TRANSFER} is not a text")),
+    };
+    let message = message.filter(|message: &Arc<str>| !message.trim().is_empty());
+    Ok(Transfer { to: AgentName::from(to.as_str()), message })
+}
+
+/// The input of a hand-off's target: the template filled in, else the message, else the source's
+/// own input.
+pub fn handoff_input(
+    template: Option<&str>,
+    root: &str,
+    parent: &Arc<str>,
+    from: &AgentName,
+    to: &AgentName,
+    message: Option<&Arc<str>>,
+) -> Arc<str> {
+    let Some(template) = template else {
+        return Arc::clone(message.unwrap_or(parent));
+    };
+    let mut filled = String::with_capacity(template.len() + parent.len());
+    let mut rest = template;
+    // One pass: what an agent said is never read as a template.
+    while let Some(open) = rest.find('{') {
+        filled.push_str(&rest[..open]);
+        rest = &rest[open..];
+        let known = [
+            ("{root_input}", root),
+            ("{parent_input}", parent),
+            ("{from}", from.as_str()),
+            ("{to}", to.as_str()),
+            ("{message}", message.map_or("", |message| message)),
+        ];
+        match known.iter().find(|(name, _)| rest.starts_with(name)) {
+            Some((name, value)) => {
+                filled.push_str(value);
+                rest = &rest[name.len()..];
+            }
+            None => {
+                filled.push('{');
+                rest = &rest[1..];
+            }
+        }
+    }
+    filled.push_str(rest);
+    filled.into()
+}

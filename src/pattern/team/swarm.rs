@@ -1,0 +1,174 @@
+//! A swarm: its members are in control one after another, until one answers without handing over.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+
+use super::floor::Floor;
+use super::gate::{Behind, Halt, text_of};
+use super::play::{Answer, Play};
+use super::policy;
+use super::talk::{Place, Role, Talk, Turned, model_of};
+use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
+use crate::event::world::team::HANDED_OVER;
+use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::scenario::agent::Swarm;
+use crate::scenario::name::{AgentName, ToolName};
+
+/// A swarm that runs.
+pub(super) struct Running<'s> {
+    pub name: &'s AgentName,
+    pub swarm: &'s Swarm,
+    pub place: Place<'s>,
+    pub floor: &'s Floor,
+}
+
+/// Whose turn it is.
+struct Hop<'h> {
+    number: u32,
+    holder: &'h AgentName,
+    from: Option<&'h AgentName>,
+    input: &'h Arc<str>,
+}
+
+impl Play<'_> {
+    /// Plays a swarm from one of its members on. Gives the answer and whose it is.
+    pub(super) async fn swarm(
+        &self,
+        running: &Running<'_>,
+        start: &AgentName,
+        root_input: &Arc<str>,
+    ) -> Result<Answer, Box<Halt>> {
+        let Running { name, swarm, place, floor } = running;
+        let (mut holder, mut from) = (start.clone(), None::<AgentName>);
+        let mut input = Arc::clone(root_input);
+        floor.give(&holder, None, &input);
+        let mut number = 0;
+        loop {
+            number += 1;
+            let hop = Hop { number, holder: &holder, from: from.as_ref(), input: &input };
+            let turned = self.hop(running, &hop).await;
+            let (handed, said) = match turned.map_err(|halt| self.stopped(running, halt))? {
+                Turned::Answered { text, .. } => return Ok(Answer { text, by: holder }),
+                Turned::HandedOver { handed, said } => (handed, said),
+            };
+            let policy::Transfer { to, message } = handed.transfer;
+            let outer = place.outer;
+            let (path, handoff) = (place.path.into(), handed.guard.handoffs);
+            self.rest(Boundary::Handoff { path, handoff, to: to.clone(), outer }).await;
+            input = policy::handoff_input(
+                swarm.handoff_input.as_deref(),
+                root_input,
+                &input,
+                &holder,
+                &to,
+                message.as_ref(),
+            );
+            self.cx.publish(
+                place.span,
+                EventKind::HandoffMade {
+                    swarm: (*name).clone(),
+                    from: holder.clone(),
+                    to: to.clone(),
+                    message,
+                    guard: handed.guard,
+                    said,
+                },
+            );
+            floor.give(&to, Some(&holder), &input);
+            from = Some(std::mem::replace(&mut holder, to));
+        }
+    }
+
+    /// The best text so far goes with a swarm that was stopped.
+    fn stopped(&self, running: &Running<'_>, mut halt: Box<Halt>) -> Box<Halt> {
+        if let Some((text, by)) = running.floor.best() {
+            let partial = EventKind::AnswerPartial { text: Arc::clone(&text), by: by.clone() };
+            self.cx.publish(running.place.span, partial);
+            halt.partial = Some((text, by));
+        }
+        halt
+    }
+
+    /// One member is in control: its run is a call through the gateway.
+    async fn hop(&self, running: &Running<'_>, hop: &Hop<'_>) -> Result<Turned, Box<Halt>> {
+        let Running { name, swarm, place, floor } = running;
+        let Hop { number, holder, from, input } = *hop;
+        let Some(agent) = self.spec.agent(holder) else {
+            return Err(Halt::of(StopReason::InternalError));
+        };
+        let Some(model) = model_of(agent) else {
+            return Err(Halt::of(StopReason::InternalError));
+        };
+        if place.outer {
+            self.cx.at_phase(holder.to_string());
+        }
+        let turn = floor.turn_of(holder);
+        let path = format!("{}/{holder}.{turn}", place.path);
+        let back = floor.mark(holder);
+        let turned = Mutex::new(None);
+        let attempt = |span: SpanId| {
+            let (path, back, turned) = (&path, &back, &turned);
+            let run = async move {
+                floor.go_back(holder, back);
+                let talk = Talk {
+                    name: holder,
+                    model,
+                    role: Role::Member(name, swarm),
+                    place: Place { span, path, outer: place.outer },
+                    team: place.span,
+                    floor,
+                    turn,
+                    input,
+                    from,
+                    begun: from.is_some(),
+                };
+                let bound = swarm.node_timeout.filter(|_| from.is_some());
+                let ended = match bound {
+                    Some(bound) => tokio::select! {
+                        biased;
+                        ended = self.talk(&talk) => ended,
+                        () = self.cx.gate().has_gone_on(bound) => {
+                            Err(Halt::of(StopReason::NodeTimeout(holder.clone())))
+                        }
+                    },
+                    None => self.talk(&talk).await,
+                }?;
+                let reply = match &ended {
+                    Turned::Answered { text, .. } => Reply::of_agent(Arc::clone(text)),
+                    Turned::HandedOver { .. } => Reply {
+                        finish: Some(HANDED_OVER.to_owned()),
+                        ..Reply::of_agent(Arc::default())
+                    },
+                };
+                *turned.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+                Ok(reply)
+            };
+            Box::pin(run) as BoxFuture<'_, Result<Reply, Box<Halt>>>
+        };
+        let behind = Behind::new(self.cx, holder, format!("hop:{path}"), attempt);
+        let started = CallStarted {
+            parent: place.span,
+            tool: ToolName::from(holder.as_str()),
+            purpose: Purpose::Hop {
+                agent: holder.clone(),
+                turn,
+                swarm: (*name).clone(),
+                hop: number,
+                from: from.cloned(),
+            },
+            prompt: Prompt::default(),
+            args: None,
+        };
+        match behind.make(started).await {
+            Ok(answered) => {
+                let ended = turned.lock().unwrap_or_else(PoisonError::into_inner).take();
+                match ended.filter(|_| answered.stand_in.is_none()) {
+                    Some(ended) => Ok(ended),
+                    None => Ok(Turned::Answered { text: text_of(&answered), by: None }),
+                }
+            }
+            Err(failed) => Err(behind.halted().unwrap_or_else(|| Halt::of(failed.reason.clone()))),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! One run of an agent: its model is asked, the tools that it calls are carried out and their
+//! results given back, until it answers without a call or hands over.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::carry::Carried;
+use super::floor::Floor;
+use super::gate::Halt;
+use super::handover::Handed;
+use super::offers;
+use super::play::Play;
+use super::policy::{Repeats, TRANSFER};
+use crate::event::kind::{Purpose, ToolOffer};
+use crate::event::{Boundary, SpanId, StopReason};
+use crate::pattern::asked;
+use crate::run::Ask;
+use crate::scenario::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
+use crate::scenario::condition::Shown;
+use crate::scenario::name::AgentName;
+
+/// Where an agent stands while it runs.
+pub(super) struct Place<'p> {
+    /// The span that its calls stand in.
+    pub span: SpanId,
+    /// Its path: `pm`, `pm/dev_team.1`.
+    pub path: &'p str,
+    /// Whether it is the one that the person talks to.
+    pub outer: bool,
+}
+
+/// An agent that runs.
+pub(super) struct Talk<'t> {
+    pub name: &'t AgentName,
+    pub model: &'t ModelAgent,
+    pub role: Role<'t>,
+    pub place: Place<'t>,
+    /// The span of its team.
+    pub team: SpanId,
+    pub floor: &'t Floor,
+    /// How often its team had it run.
+    pub turn: u32,
+    /// What it was given.
+    pub input: &'t Arc<str>,
+    /// Who gave it.
+    pub from: Option<&'t AgentName>,
+    /// A boundary before its first call has been passed already.
+    pub begun: bool,
+}
+
+/// What an agent can do beside calling its tools.
+#[derive(Clone, Copy)]
+pub(super) enum Role<'t> {
+    /// Nothing.
+    Alone,
+    /// Consult members.
+    Coordinator(&'t CoordinatorTeam),
+    /// Hand over.
+    Member(&'t AgentName, &'t Swarm),
+}
+
+/// What an agent was last offered, and the members that stand in it.
+struct Offered {
+    members: Arc<[AgentName]>,
+    offers: Arc<[ToolOffer]>,
+}
+
+/// How an agent's run ended well.
+pub(super) enum Turned {
+    /// It answered. `by`: whose words these are, where they are a member's.
+    Answered { text: Arc<str>, by: Option<AgentName> },
+    /// It handed over.
+    HandedOver { handed: Handed, said: SpanId },
+}
+
+/// A reply of an agent's model.
+#[derive(Clone, Copy)]
+pub(super) struct Said {
+    /// The call.
+    pub call: SpanId,
+    /// Which of this run of the agent, from 1.
+    pub round: u32,
+}
+
+impl Play<'_> {
+    /// One run of an agent.
+    pub async fn talk(&self, talk: &Talk<'_>) -> Result<Turned, Box<Halt>> {
+        let mut repeats = Repeats::default();
+        let mut results: Vec<Value> = Vec::new();
+        let mut offered: Option<Offered> = None;
+        let mut round = 0_u32;
+        loop {
+            round += 1;
+            if round > 1 || !talk.begun {
+                self.rest(Boundary::Ask {
+                    path: talk.place.path.into(),
+                    round,
+                    outer: talk.place.outer,
+                })
+                .await;
+            }
+            let members = self.members(talk);
+            let offered = match &mut offered {
+                // Whoever joins or leaves is on the list at once.
+                Some(offered) if offered.members == members => offered,
+                stale => stale.insert(Offered { offers: self.offers(talk, &members), members }),
+            };
+            let ask = self.ask(talk, round, offered, &results);
+            let (said, reply) = self.cx.ask(ask).await.map_err(|failed| Halt::of(failed.reason))?;
+            talk.floor.said(talk.name, said, &reply);
+            let calls = &reply.tool_calls;
+            if calls.is_empty() {
+                if reply.text.trim().is_empty() {
+                    return Err(Halt::of(StopReason::LlmEmpty));
+                }
+                return Ok(Turned::Answered { text: Arc::clone(&reply.text), by: None });
+            }
+            if round > talk.model.max_tool_rounds {
+                return Err(Halt::of(StopReason::MaxToolRounds));
+            }
+            // Hand-offs have limits of their own.
+            let mut repeatable = calls.iter().filter(|call| &*call.name != TRANSFER);
+            if repeatable.any(|call| repeats.is_stuck(call)) {
+                return Err(Halt::of(StopReason::Stuck(talk.name.clone())));
+            }
+            let Carried { told, handed_over, replies } =
+                self.carry_out(talk, Said { call: said, round }, calls).await?;
+            if self.cx.reads_conditions() {
+                results.extend(told);
+            }
+            if let Some(handed) = handed_over {
+                return Ok(Turned::HandedOver { handed, said });
+            }
+            if let Role::Coordinator(team) = talk.role
+                && team.member_tools.skip_summarization
+                && !replies.is_empty()
+            {
+                let texts: Vec<&str> = replies.iter().map(|(_, reply)| &**reply).collect();
+                let text = texts.join("\n\n").into();
+                let by = match &replies[..] {
+                    [(one, _)] => Some(one.clone()),
+                    _ => None,
+                };
+                return Ok(Turned::Answered { text, by });
+            }
+        }
+    }
+
+    /// Rests at a boundary. A run that is over is ended from outside, so nothing of it is told as a
+    /// failure of an agent.
+    pub async fn rest(&self, at: Boundary) {
+        if self.cx.boundary(at).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Whom the agent may consult or hand over to, now.
+    fn members(&self, talk: &Talk<'_>) -> Arc<[AgentName]> {
+        match talk.role {
+            Role::Alone => [].into(),
+            Role::Coordinator(team) => team.members.as_slice().into(),
+            Role::Member(swarm, _) => self.cx.rosters().members(swarm),
+        }
+    }
+
+    fn offers(&self, talk: &Talk<'_>, members: &[AgentName]) -> Arc<[ToolOffer]> {
+        let tools = offers::tools(self.scenario, &talk.model.tools);
+        match talk.role {
+            Role::Alone => tools.collect(),
+            Role::Coordinator(_) => {
+                let members = members.iter().filter_map(|name| self.spec.agent(name));
+                members.map(offers::member).chain(tools).collect()
+            }
+            Role::Member(..) => {
+                let transfer = offers::transfer(self.spec, members, talk.name);
+                transfer.into_iter().chain(tools).collect()
+            }
+        }
+    }
+
+    fn ask(&self, talk: &Talk<'_>, round: u32, offered: &Offered, results: &[Value]) -> Ask {
+        let Offered { members, offers } = offered;
+        let alone = match talk.role {
+            Role::Member(_, swarm) => swarm.independent_history && *talk.name != swarm.entry,
+            Role::Alone | Role::Coordinator(_) => false,
+        };
+        let (messages, prompt) =
+            talk.floor.prompt(talk.name, &talk.model.instruction, alone, offers);
+        Ask {
+            parent: talk.place.span,
+            purpose: Purpose::Say { agent: talk.name.clone(), turn: talk.turn, round },
+            path: format!("ask:{}:{round}", talk.place.path),
+            messages,
+            prompt,
+            tools: Arc::clone(offers),
+            json: false,
+            shown: Arc::new(self.shown(talk, round, members, results).unwrap_or_default()),
+        }
+    }
+
+    /// What conditions of the script may look at.
+    fn shown(
+        &self,
+        talk: &Talk<'_>,
+        round: u32,
+        members: &[AgentName],
+        results: &[Value],
+    ) -> Option<Shown> {
+        let mut shown = self.base.clone()?;
+        let others = members.iter().filter(|member| *member != talk.name);
+        shown.set("agent", &talk.name.as_str().into());
+        shown.set("input", &Value::from(&**talk.input));
+        shown.set("message", &self.cx.session().message.into());
+        shown.set("turn", &talk.turn.into());
+        shown.set("round", &round.into());
+        shown.set("results", &Value::from(results));
+        shown.set("handoffs", &talk.floor.handoffs().into());
+        shown.set("from", &talk.from.map_or("", AgentName::as_str).into());
+        shown.set("members", &json!(others.map(AgentName::as_str).collect::<Vec<_>>()));
+        shown.set("flags", &asked::value(&self.cx.gate().flags()));
+        Some(shown)
+    }
+}
+
+/// What an agent is to its model: a coordinator's own part of a team.
+pub(super) fn model_of(agent: &AgentSpec) -> Option<&ModelAgent> {
+    use crate::scenario::agent::AgentKind;
+    match &agent.kind {
+        AgentKind::Model(model) => Some(model),
+        AgentKind::Team(team) => Some(&team.coordinator),
+        AgentKind::Swarm(_) => None,
+    }
+}
