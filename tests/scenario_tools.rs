@@ -771,7 +771,7 @@ fn policies_faults_and_storms_are_judged_too() {
                 "bulkhead = { max_in_flight = 2 }",
                 "safe_mode = {}",
                 &[
-                    "33:1: error: tools.llm.safe_mode: unknown key `safe_mode` (one of description, args, timeout_s, retries, idempotent, retry_budget, breaker, bulkhead, faults)",
+                    "33:1: error: tools.llm.safe_mode: unknown key `safe_mode` (one of timeout_s, retries, idempotent, retry_budget, breaker, bulkhead, faults)",
                 ],
             ),
             (
