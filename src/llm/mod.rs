@@ -13,7 +13,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use crate::event::kind::{
-    AttemptFailed, ChatMessage, FailureClass, ModelLabel, Purpose, Reply, ToolOffer,
+    AttemptFailed, ChatMessage, FailureClass, ModelLabel, Purpose, Reply, ToolCall, ToolOffer,
 };
 use crate::scenario::condition::Shown;
 
@@ -95,8 +95,13 @@ impl From<Arc<[ChatMessage]>> for Conversation {
 }
 
 fn words_of(message: &ChatMessage) -> u64 {
-    let calls = message.tool_calls.iter().map(|call| 1 + words(&call.arguments));
-    words(&message.content) + calls.sum::<u64>()
+    words_said(&message.content, &message.tool_calls)
+}
+
+/// What stands for the tokens of a text and of the calls beside it.
+pub fn words_said(text: &str, calls: &[ToolCall]) -> u64 {
+    let calls = calls.iter().map(|call| 1 + words(&call.arguments));
+    words(text) + calls.sum::<u64>()
 }
 
 /// What stands for tokens offline: words, counted.

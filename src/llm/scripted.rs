@@ -9,13 +9,14 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep_until};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{ChatModel, ChatRequest, Failure, Listener, failure, words};
+use super::{ChatModel, ChatRequest, Failure, Listener, failure, words_said};
 use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
 use crate::scenario::draw::between;
 use crate::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
+use crate::scenario::tool::ToolCall;
 
 /// The least time between two pieces: the dashboard draws no faster.
 const PIECE: Duration = Duration::from_millis(33);
@@ -75,17 +76,19 @@ impl Scripted {
             return Err(self.fail(fault, &answer, started, takes, listener).await);
         }
         let first_token = self.speak(&answer, started, takes, listener).await;
+        let calls = with_ids(&row.calls, request.draw);
+        let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
         Ok(Reply {
-            text: Arc::clone(&answer),
-            tool_calls: Arc::clone(&row.calls),
-            result: None,
             usage: Some(Usage {
                 prompt_tokens: request.messages.words(),
-                completion_tokens: words(&answer),
+                completion_tokens: words_said(&answer, &calls),
             }),
+            text: answer,
+            tool_calls: calls,
+            result: None,
             first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
             model: None,
-            finish: Some("stop".to_owned()),
+            finish: Some(finish.to_owned()),
         })
     }
 
@@ -102,14 +105,16 @@ impl Scripted {
             if !takes.is_zero() {
                 sleep_until(started + takes).await;
             }
-            listener.piece(text);
+            if !text.is_empty() {
+                listener.piece(text);
+            }
             return takes;
         }
         let silence = takes / 3;
         let speaking = takes - silence;
         let words: Vec<&str> = text.split_word_bounds().collect();
         let ticks = (speaking.as_millis() / PIECE.as_millis()).max(1) as usize;
-        let pieces = ticks.min(words.len()).max(1);
+        let pieces = ticks.min(words.len());
         let mut said = 0;
         for piece in 0..pieces {
             let share = speaking.mul_f64(piece as f64 / pieces as f64);
@@ -144,7 +149,17 @@ impl Scripted {
     }
 }
 
-/// Whether a row is for this step, role, round and attempt.
+/// The calls of a row, each with an id that no other call of the conversation has: the draw is its
+/// attempt's own.
+fn with_ids(calls: &Arc<[ToolCall]>, draw: u64) -> Arc<[ToolCall]> {
+    let named = calls.iter().enumerate().map(|(place, call)| ToolCall {
+        id: format!("call_{draw:016x}_{}", place + 1).into(),
+        ..call.clone()
+    });
+    named.collect()
+}
+
+/// Whether a row is for this step, role or agent, message, round and attempt.
 fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
     let fits = match &request.purpose {
         Purpose::Contribution { round, role, .. } => {
@@ -167,7 +182,8 @@ fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
         | Purpose::Hop { .. }
         | Purpose::Tool { .. } => false,
     };
-    fits && row.attempt.is_none_or(|named| named == request.attempt)
+    fits && row.message.is_none_or(|named| named == request.message)
+        && row.attempt.is_none_or(|named| named == request.attempt)
 }
 
 fn nothing_scripted(request: &ChatRequest) -> String {
@@ -176,7 +192,9 @@ fn nothing_scripted(request: &ChatRequest) -> String {
         Purpose::Plan => "the plan step".to_owned(),
         Purpose::Task { task, .. } => format!("task {task}"),
         Purpose::Step { agent, .. } => format!("agent {agent}"),
-        Purpose::Say { agent, turn, round } => format!("{agent} (turn {turn}, round {round})"),
+        Purpose::Say { agent, turn, round } => {
+            format!("{agent} (message {}, turn {turn}, round {round})", request.message)
+        }
         Purpose::Member { agent, .. }
         | Purpose::Hop { agent, .. }
         | Purpose::Tool { agent, .. } => agent.to_string(),
