@@ -335,3 +335,536 @@ fn the_names_of_a_team_are_judged_in_the_words_of_the_source() {
         )],
     );
 }
+
+#[test]
+fn a_swarm_is_made_of_model_agents_and_no_team_is_within_itself() {
+    judge(
+        TEAM,
+        &[
+            (
+                r#"members = ["front", "back"]"#,
+                r#"members = ["front", "devs"]"#,
+                &[
+                    "32:21: error: agents.desk.members[1]: `devs` is a coordinator's team, and so no member of a swarm (a swarm is made of model agents; teams and swarms can be a coordinator's members)",
+                ],
+            ),
+            (
+                r#"members = ["coder"]"#,
+                r#"members = ["coder", "pm"]"#,
+                &[
+                    "24:21: error: agents.devs.members[1]: `pm` is within itself: pm > devs > pm (a team cannot have itself as a member)",
+                ],
+            ),
+            (r#"members = ["coder"]"#, r#"members = ["coder", "desk"]"#, &[]),
+        ],
+    );
+    let towers = |deep: usize| {
+        let teams = (1..=deep).map(|at| {
+            let inner = if at == deep { "coder".to_owned() } else { format!("t{}", at + 1) };
+            format!("[agents.t{at}]\ndescription = \"T\"\nmembers = [\"{inner}\"]\n")
+        });
+        TEAM.replace(r#"members = ["coder"]"#, r#"members = ["t1"]"#)
+            .replace("[tools.tickets]", &(teams.collect::<String>() + "[tools.tickets]"))
+    };
+    // The root and its member stand above them.
+    assert_eq!(told(&towers(14)), Vec::<String>::new());
+    assert_eq!(
+        told(&towers(15)),
+        ["10:9: error: agents.pm: 17 teams stand within one another here (at most 16)"]
+    );
+}
+
+#[test]
+fn what_an_agent_is_follows_from_its_keys_and_others_are_refused() {
+    judge(
+        SWARM,
+        &[
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\ninstruction = \"Hi.\"",
+                &[
+                    "10:15: error: agents.desk.instruction: a swarm has no `instruction` (its members speak, it does not)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\ntools = []",
+                &[
+                    "10:9: error: agents.desk.tools: a swarm has no `tools` (its members speak, it does not)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nparallel_tools = true",
+                &[
+                    "10:18: error: agents.desk.parallel_tools: a swarm has no `parallel_tools` (a swarm has no coordinator)",
+                ],
+            ),
+            (
+                "description = \"Greets\"",
+                "description = \"Greets\"\nmax_handoffs = 3",
+                &[
+                    "12:16: error: agents.front.max_handoffs: a model agent has no `max_handoffs` (add `members` and `entry`, or leave it out)",
+                ],
+            ),
+            (
+                "description = \"Greets\"",
+                "description = \"Greets\"\nmember_tools = {}",
+                &[
+                    "12:16: error: agents.front.member_tools: a model agent has no `member_tools` (add `members`, or leave it out)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "max_rejections = 3",
+                &[
+                    "5:8: error: swarm.root: `desk` is a coordinator's team (the root of a swarm has `members` and `entry`)",
+                    "9:18: error: agents.desk.max_rejections: a coordinator's team has no `max_rejections` (add `entry`, or leave it out)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = 3",
+                &["9:9: error: agents.desk.entry: expected a text, found the number 3"],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nmax_handoffs = -1",
+                &["10:16: error: agents.desk.max_handoffs: -1 is out of range (0 to 1000000)"],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nrepetitive_handoff_window = -1",
+                &[
+                    "10:29: error: agents.desk.repetitive_handoff_window: -1 is out of range (0 to 10000)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nrepetitive_handoff_min_unique = -1",
+                &[
+                    "10:33: error: agents.desk.repetitive_handoff_min_unique: -1 is out of range (0 to 10000)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nmax_rejections = -1",
+                &["10:18: error: agents.desk.max_rejections: -1 is out of range (0 to 10000)"],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nnode_timeout_s = -1",
+                &["10:18: error: agents.desk.node_timeout_s: -1 is out of range (0 to 86400)"],
+            ),
+            (
+                "description = \"Greets\"",
+                "max_tool_rounds = -1",
+                &[
+                    "10:1: error: agents.front.description: `description` is missing (What it does, for people and for the agents that may ask it or hand over to it.)",
+                    "11:19: error: agents.front.max_tool_rounds: -1 is out of range (1 to 10000)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nhandoff_input = \"{form}: {message}\"",
+                &[
+                    "10:18: error: agents.desk.handoff_input: `{form}` is nothing of a hand-off (did you mean `from`?)",
+                ],
+            ),
+            ("entry = \"front\"", "entry = \"front\"\nhandoff_input = '{\"a\": {message}}'", &[]),
+        ],
+    );
+    judge(
+        TEAM,
+        &[
+            (
+                r#"inner_text = "exclude""#,
+                r#"inner_text = "exlude""#,
+                &[
+                    "19:14: error: agents.pm.member_tools.inner_text: `exlude` is not known here (did you mean `exclude`?)",
+                ],
+            ),
+            (
+                r#"history_scope = "isolated""#,
+                r#"history_scope = "all""#,
+                &[
+                    "20:17: error: agents.pm.member_tools.history_scope: `all` is not known here (one of parent_branch, isolated)",
+                ],
+            ),
+            (
+                r#""{{parallel}}""#,
+                r#""{{what}}""#,
+                &[
+                    "16:18: error: agents.pm.parallel_tools: this is neither true nor false (true, false, or \"{{input}}\" of an input that is)",
+                ],
+            ),
+            (
+                r#""{{parallel}}""#,
+                "1",
+                &[
+                    "16:18: error: agents.pm.parallel_tools: expected true, false, or \"{{input}}\", found the number 1",
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_root_is_what_the_pattern_says() {
+    judge(
+        SWARM,
+        &[
+            (
+                r#"root = "desk""#,
+                r#"root = "front""#,
+                &[
+                    "5:8: error: swarm.root: `front` is a model agent (the root of a swarm has `members` and `entry`)",
+                ],
+            ),
+            (
+                r#"root = "desk""#,
+                r#"root = "dsk""#,
+                &[
+                    "5:8: error: swarm.root: `dsk` is not an agent of this scenario (did you mean `desk`?)",
+                ],
+            ),
+            (
+                r#"root = "desk""#,
+                "",
+                &[
+                    "4:1: error: swarm.root: `root` is missing (The agent that a person talks to: of a team a coordinator (it has members), of a swarm an agent with members and an entry.)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "",
+                &[
+                    "5:8: error: swarm.root: `desk` is a coordinator's team (the root of a swarm has `members` and `entry`)",
+                ],
+            ),
+            (
+                "pattern = \"swarm\"",
+                "pattern = \"team\"",
+                &[
+                    "1:1: error: team.root: `root` is missing (The agent that a person talks to: of a team a coordinator (it has members), of a swarm an agent with members and an entry.)",
+                    "4:2: error: swarm: `swarm` belongs to the pattern swarm (this is pattern = \"team\")",
+                ],
+            ),
+            (
+                "[swarm]",
+                "[budget]\nmax_rounds = 3\n[swarm]",
+                &[
+                    "5:1: error: budget.max_rounds: `max_rounds` belongs to the pattern collaboration (this is pattern = \"swarm\")",
+                ],
+            ),
+            (
+                "[swarm]",
+                "[team]\nroot = \"desk\"\n[swarm]",
+                &[
+                    "4:2: error: team: `team` belongs to the pattern team (this is pattern = \"swarm\")",
+                ],
+            ),
+            (
+                "[swarm]",
+                "[roles]\n[swarm]",
+                &[
+                    "4:2: error: roles: `roles` belongs to the pattern collaboration (this is pattern = \"swarm\")",
+                ],
+            ),
+        ],
+    );
+    judge(
+        TEAM,
+        &[
+            (
+                "root = \"pm\"",
+                "root = \"desk\"",
+                &[
+                    "8:8: error: team.root: `desk` is a swarm (the root of a team has `members` and no `entry`)",
+                ],
+            ),
+            (
+                "root = \"pm\"",
+                "root = \"devs\"",
+                &[
+                    "10:9: warning: agents.pm: `pm` is nobody's member (name it in the `members` of an agent)",
+                    "55:8: warning: tools.devs: nobody asks `devs` (it is the agent that a person talks to)",
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn agents_that_nobody_can_come_to_are_told_of() {
+    judge(
+        TEAM,
+        &[
+            (r#"members = ["devs", "writer", "desk"]"#, r#"members = ["devs", "desk"]"#, &[]),
+            (
+                r#"members = ["devs", "writer", "desk"]"#,
+                r#"members = ["devs", "writer"]"#,
+                &[
+                    "30:9: warning: agents.desk: `desk` is nobody's member (name it in the `members` of an agent)",
+                ],
+            ),
+            (
+                "[[script]]\ntext = \"Done.\"\n",
+                "",
+                &[
+                    "22:9: warning: agents.devs: offline `devs` would have nothing to say (give it a row in [[script]])",
+                    "25:9: warning: agents.coder: offline `coder` would have nothing to say (give it a row in [[script]])",
+                    "28:9: warning: agents.writer: offline `writer` would have nothing to say (give it a row in [[script]])",
+                    "44:9: warning: agents.back: offline `back` would have nothing to say (give it a row in [[script]])",
+                    "46:9: warning: agents.bench: offline `bench` would have nothing to say (give it a row in [[script]])",
+                ],
+            ),
+        ],
+    );
+    let alone = "title = \"A\"\npattern = \"team\"\ngoal = \"G\"\n[team]\nroot = \"a\"\n\
+                 [agents.a]\ndescription = \"A\"\nmembers = [\"b\"]\n[agents.b]\n\
+                 description = \"B\"\n[agents.c]\ndescription = \"C\"\n[[script]]\ntext = \"Done.\"\n";
+    let help = "name it in the `members` of an agent";
+    let what = format!("11:9: warning: agents.c: `c` is nobody's member ({help})");
+    assert_eq!(told(alone), [what], "there is no swarm that it could join");
+    let empty = "title = \"A\"\npattern = \"team\"\ngoal = \"G\"\n[team]\nroot = \"a\"\n";
+    assert_eq!(
+        told(empty),
+        [
+            "1:1: error: agents: there is no agent (add [agents.NAME])",
+            "5:8: error: team.root: `a` is not an agent of this scenario (there is none)",
+        ]
+    );
+}
+
+#[test]
+fn tools_and_agents_have_one_name_each() {
+    judge(
+        TEAM,
+        &[
+            (
+                r#"tools = ["tickets"]"#,
+                r#"tools = ["ticket"]"#,
+                &[
+                    "14:10: error: agents.pm.tools[0]: `ticket` is not a tool of this scenario (did you mean `tickets`?)",
+                ],
+            ),
+            (
+                r#"tools = ["tickets"]"#,
+                r#"tools = ["writer"]"#,
+                &[
+                    "14:10: error: agents.pm.tools[0]: `writer` is an agent, not a tool (agents are asked by those whose `members` they are)",
+                    "67:12: warning: script[0].calls[1].tool: `pm` cannot call `tickets` (one of writer, devs, writer, desk)",
+                    "68:12: warning: script[0].calls[2].tool: `pm` cannot call `tickets` (one of writer, devs, writer, desk)",
+                ],
+            ),
+            (
+                r#"tools = ["tickets"]"#,
+                r#"tools = ["tickets", "tickets"]"#,
+                &["14:21: error: agents.pm.tools[1]: `tickets` stands here twice (once is enough)"],
+            ),
+            (
+                r#"tools = ["tickets", "build"]"#,
+                r#"tools = ["tickets"]"#,
+                &[
+                    "52:8: warning: tools.build: nobody asks `build` (it is in the `tools` of no agent)",
+                ],
+            ),
+            (
+                "http = { url = \"https://ci.example/builds\" }",
+                "",
+                &[
+                    "52:8: warning: tools.build: nothing stands behind `build` (one of fixture, http and command)",
+                ],
+            ),
+            (
+                "description = \"Finds tickets of {{what}}\"",
+                "",
+                &[
+                    "48:8: warning: tools.tickets: agents are not told what `tickets` does (add `description`)",
+                ],
+            ),
+            (
+                "https://ci.example/builds",
+                "https://ci.example/{branch}",
+                &[
+                    "54:36: error: tools.build.http.url: `{branch}` is no argument of this tool (there is none)",
+                ],
+            ),
+            (
+                "limit = { type = \"integer\", minimum = 1 }",
+                "limit = 3",
+                &[
+                    "50:58: error: tools.tickets.args.limit: expected a text, or a table that is a JSON schema, found the number 3",
+                ],
+            ),
+            (
+                "[tools.devs]\ntimeout_s = 20",
+                "[tools.devs]\nfixture = { rows = [{ result = {} }] }",
+                &[
+                    "56:11: error: tools.devs: `devs` is an agent: it answers for itself (a fixture, a request or a program has another name)",
+                ],
+            ),
+            (
+                "[tools.devs]\ntimeout_s = 20",
+                "[tools.devs]\ndescription = \"Builds\"",
+                &[
+                    "56:15: error: tools.devs.description: `devs` is an agent, which has no `description` here (what is told of it stands in [agents])",
+                ],
+            ),
+            (
+                "[tools.devs]",
+                "[tools.pm]",
+                &[
+                    "55:8: warning: tools.pm: nobody asks `pm` (it is the agent that a person talks to)",
+                ],
+            ),
+            (
+                "[agents.bench]",
+                "[agents.llm]",
+                &["46:9: error: agents.llm: `llm` is the name of the model's calls (another name)"],
+            ),
+            (
+                "[agents.bench]",
+                "[agents.transfer_to_agent]",
+                &[
+                    "46:9: error: agents.transfer_to_agent: `transfer_to_agent` is the name of what hands over (another name)",
+                ],
+            ),
+            (
+                "[tools.devs]",
+                "[tools.transfer_to_agent]",
+                &[
+                    "55:8: error: tools.transfer_to_agent: `transfer_to_agent` is the name of what hands over (another name)",
+                ],
+            ),
+            (
+                "[agents.bench]",
+                "[agents.\"the bench\"]",
+                &[
+                    "46:9: error: agents.the bench: `the bench` is no name (letters, digits, _ and -, at most 64)",
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_rows_of_agents_are_judged_and_calls_in_vain_are_told_of() {
+    judge(
+        TEAM,
+        &[
+            (
+                "agent = \"front\"\n",
+                "agent = \"fron\"\n",
+                &[
+                    "71:9: error: script[1].agent: `fron` is not an agent of this scenario (did you mean `front`?)",
+                ],
+            ),
+            (
+                "agent = \"front\"\n",
+                "agent = \"desk\"\n",
+                &[
+                    "71:9: error: script[1].agent: `desk` is a swarm, which says nothing itself (its members speak)",
+                ],
+            ),
+            (
+                "agent = \"front\"\n",
+                "role = \"front\"\n",
+                &["71:8: error: script[1].role: a team has agents, not roles (agent = \"NAME\")"],
+            ),
+            (
+                "agent = \"front\"\n",
+                "agent = \"front\"\nstep = \"finalize\"\n",
+                &["72:8: error: script[1].step: what agents say is no step (leave `step` out)"],
+            ),
+            (
+                "agent = \"front\"\n",
+                "agent = \"front\"\nturn = 0\n",
+                &["72:8: error: script[1].turn: 0 is out of range (1 to 100000)"],
+            ),
+            (
+                "agent = \"front\"\n",
+                "agent = \"front\"\nwhen = \"role == 'front'\"\n",
+                &[
+                    "72:9: error: script[1].when: `role` is not shown to this condition (one of facts, inputs, goal, attempt, flags, agent, input, message, turn, round, results, handoffs, from, members)",
+                ],
+            ),
+            (
+                "agent = \"front\"\n",
+                "agent = \"coder\"\n",
+                &[
+                    "73:19: warning: script[1].calls[0].tool: `coder` cannot call `transfer_to_agent` (one of tickets, build)",
+                ],
+            ),
+            (
+                "agent = \"front\"\n",
+                "agent = \"devs\"\n",
+                &[
+                    "73:19: warning: script[1].calls[0].tool: `devs` cannot call `transfer_to_agent` (there is only coder)",
+                ],
+            ),
+            (
+                "agent = \"front\"\n",
+                "",
+                &[
+                    "73:1: warning: script[2]: this row can never be used (script[1] stands before it and takes every call of it)",
+                ],
+            ),
+            (
+                r#"agent_name = "back""#,
+                r#"agent_name = "bck""#,
+                &[
+                    "73:19: warning: script[1].calls[0].args: there is no agent \"bck\" to hand over to (did you mean `back`?)",
+                ],
+            ),
+            (
+                r#"{ tool = "tickets" }"#,
+                r#"{ tool = "ticket" }"#,
+                &[
+                    "68:12: warning: script[0].calls[2].tool: `pm` cannot call `ticket` (did you mean `tickets`?)",
+                ],
+            ),
+            (
+                r#"{ tool = "tickets" }"#,
+                r#"{ tool = "tickets", raw = "1", args = {} }"#,
+                &[
+                    "68:3: error: script[0].calls[2]: the call has two sets of arguments (one of `args` and `raw`)",
+                ],
+            ),
+            (
+                r#"{ tool = "tickets" }"#,
+                "{ }",
+                &[
+                    "68:3: error: script[0].calls[2].tool: `tool` is missing (The tool's name: that of a tool, of a member that is consulted, or transfer_to_agent.)",
+                ],
+            ),
+            (
+                "text = \"Done.\"",
+                "",
+                &[
+                    "74:1: error: script[2]: the row says nothing (one of `reply`, `raw` and `text`)",
+                ],
+            ),
+            (
+                "text = \"Done.\"",
+                "calls = []",
+                &["75:9: error: script[2].calls: the list is empty (at least 1)"],
+            ),
+            (
+                "text = \"One moment.\"",
+                "text = \"One moment.\"\nraw = \"Two.\"",
+                &[
+                    "70:1: error: script[1]: the row says more than one thing (one of `reply`, `raw` and `text`)",
+                ],
+            ),
+            (
+                "text = \"Done.\"",
+                "text = \"Done.\"\n[[script]]\nagent = \"pm\"\ntext = \"More.\"",
+                &[
+                    "76:1: warning: script[3]: this row can never be used (script[2] stands before it and takes every call of it)",
+                ],
+            ),
+        ],
+    );
+}

@@ -179,7 +179,7 @@ impl Default for SwarmLimits {
 
 /// The tool by which a member of a swarm hands over: no agent and no tool has its name.
 pub const TRANSFER: &str = "transfer_to_agent";
-/// How deep teams may stand in teams.
+/// How many teams may stand within one another.
 pub const MAX_DEPTH: usize = 16;
 
 /// Replies with tool calls of one agent's loop, where the scenario says nothing.

@@ -10,7 +10,7 @@ use super::agent::{
 use super::build::unknown;
 use super::format::{File, Pattern};
 use super::format_team::{
-    AgentTable, COORDINATOR_KEYS, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS,
+    AgentTable, COORDINATOR_KEYS, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS, Start,
 };
 use super::name::{AgentName, ToolName};
 use super::named::Entry;
@@ -205,7 +205,7 @@ fn members(
         None => (entry.at, &[][..]),
     };
     let names: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
-    let start = table.entry.as_ref();
+    let start = table.entry.as_ref().map(|Start(entry)| entry);
     let coordinator = (kind == Kind::Team).then_some(entry.name.as_str());
     if let Err(fault) = check_names(coordinator, start.map(|entry| entry.text.as_str()), &names) {
         tell(&fault, at, members, start, cx);
@@ -277,7 +277,7 @@ fn swarm(
     let node_timeout = table.node_timeout_s.as_ref().map(|wait| wait.value.0);
     Some(Swarm {
         members,
-        entry: AgentName::from(table.entry.as_ref()?.text.as_str()),
+        entry: AgentName::from(table.entry.as_ref()?.0.text.as_str()),
         limits: SwarmLimits {
             max_handoffs: table.max_handoffs.value.0,
             repetitive_handoff_window: table.repetitive_handoff_window.value.0,

@@ -43,7 +43,7 @@ record! {
         /// Coordinator: what members see, and what is seen of them.
         member_tools: At<MemberToolsTable> = optional,
         /// Swarm: the member that starts.
-        entry: Text = optional,
+        entry: Start = optional,
         /// Swarm: hand-offs at most. 0: any number.
         max_handoffs: At<Whole<0, 1_000_000>> = default(At::nowhere(Whole(LIMITS.max_handoffs))),
         /// Swarm: how many of the last targets are looked at. 0: none.
@@ -136,20 +136,35 @@ impl Shape for Members {
     fn schema() -> Value {
         json!({
             "type": "array",
-            "items": { "type": "string", "pattern": "^[a-zA-Z0-9_-]+$" },
+            "items": { "type": "string", "pattern": AGENT_NAME },
             "minItems": 1,
             "maxItems": MAX_MEMBERS,
             "uniqueItems": true,
         })
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        if matches!(&node.value, Tree::List(items) if items.is_empty()) {
-            return Some(Self(At { at: node.at, value: Vec::new() }));
-        }
-        let items = At::<List<Text, 1, MAX_MEMBERS>>::read(node, cx)?;
-        Some(Self(At { at: items.at, value: items.value.0 }))
+        // A list that is none leaves a team of nobody: what it was meant to be is clear.
+        let items = List::<Text, 0, MAX_MEMBERS>::read(node, cx);
+        Some(Self(At { at: node.at, value: items.map(|items| items.0).unwrap_or_default() }))
     }
 }
+
+/// The member of a swarm that starts, as it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Start(pub Text);
+
+impl Shape for Start {
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": AGENT_NAME })
+    }
+    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+        let nobody = Text { at: node.at, text: String::new() };
+        Some(Self(Text::read(node, cx).unwrap_or(nobody)))
+    }
+}
+
+/// What the name of an agent looks like: see `is_agent_name`.
+const AGENT_NAME: &str = "^[a-zA-Z0-9_-]+$";
 
 /// The most members that a team has: each is a tool of its coordinator's model.
 const MAX_MEMBERS: usize = 100;

@@ -43,8 +43,9 @@ pub(super) fn nesting(file: &File, cx: &mut Reader) {
                 let depth = depths.max().map_or(0, |deepest| deepest + 1);
                 if depth == MAX_DEPTH + 1 {
                     let entry = knots[here].entry;
-                    let what = format!("teams stand in teams more than {MAX_DEPTH} deep here");
-                    cx.within(&entry.name, |cx| cx.error(entry.at, what, ""));
+                    let what = format!("{depth} teams stand within one another here");
+                    let help = format!("at most {MAX_DEPTH}");
+                    cx.within(&entry.name, |cx| cx.error(entry.at, what, help));
                 }
                 knots[here].depth = Some(depth);
                 way.pop();

@@ -8,8 +8,9 @@ use super::agent::TRANSFER;
 use super::build::unknown;
 use super::build_team::Kind;
 use super::format::{File, Pattern, ScriptTable};
-use super::format_team::{CallTable, Members};
+use super::format_team::{AgentTable, CallTable, Members};
 use super::format_tools::filled;
+use super::named::Entry;
 use super::reader::{Reader, among};
 use super::shape::{At, List, Prose};
 use super::template::Filling;
@@ -128,9 +129,12 @@ fn callable<'f>(name: &str, file: &'f File) -> Option<Vec<&'f str>> {
     let entry = file.agents.entries.iter().find(|entry| entry.name == name)?;
     let table = entry.value.as_ref()?;
     let mut known: Vec<&str> = table.tools.value.0.iter().map(|tool| tool.text.as_str()).collect();
+    let tools = file.tools.as_ref()?;
+    if !known.iter().all(|tool| tools.named.has(tool)) {
+        return None;
+    }
     match Kind::of(entry)? {
-        // Any model agent may come to be a member of a swarm that there is.
-        Kind::Model if has_swarm(file) => known.push(TRANSFER),
+        Kind::Model if may_hand_over(name, file) => known.push(TRANSFER),
         Kind::Model => {}
         Kind::Team => {
             let members = table.members.iter().flat_map(|Members(list)| &list.value);
@@ -148,8 +152,23 @@ fn anyones(tool: &Prose, file: &File) -> bool {
     tools || file.agents.has(name) || (name == TRANSFER && has_swarm(file))
 }
 
+/// Whether it is a member of a swarm, or could join one because it is nobody's member.
+fn may_hand_over(name: &str, file: &File) -> bool {
+    let mut of = file.agents.entries.iter().filter(|entry| {
+        let members = entry.value.iter().flat_map(|table| &table.members);
+        members.flat_map(|Members(list)| &list.value).any(|member| member.text == name)
+    });
+    let first = of.next();
+    let in_a_swarm = first.into_iter().chain(of).any(is_swarm);
+    in_a_swarm || (first.is_none() && has_swarm(file))
+}
+
 fn has_swarm(file: &File) -> bool {
-    file.agents.entries.iter().any(|entry| Kind::of(entry) == Some(Kind::Swarm))
+    file.agents.entries.iter().any(is_swarm)
+}
+
+fn is_swarm(entry: &Entry<AgentTable>) -> bool {
+    Kind::of(entry) == Some(Kind::Swarm)
 }
 
 /// Agents that offline would have nothing to say.
