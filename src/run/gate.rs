@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -289,6 +290,13 @@ impl Gate {
         Branch(Arc::clone(self))
     }
 
+    /// The branch that calls this goes on as so many, at least one, until all of them are
+    /// [done](Fork::done): the last goes on as the one.
+    pub fn fork(&self, branches: u32) -> Fork<'_> {
+        self.lock().branches += branches.saturating_sub(1);
+        Fork { gate: self, left: AtomicU32::new(branches.max(1)) }
+    }
+
     /// The branch that calls this only waits for others until the returned guard is dropped: a
     /// pause does not wait for it.
     pub fn only_waits(&self) -> OnlyWaits<'_> {
@@ -457,6 +465,31 @@ pub struct OnlyWaits<'a>(&'a Gate);
 impl Drop for OnlyWaits<'_> {
     fn drop(&mut self) {
         self.0.lock().branches += 1;
+    }
+}
+
+/// A branch that goes on as several. Whatever of them is dropped in the middle, the one that they
+/// came from is on its way when this is dropped; they are to be dropped before it.
+pub struct Fork<'a> {
+    gate: &'a Gate,
+    left: AtomicU32,
+}
+
+impl Fork<'_> {
+    /// One of them has come to its end.
+    pub fn done(&self) {
+        let mut state = self.gate.lock();
+        if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
+            state.branches -= 1;
+            self.gate.rest_if_all_stand(&mut state);
+        }
+    }
+}
+
+impl Drop for Fork<'_> {
+    fn drop(&mut self) {
+        let left = self.left.load(Ordering::Acquire);
+        self.gate.lock().branches -= left.saturating_sub(1);
     }
 }
 

@@ -175,18 +175,18 @@ impl Play<'_> {
         work: Vec<Option<Work<'_>>>,
         told: &mut [Option<Told>],
     ) -> Result<(), Box<Halt>> {
-        let gate = self.cx.gate();
+        let branches = u32::try_from(work.iter().flatten().count()).unwrap_or(u32::MAX);
+        let fork = self.cx.gate().fork(branches);
         let mut crew = Crew::default();
         for (index, work) in work.into_iter().enumerate() {
             let Some(work) = work else { continue };
-            // Each is a branch of its own from now on, so that a pause waits for it.
-            let branch = gate.branch();
+            let fork = &fork;
             crew.start(index, async move {
-                let _branch = branch;
-                self.carry(talk, said, index, work).await
+                let came = self.carry(talk, said, index, work).await;
+                fork.done();
+                came
             });
         }
-        let _waits = gate.only_waits();
         for (index, told) in told.iter_mut().enumerate() {
             if let Some(came) = crew.take(index).await {
                 *told = Some(came?);
@@ -248,10 +248,12 @@ impl Play<'_> {
             return Err(Box::new(Halt { fatal: true, ..*Halt::of(failed.reason.clone()) }));
         }
         Ok(match &failed.last {
-            Some(last) if last.text != failed.reason.to_string() => {
-                Told::error(format_args!("{}: {}", failed.reason, last.text))
+            // What an agent says of its end begins with the reason.
+            Some(last) if last.text.starts_with(&failed.reason.to_string()) => {
+                Told::error(&last.text)
             }
-            _ => Told::error(&failed.reason),
+            Some(last) => Told::error(format_args!("{}: {}", failed.reason, last.text)),
+            None => Told::error(&failed.reason),
         })
     }
 }
