@@ -66,6 +66,12 @@ pub enum Glyph {
     Ellipsis,
     /// Leads to.
     Arrow,
+    /// Asks, and control comes back.
+    Consults,
+    /// Who is in control.
+    Holder,
+    /// What is called from within.
+    Within,
     /// More of it upwards.
     Up,
     /// More of it downwards.
@@ -116,7 +122,7 @@ pub enum Glyph {
 
 impl Glyph {
     /// Every glyph.
-    pub const ALL: [Glyph; 54] = [
+    pub const ALL: [Glyph; 57] = [
         Self::Done,
         Self::Running,
         Self::Waiting,
@@ -148,6 +154,9 @@ impl Glyph {
         Self::Selected,
         Self::Ellipsis,
         Self::Arrow,
+        Self::Consults,
+        Self::Holder,
+        Self::Within,
         Self::Up,
         Self::Down,
         Self::Left,
@@ -207,6 +216,9 @@ impl Glyph {
             Self::Selected => (">", ">"),
             Self::Ellipsis => ("…", ".."),
             Self::Arrow => ("→", "->"),
+            Self::Consults => ("⇄", "<>"),
+            Self::Holder => ("◂", "<"),
+            Self::Within => ("↳", ">"),
             Self::Up => ("↑", "^"),
             Self::Down => ("↓", "v"),
             Self::Left => ("‹", "<"),
@@ -255,8 +267,8 @@ impl Glyphs {
         if ascii { Self::Ascii } else { Self::Unicode }
     }
 
-    /// What is drawn. One column wide, but for [`Glyph::Ellipsis`] and [`Glyph::Arrow`] (two
-    /// columns in ASCII) and [`Glyph::Enter`] (five).
+    /// What is drawn. One column wide, but for [`Glyph::Ellipsis`], [`Glyph::Arrow`] and
+    /// [`Glyph::Consults`] (two columns in ASCII) and [`Glyph::Enter`] (five).
     pub fn of(self, glyph: Glyph) -> &'static str {
         let (unicode, ascii) = glyph.pair();
         match self {
@@ -289,7 +301,8 @@ mod tests {
             assert_eq!(columns(Glyphs::Unicode.of(glyph)), 1, "{glyph:?}");
             let twin = Glyphs::Ascii.of(glyph);
             assert!(twin.is_ascii(), "{glyph:?}");
-            let wide = matches!(glyph, Glyph::Ellipsis | Glyph::Arrow | Glyph::Enter);
+            let wide =
+                matches!(glyph, Glyph::Ellipsis | Glyph::Arrow | Glyph::Consults | Glyph::Enter);
             assert_eq!(columns(twin) == 1, !wide, "{glyph:?}");
         }
         for set in [Glyphs::Unicode, Glyphs::Ascii] {

@@ -200,6 +200,8 @@ pub enum MarkKind {
     Flag(FlagName, bool),
     /// Control of a swarm went over to an agent.
     Handoff(AgentName),
+    /// The agent that the person talks to consults another.
+    Consulted(AgentName),
     /// A call is tried again.
     Retry,
     /// A tool's breaker moved.
@@ -512,6 +514,9 @@ impl World {
     fn mark_call(&mut self, event: &Event, call: &CallStarted) {
         if call.purpose == Purpose::Finalize {
             self.mark(event, MarkKind::Finalize);
+        }
+        if let (Purpose::Member { agent, .. }, SpanId::RUN) = (&call.purpose, call.parent) {
+            self.mark(event, MarkKind::Consulted(agent.clone()));
         }
     }
 }

@@ -170,7 +170,9 @@ fn rank_of(what: &MarkKind) -> Option<u8> {
         MarkKind::Flag(..) | MarkKind::Failed | MarkKind::Breaker(..) | MarkKind::Fault(..) => {
             Some(0)
         }
-        MarkKind::Round(_) | MarkKind::Handoff(_) | MarkKind::Finalize => Some(1),
+        MarkKind::Round(_) | MarkKind::Handoff(_) | MarkKind::Consulted(_) | MarkKind::Finalize => {
+            Some(1)
+        }
         MarkKind::Paused | MarkKind::Retry => Some(2),
         MarkKind::Closed => None,
     }
@@ -191,7 +193,8 @@ fn label(cx: &Cx, what: &MarkKind, finalize: &str) -> (String, Role) {
     let glyph = |glyph: Glyph| cx.glyphs.of(glyph).to_owned();
     match what {
         MarkKind::Round(number) => (format!("R{number}"), Role::Text),
-        MarkKind::Handoff(to) => (to.to_string(), Role::Text),
+        MarkKind::Handoff(to) => (format!("{} {to}", glyph(Glyph::Arrow)), Role::Text),
+        MarkKind::Consulted(whom) => (format!("{} {whom}", glyph(Glyph::Consults)), Role::Text),
         MarkKind::Finalize => (finalize.to_owned(), Role::Text),
         MarkKind::Flag(_, true) => ("flag on".to_owned(), Role::Flag),
         MarkKind::Flag(_, false) => ("flag off".to_owned(), Role::Flag),

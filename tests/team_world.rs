@@ -1,0 +1,133 @@
+//! What the facts of a team or swarm fold to.
+
+mod facts;
+
+use facts::team::{self, TeamFacts};
+use roundtable::event::World;
+use roundtable::event::kind::{HandoffRefusal, Inner};
+use roundtable::event::world::MarkKind;
+use roundtable::event::world::team::{AgentState, HopKind, HopState, LineKind, Team, shown};
+
+fn fold(facts: &TeamFacts) -> World {
+    World::of(facts.log.iter().map(|event| &**event))
+}
+
+fn team(world: &World) -> &Team {
+    world.team().expect("a team").0
+}
+
+#[test]
+fn hops_say_who_had_control_and_how_it_went_on() {
+    let world = fold(&team::working());
+    let team = team(&world);
+    let told: Vec<String> = team
+        .hops
+        .iter()
+        .map(|hop| {
+            let from = hop.from.as_ref().map_or("you", |from| from.as_str());
+            let state = match &hop.state {
+                HopState::Running => "runs",
+                HopState::Done => "done",
+                HopState::HandedOver => "over",
+                HopState::Failed(_) => "failed",
+                HopState::Refused(_) => "refused",
+            };
+            format!("{from} {} {state}", hop.to)
+        })
+        .collect();
+    let expected = [
+        "you triage over",
+        "triage billing over",
+        "billing fraud over",
+        "fraud billing over",
+        "billing fraud refused",
+        "billing refunds runs",
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(team.holder.as_ref().map(|it| it.as_str()), Some("refunds"));
+    assert_eq!(team.hops.get(1).and_then(|hop| hop.context), Some(900));
+    let message = team.hops.get(1).and_then(|hop| hop.message.clone());
+    assert_eq!(message.as_deref(), Some("charge dispute, order 8841"));
+    let agent = |name: &str| team.agent(&name.into()).expect("an agent");
+    assert_eq!((agent("billing").turns, agent("billing").state), (2, AgentState::Done));
+    assert_eq!((agent("tech").turns, agent("tech").state), (0, AgentState::Idle));
+    assert_eq!(agent("refunds").state, AgentState::Running);
+    assert!(agent("refunds").speaking.is_some());
+    assert_eq!(agent("fraud").dwell.as_millis(), 1_200);
+}
+
+#[test]
+fn edges_are_counted_and_so_are_refusals() {
+    let world = fold(&team::working());
+    let told: Vec<String> = team(&world)
+        .edges
+        .iter()
+        .map(|edge| {
+            let from = edge.from.as_ref().map_or("you", |from| from.as_str());
+            format!("{from} {} {} {}", edge.to, edge.count, edge.refused)
+        })
+        .collect();
+    let expected = [
+        "you triage 1 0",
+        "triage billing 1 0",
+        "billing fraud 1 1",
+        "fraud billing 1 0",
+        "billing refunds 1 0",
+    ];
+    assert_eq!(told, expected);
+    let swarm = team(&world).swarm(&"support".into()).expect("the swarm");
+    assert_eq!((swarm.guard.handoffs, swarm.rejections), (5, 1));
+    assert_eq!(swarm.refused, Some(HandoffRefusal::Repetitive));
+}
+
+#[test]
+fn a_swarm_within_a_team_is_put_to_work_by_who_consults_it() {
+    let world = fold(&team::office());
+    let team = team(&world);
+    let front = team.edges.iter().find(|edge| edge.to == "front".into()).expect("an edge");
+    assert_eq!(front.from, Some("desk".into()));
+    assert!(front.consults);
+    let hop = team.hops.iter().find(|hop| hop.to == "front".into()).expect("a hop");
+    assert_eq!((hop.kind, hop.depth), (HopKind::Start, 1));
+    assert_eq!(team.roots.len(), 3, "what the project manager asked, and nothing of theirs");
+    assert_eq!(team.holder, Some("project_manager".into()));
+    let consulted = world.marks.iter().filter(|it| matches!(it.what, MarkKind::Consulted(_)));
+    assert_eq!(consulted.count(), 3, "and none of those within");
+}
+
+#[test]
+fn what_a_hidden_member_says_is_in_no_transcript() {
+    let facts = team::office_answered();
+    let world = fold(&facts);
+    let team = team(&world);
+    let by = |name: &str| {
+        let of = |line: &&roundtable::event::world::team::Line| line.author == Some(name.into());
+        team.lines.iter().filter(of).count()
+    };
+    assert_eq!(by("front"), 0);
+    assert_eq!(by("researcher"), 1);
+    assert_eq!(by("coder"), 3, "a call, its result, what it says");
+    assert_eq!(shown(facts.attempt_of("front"), &world.spans), Inner::Hidden);
+    assert_eq!(shown(facts.attempt_of("coder"), &world.spans), Inner::Text);
+    assert_eq!(team.answered_by, Some("project_manager".into()));
+}
+
+#[test]
+fn a_hand_off_has_one_line() {
+    let world = fold(&team::working());
+    let lines = || team(&world).lines.iter();
+    let over = lines().filter(|line| matches!(line.what, LineKind::HandedOver { .. })).count();
+    let refused = lines().filter(|line| matches!(line.what, LineKind::Refused { .. })).count();
+    let called = lines().filter(|line| matches!(line.what, LineKind::Called(_))).count();
+    assert_eq!((over, refused, called), (4, 1, 1), "the tool of hand-offs is told by them");
+    assert!(matches!(lines().next().map(|line| &line.what), Some(LineKind::Message(_))));
+}
+
+#[test]
+fn a_run_that_is_cut_off_leaves_nobody_at_work() {
+    let mut facts = TeamFacts::office();
+    facts.after(100).ends("cancelled");
+    let world = fold(&facts);
+    let root = team(&world).agent(&"project_manager".into()).expect("the root");
+    assert_eq!((root.state, root.since), (AgentState::Failed, None));
+}
