@@ -7,6 +7,7 @@ mod screen;
 use std::sync::Arc;
 use std::time::Duration;
 
+use facts::team::{self, TeamFacts};
 use facts::tools::{self, ToolFacts};
 use facts::{Facts, Start};
 use ratatui::buffer::Buffer;
@@ -95,16 +96,23 @@ fn borders_meet(buf: &Buffer, told: &str) {
 }
 
 /// The faces of an orchestrator and of the tools.
-fn other_faces() -> Vec<(&'static str, ToolFacts)> {
+fn other_faces() -> Vec<(&'static str, Vec<Arc<Event>>)> {
     vec![
-        ("no plan yet", ToolFacts::orchestrator(4)),
-        ("working", tools::working()),
-        ("reported", tools::reported()),
-        ("critical", tools::critical()),
-        ("many tasks", tools::many(400)),
-        ("storm that starts", ToolFacts::storm(true)),
-        ("brownout", tools::brownout(true)),
-        ("naive brownout", tools::brownout(false)),
+        ("no plan yet", ToolFacts::orchestrator(4).log),
+        ("working", tools::working().log),
+        ("reported", tools::reported().log),
+        ("critical", tools::critical().log),
+        ("many tasks", tools::many(400).log),
+        ("storm that starts", ToolFacts::storm(true).log),
+        ("brownout", tools::brownout(true).log),
+        ("naive brownout", tools::brownout(false).log),
+        ("a swarm at work", team::working().log),
+        ("a swarm that has answered", team::answered().log),
+        ("a second message", team::follow_up().log),
+        ("teams within a team", team::office().log),
+        ("a team before its first call", TeamFacts::office().log),
+        ("a ring of twelve", team::ring(12, 30).log),
+        ("a ring of thirty", team::ring(30, 40).log),
     ]
 }
 
@@ -112,7 +120,7 @@ fn other_faces() -> Vec<(&'static str, ToolFacts)> {
 fn every_face_at_every_size() {
     for (name, facts) in other_faces() {
         for over in [false, true] {
-            let mut page = page(&facts.log);
+            let mut page = page(&facts);
             if over {
                 page.on_action(Action::Tools, Size { cols: 80, rows: 24 });
             }
@@ -134,7 +142,7 @@ fn every_pane_of_every_face_is_walked_through() {
     for (name, facts) in other_faces() {
         for (cols, rows) in [(60, 16), (80, 24), (100, 34), (120, 36), (200, 50)] {
             let size = Size { cols, rows };
-            let mut page = page(&facts.log);
+            let mut page = page(&facts);
             for face in [None, Some(Action::Tools)] {
                 if let Some(action) = face {
                     page.on_action(action, size);

@@ -88,7 +88,7 @@ fn would_do(state: &State, action: Action) -> bool {
         Action::More | Action::Less => state.watched().is_some_and(|page| {
             let live = page.world().is_live();
             live && match page.face() {
-                Face::Collaboration => false,
+                Face::Collaboration | Face::Team => false,
                 Face::Orchestrator => true,
                 Face::Tools => page.tool().is_some_and(|it| it.head.limits.bulkhead.is_some()),
             }

@@ -72,6 +72,10 @@ pub enum Glyph {
     Holder,
     /// What is called from within.
     Within,
+    /// There is more within, folded away.
+    Folded,
+    /// What is within stands below.
+    Unfolded,
     /// More of it upwards.
     Up,
     /// More of it downwards.
@@ -122,7 +126,7 @@ pub enum Glyph {
 
 impl Glyph {
     /// Every glyph.
-    pub const ALL: [Glyph; 57] = [
+    pub const ALL: [Glyph; 59] = [
         Self::Done,
         Self::Running,
         Self::Waiting,
@@ -157,6 +161,8 @@ impl Glyph {
         Self::Consults,
         Self::Holder,
         Self::Within,
+        Self::Folded,
+        Self::Unfolded,
         Self::Up,
         Self::Down,
         Self::Left,
@@ -219,6 +225,8 @@ impl Glyph {
             Self::Consults => ("⇄", "<>"),
             Self::Holder => ("◂", "<"),
             Self::Within => ("↳", ">"),
+            Self::Folded => ("▸", "+"),
+            Self::Unfolded => ("▾", "-"),
             Self::Up => ("↑", "^"),
             Self::Down => ("↓", "v"),
             Self::Left => ("‹", "<"),

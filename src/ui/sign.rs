@@ -7,9 +7,10 @@ use super::theme::{Role, Theme};
 use crate::app::run::results::state_word;
 use crate::event::contribution::{Decision, Stance};
 use crate::event::kind::BreakerStage;
-use crate::event::stop::StopClass;
+use crate::event::stop::{StopClass, StopReason};
 use crate::event::world::collaboration::SeatState;
 use crate::event::world::orchestrator::TaskState;
+use crate::event::world::team::{AgentState, HopState};
 use crate::event::world::tools::CallMark;
 use crate::event::world::{Stage, World};
 
@@ -95,6 +96,29 @@ impl Theme {
             CallMark::Bad => self.sign(Glyph::Failed, "failed", Role::Failed),
             CallMark::Neither => self.sign(Glyph::NotYet, "not its fault", Role::Dim),
             CallMark::Refused => self.sign(Glyph::Refused, "refused", Role::Refused),
+        }
+    }
+
+    /// How an agent of a team stands.
+    pub fn agent(&self, state: AgentState) -> Sign {
+        match state {
+            AgentState::Idle => self.sign(Glyph::Off, "not used", Role::Off),
+            AgentState::Running => self.sign(Glyph::Running, "working", Role::Running),
+            AgentState::Done => self.sign(Glyph::Done, "done", Role::Done),
+            AgentState::Failed => self.sign(Glyph::Failed, "failed", Role::Failed),
+        }
+    }
+
+    /// How a hop stands.
+    pub fn hop(&self, state: &HopState) -> Sign {
+        match state {
+            HopState::Running => self.sign(Glyph::Running, "working", Role::Running),
+            HopState::Done | HopState::HandedOver => self.sign(Glyph::Done, "done", Role::Done),
+            HopState::Failed(StopReason::Cancelled) => {
+                self.sign(Glyph::Off, "cancelled", Role::Off)
+            }
+            HopState::Failed(_) => self.sign(Glyph::Failed, "failed", Role::Failed),
+            HopState::Refused(_) => self.sign(Glyph::Refused, "refused", Role::Refused),
         }
     }
 

@@ -47,6 +47,12 @@ impl RunPage {
                     .target()
                     .filter(|target| self.call_of(*target).is_some())
                     .or_else(|| self.subject_call().map(Target::Call));
+                let target = match target.and_then(|target| self.call_of(target)) {
+                    Some(call) if self.prompt_call(call) != call => {
+                        Some(Target::Call(self.prompt_call(call)))
+                    }
+                    _ => target,
+                };
                 match target {
                     Some(target) => {
                         self.inspect(target, Tab::Prompt);
@@ -209,6 +215,8 @@ impl RunPage {
         } else if self.row.is_some() || self.tool.is_some() {
             self.select_row(None);
             self.tool = None;
+        } else if self.team.let_go() {
+            // Every pane follows again.
         } else if self.selection != Selection::Follow || self.round.is_some() {
             self.select(Selection::Follow);
             self.round = None;
@@ -241,6 +249,7 @@ impl RunPage {
             (Pane::Second, Face::Collaboration | Face::Orchestrator) => {
                 self.move_in_words(action, areas);
             }
+            (_, Face::Team) => self.move_in_team(action, areas),
             (_, face) => self.move_among(face, action, areas),
         }
         Outcome::redraw()
@@ -251,6 +260,7 @@ impl RunPage {
         match face {
             Face::Collaboration => self.move_among_seats(action),
             Face::Orchestrator => self.move_among_rows(action, areas),
+            Face::Team => self.move_in_team(action, areas),
             Face::Tools => self.move_among_tools(action),
         }
     }

@@ -31,6 +31,9 @@ impl RunPage {
         if self.focus == Pane::Events {
             return self.selected_row().unwrap_or_default();
         }
+        if let Some(text) = self.team_text() {
+            return text;
+        }
         let document = self.task_document(self.shown().at);
         if self.face() == Face::Orchestrator && !document.lines.is_empty() {
             return document.to_text();

@@ -18,20 +18,22 @@ pub enum Face {
     Collaboration,
     /// The tasks of a plan and their workers (source `001`).
     Orchestrator,
+    /// Who asked and handed over to whom (source `002`).
+    Team,
     /// Breakers, bulkheads and retries of the tools (source `003`).
     Tools,
 }
 
 impl Face {
     /// Every face.
-    pub const ALL: [Face; 3] = [Self::Collaboration, Self::Orchestrator, Self::Tools];
+    pub const ALL: [Face; 4] = [Self::Collaboration, Self::Orchestrator, Self::Team, Self::Tools];
 
     /// The face of a run's own pattern.
     pub fn of(world: &World) -> Face {
         match world.pattern {
             PatternWorld::None | PatternWorld::Collaboration(_) => Self::Collaboration,
             PatternWorld::Orchestrator(_) => Self::Orchestrator,
-            PatternWorld::Team(_) => Self::Tools,
+            PatternWorld::Team(_) => Self::Team,
             PatternWorld::Resilience(_) => Self::Tools,
         }
     }
@@ -48,6 +50,10 @@ impl Face {
             (Self::Orchestrator, Pane::Second) => "Task",
             (Self::Orchestrator, Pane::Third) => "Results",
             (Self::Orchestrator, Pane::Fourth) => "Slots",
+            (Self::Team, Pane::First) => "Hand-offs",
+            (Self::Team, Pane::Second) => "Baton",
+            (Self::Team, Pane::Third) => "Calls",
+            (Self::Team, Pane::Fourth) => "Transcript",
             (Self::Tools, Pane::First) => "Breakers",
             (Self::Tools, Pane::Second) => "Tool",
             (Self::Tools, Pane::Third) => "Bulkheads",
@@ -61,6 +67,9 @@ impl Face {
             (Self::Collaboration, Pane::Third) => "Stances by round",
             (Self::Orchestrator, Pane::Third) => "Results so far",
             (Self::Orchestrator, Pane::Fourth) => "Slots and budgets",
+            (Self::Team, Pane::First) => "Who passed to whom",
+            (Self::Team, Pane::Second) => "Baton, a row for each hop",
+            (Self::Team, Pane::Third) => "Calls within calls",
             (Self::Tools, Pane::First) => "Circuit breakers",
             (Self::Tools, Pane::Fourth) => "Retries and amplification",
             _ => self.tab(pane),
@@ -86,7 +95,7 @@ impl RunPage {
                 face,
                 rows: match face {
                     Face::Collaboration => plan.map_or(0, |plan| plan.sequence.len()),
-                    Face::Orchestrator => 6,
+                    Face::Orchestrator | Face::Team => 6,
                     Face::Tools => self.world.tools.rows().len().clamp(5, 8),
                 },
                 names: plan.map_or(0, name),

@@ -55,7 +55,7 @@ impl RunPage {
     pub(super) fn turn_limit(&self, up: bool) -> Outcome {
         let turned = |now: u32| if up { now.saturating_add(1) } else { (now - 1.min(now)).max(1) };
         let command = match self.face() {
-            Face::Collaboration => return Outcome::Ignored,
+            Face::Collaboration | Face::Team => return Outcome::Ignored,
             Face::Orchestrator => {
                 let Some((orchestrator, _)) = self.world.orchestrator() else {
                     return Outcome::Ignored;
@@ -138,10 +138,10 @@ impl RunPage {
             return Some("The run has ended: its tools stay as they are.".to_owned());
         }
         Some(match (self.face(), self.tool()) {
-            (Face::Collaboration, _) if limit => {
+            (Face::Collaboration | Face::Team, _) if limit => {
                 "Nothing here has a limit to turn: t shows the tools.".to_owned()
             }
-            (Face::Collaboration | Face::Orchestrator, _) => {
+            (Face::Collaboration | Face::Orchestrator | Face::Team, _) => {
                 "That key is for a tool: t shows the tools.".to_owned()
             }
             (Face::Tools, None) => "This run has no tools.".to_owned(),

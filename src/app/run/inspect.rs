@@ -234,6 +234,11 @@ impl RunPage {
             let place = self.list.selected(self.log.len())?;
             return self.log.get(place).map(|event| Target::Fact(event.seq));
         }
+        if self.face() == super::Face::Team
+            && let Some(target) = self.team_target()
+        {
+            return Some(target);
+        }
         let call = match self.face() {
             super::Face::Tools => self.latest_call(),
             _ => self.subject_call(),

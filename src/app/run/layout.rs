@@ -257,11 +257,22 @@ const LIST: u16 = 4;
 
 /// The rows of the three places, inside: `rows` is what is left without the four lines.
 fn heights(rows: u16, wanted: Wanted) -> [u16; 3] {
+    if wanted.face == Face::Team {
+        return team_heights(rows);
+    }
     let wanted = u16::try_from(wanted.rows).unwrap_or(u16::MAX);
     let middle = wanted.saturating_add(2).max(4).min(rows.saturating_sub(TABLE + LIST).max(4));
     let left = rows.saturating_sub(middle);
     let upper = (left * 13 / 20).max(TABLE.min(left.saturating_sub(LIST)));
     [upper, middle, left - upper]
+}
+
+/// The same of a team: who said what is worth more rows than the facts behind it.
+fn team_heights(rows: u16) -> [u16; 3] {
+    let lower = (rows / 5).clamp(LIST, 10);
+    let left = rows - lower;
+    let upper = (left * 4).div_ceil(7);
+    [upper, left - upper, lower]
 }
 
 fn wide(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
@@ -277,6 +288,8 @@ fn wide(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
         }
         // Time runs to the right, so more of it is more to see.
         Face::Orchestrator => (area.width * 65 / 100, inner * 55 / 100),
+        // One line down the page: the picture and the calls, then what was said beside them.
+        Face::Team => (inner * 43 / 100, inner * 43 / 100),
         Face::Tools => ((area.width * 62 / 100).min(130), inner * 47 / 100),
     };
     let row = |y: u16, height: u16, left: u16| {

@@ -22,6 +22,7 @@ pub mod speech;
 pub mod subject;
 pub mod table;
 pub mod task;
+pub mod team;
 pub mod times;
 pub mod told;
 mod told_team;
@@ -87,6 +88,8 @@ pub struct RunPage {
     /// The other kind of run of the same scenario.
     beside: Option<Beside>,
     turned: Turned,
+    /// Where the eye is in the panes of a team.
+    team: team::TeamView,
     list: FactList,
     /// Where the eye is in what the subject says; `None` stays with its newest words.
     said: Option<Scroll>,
@@ -149,6 +152,7 @@ impl RunPage {
             tool: None,
             beside: None,
             turned: Turned::default(),
+            team: team::TeamView::default(),
             list: FactList::default(),
             said: None,
             inspector: None,

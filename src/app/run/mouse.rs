@@ -56,6 +56,9 @@ impl RunPage {
                         let height = self.list_height(&areas);
                         self.list.scroll(by, self.log.len(), height);
                     }
+                    Some(pane) if self.face() == Face::Team => {
+                        self.wheel_in_team(pane, by, &areas);
+                    }
                     Some(Pane::Second) if self.face() != Face::Tools => {
                         self.scroll_words(by, &areas);
                     }
@@ -124,6 +127,7 @@ impl RunPage {
                     self.list.select(place, self.log.len(), height);
                 }
             }
+            _ if self.face() == Face::Team => self.click_in_team(pane, area, col, row),
             Pane::Second => {}
             _ if self.face() != Face::Collaboration => self.click_on_row(pane, area, line),
             Pane::First => {

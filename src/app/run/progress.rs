@@ -1,6 +1,7 @@
 //! How far a run is, in the figures of its pattern: for the first header row and the list of runs.
 
 use super::RunPage;
+use crate::app::format;
 use crate::event::World;
 
 /// How far a run is.
@@ -35,6 +36,22 @@ impl Progress {
             let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());
             return Progress { far, budget: Some(("dispatches", dispatches.0, dispatches.1)) };
         }
+        if let Some((team, plan)) = world.team() {
+            let message = match plan.session.message {
+                0 | 1 => String::new(),
+                message => format!("message {message}   "),
+            };
+            let Some(swarm) = plan.swarm(&plan.root) else {
+                let asked = format::things(team.roots.len() as u64, "call");
+                return Progress { far: Some(format!("{message}{asked}")), budget: None };
+            };
+            let hops = team.roots.len();
+            let far = Some(format!("{message}hop {hops}"));
+            let used = team.swarm(&plan.root).map_or(0, |row| row.guard.handoffs);
+            let limit = u64::from(swarm.max_handoffs);
+            let budget = (limit > 0).then_some(("hand-offs", u64::from(used), limit));
+            return Progress { far, budget };
+        }
         if let Some((_, plan)) = world.resilience() {
             // What is asked again is no further step.
             let asked: u64 = world.tools.rows().iter().map(|row| row.tally.asked).sum();
@@ -55,6 +72,10 @@ impl Progress {
                 format!("{number}/{}", plan.max_rounds)
             }
             (_, Some((it, _)), _) if it.tasks.is_empty() => String::new(),
+            _ if world.team().is_some() => {
+                let roots = world.team().map_or(0, |(team, _)| team.roots.len());
+                if roots == 0 { String::new() } else { roots.to_string() }
+            }
             (_, Some((it, _)), _) => format!("{}/{}", it.over(), it.tasks.len()),
             (_, _, Some((_, used, allowed))) if allowed > 0 => {
                 format!("{} %", used.saturating_mul(100) / allowed)

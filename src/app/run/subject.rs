@@ -60,6 +60,10 @@ impl RunPage {
         if let Some((orchestrator, _)) = self.shown().orchestrator() {
             return self.call_of_plan(orchestrator);
         }
+        if let Some((team, plan)) = self.shown().team() {
+            let whom = team.answered_by.as_ref().or(team.holder.as_ref()).unwrap_or(&plan.root);
+            return team.agent(whom)?.said;
+        }
         let (table, _) = self.shown().collaboration()?;
         match self.subject() {
             Subject::Seat { round, seat } => table.round(round)?.seats.get(seat)?.call,

@@ -217,6 +217,9 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
                     };
                     format!("asks {}{again} with {args}", call.tool).into()
                 }
+                None if matches!(call.purpose, Purpose::Hop { .. }) => {
+                    super::told_team::hop(&call.purpose).into()
+                }
                 None => format!(
                     "asks {}: {}, {}",
                     call.tool,
@@ -253,6 +256,7 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
         }
         EventKind::AttemptAnswered(reply) => {
             let mut what = format::bytes(reply.text.len() as u64);
+            what.push_str(&super::told_team::calls(reply));
             if let Some(usage) = reply.usage {
                 what.push_str(&format!(
                     ", tokens in {} out {}",

@@ -2,7 +2,28 @@
 
 use super::told::{Told, Tone};
 use crate::event::EventKind;
-use crate::event::kind::RosterChange;
+use crate::event::kind::{Purpose, Reply, RosterChange};
+use crate::event::world::team::HANDED_OVER;
+
+/// That an agent takes control.
+pub(super) fn hop(purpose: &Purpose) -> String {
+    match purpose {
+        Purpose::Hop { swarm, hop, from: Some(from), .. } => {
+            format!("in control of {swarm}, hop {hop}, from {from}")
+        }
+        Purpose::Hop { swarm, hop, .. } => format!("in control of {swarm}, hop {hop}"),
+        _ => String::new(),
+    }
+}
+
+/// The tools that a reply calls, or that it hands over; behind its size.
+pub(super) fn calls(reply: &Reply) -> String {
+    if reply.finish.as_deref() == Some(HANDED_OVER) {
+        return ", handed over".to_owned();
+    }
+    let names: Vec<&str> = reply.tool_calls.iter().map(|call| &*call.name).collect();
+    if names.is_empty() { String::new() } else { format!(", calls {}", names.join(", ")) }
+}
 
 /// Tells a fact of a team; the others are told elsewhere.
 pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {

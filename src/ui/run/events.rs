@@ -216,6 +216,8 @@ fn world_names(page: &RunPage) -> u16 {
         // Of many tasks the first tell how long their names are.
         let tasks = orchestrator.tasks.iter().take(64).map(|row| row.task.id.as_str());
         longest(&mut tasks.chain(plan.workers.iter().map(|worker| worker.name.as_str())))
+    } else if let Some((_, plan)) = world.team() {
+        longest(&mut plan.agents.iter().take(64).map(|agent| agent.name.as_str()))
     } else {
         longest(&mut world.tools.rows().iter().map(|tool| tool.name().as_str())) + 9
     }

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{bar, gauges, middle, phases, rounds};
+use super::{bar, gauges, middle, phases, rounds, team};
 use crate::app::run::told::{by, model};
 use crate::app::run::{Face, RunPage};
 use crate::event::kind::{CollaborationPlan, ModelLabel};
@@ -175,6 +175,7 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
                     phases::render(page, cx, row, orchestrator, buf);
                 }
             }
+            (Face::Team, _) => team::chain::render(page, cx, row, buf),
             _ => gauges::render(page, cx, row, buf),
         }
         return;
@@ -182,7 +183,11 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if let Some((short, _)) = note.split_once('\n') {
         // Why and where, and what to do, or at least who says so.
         let whole = note.replacen('\n', ": ", 1);
-        note = if columns(&whole) <= room { whole } else { format!("{short}: 2 says what to do") };
+        note = if columns(&whole) <= room {
+            whole
+        } else {
+            format!("{short}: {} says what to do", if page.face() == Face::Team { 4 } else { 2 })
+        };
     }
     let full = columns(&note);
     // Columns that the run's own progress has to have, for any of it and for all of it.
@@ -215,6 +220,7 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             (Face::Orchestrator, _, Some((orchestrator, _))) => {
                 phases::render(page, cx, track, orchestrator, buf);
             }
+            (Face::Team, ..) => team::chain::render(page, cx, track, buf),
             _ => gauges::render(page, cx, track, buf),
         }
     }

@@ -18,6 +18,7 @@ mod speaker;
 mod stances;
 mod table;
 mod task;
+mod team;
 mod tiles;
 mod tool;
 mod waterfall;
@@ -60,6 +61,10 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             (Face::Orchestrator, Pane::Second) => task::render,
             (Face::Orchestrator, Pane::Third) => results::render,
             (Face::Orchestrator, Pane::Fourth) => slots::render,
+            (Face::Team, Pane::First) => team::graph::render,
+            (Face::Team, Pane::Second) => team::baton::render,
+            (Face::Team, Pane::Third) => team::calls::render,
+            (Face::Team, Pane::Fourth) => team::transcript::render,
             (Face::Tools, Pane::First) => breakers::render,
             (Face::Tools, Pane::Second) => tool::render,
             (Face::Tools, Pane::Third) => bulkheads::render,
@@ -125,6 +130,9 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
             let (who, sign) = match face {
                 Face::Collaboration => speaker_title(page, cx),
                 Face::Orchestrator => task::title(page, cx),
+                Face::Team => {
+                    (format!("{}{}", face.title(pane), team::follows(page, cx, pane)), None)
+                }
                 Face::Tools => tool::title(page, cx),
             };
             let state = sign.map_or(0, |sign| columns(sign.word) as u16 + 3);
@@ -139,6 +147,10 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
         Pane::First | Pane::Third | Pane::Fourth => {
             let room = left(&pen);
             pen.put_within(face.title(pane), room, plain);
+            let follows = team::follows(page, cx, pane);
+            if face == Face::Team && columns(&follows) <= usize::from(left(&pen)) {
+                pen.put(&follows, dim);
+            }
         }
     }
     pen.put(" ", dim);

@@ -76,6 +76,7 @@ impl Team {
             dwell: Duration::ZERO,
             since: None,
             speaking: None,
+            said: None,
             running: 0,
         });
         let swarms = plan.agents.iter().filter(|agent| agent.swarm.is_some());
@@ -254,6 +255,7 @@ impl Team {
                 self.says.insert(event.span, agent.clone());
                 if let Some(row) = self.row(agent) {
                     row.calls += 1;
+                    row.said = Some(event.span);
                 }
                 return;
             }

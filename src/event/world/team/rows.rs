@@ -24,6 +24,8 @@ pub struct AgentRow {
     pub since: Option<Elapsed>,
     /// The attempt of its model call that is out: its live text is there.
     pub speaking: Option<SpanId>,
+    /// Its last model call.
+    pub said: Option<SpanId>,
     /// Of its runs those that have not ended.
     pub(super) running: u32,
 }

@@ -1,0 +1,443 @@
+//! The page of a coordinator team or a swarm: what is selected in each of its panes, and what the
+//! keys and the mouse make of that.
+
+pub mod graph;
+pub mod rows;
+pub mod transcript;
+pub mod tree;
+
+use std::collections::BTreeMap;
+
+use ratatui::layout::Rect;
+
+use self::rows::Rows;
+use self::tree::Fold;
+use super::inspect::Target;
+use super::layout::{Areas, Pane};
+use super::scroll::{Lines, Scroll};
+use super::{Face, RunPage};
+use crate::app::action::Action;
+use crate::event::SpanId;
+use crate::event::kind::{Purpose, TeamPlan};
+use crate::event::world::team::Team;
+use crate::event::world::{SpanKind, World};
+use crate::scenario::name::AgentName;
+
+/// Rows of the baton's foot below its hops, where there is room for it.
+const FOOT: u16 = 4;
+/// The rows above the hops: the names of the columns.
+pub const BATON_HEAD: u16 = 1;
+
+/// Where the eye is in the panes of a team.
+#[derive(Debug, Default)]
+pub(super) struct TeamView {
+    agent: Option<AgentName>,
+    hops: Rows,
+    /// The call that is selected in the tree.
+    call: Option<SpanId>,
+    calls_top: usize,
+    /// The calls that a person has folded or unfolded.
+    folds: BTreeMap<SpanId, bool>,
+    /// The line of the transcript that is selected; `None` follows what is said.
+    line: Option<usize>,
+    line_top: Scroll,
+}
+
+impl TeamView {
+    /// Lets one selection go; whether there was one.
+    pub(super) fn let_go(&mut self) -> bool {
+        let any = self.agent.is_some()
+            || self.hops.cursor.is_some()
+            || self.call.is_some()
+            || self.line.is_some();
+        if any {
+            let folds = std::mem::take(&mut self.folds);
+            *self = Self { folds, ..Self::default() };
+        }
+        any
+    }
+}
+
+/// The agents that a picture shows: all but the swarm that the person talks to, whose members
+/// speak for it, and those that are in no team.
+pub fn pictured<'a>(
+    world: &'a World,
+    team: &'a Team,
+    plan: &'a TeamPlan,
+) -> impl Iterator<Item = &'a AgentName> {
+    let _ = world;
+    let swarm = plan.swarm(&plan.root).is_some();
+    plan.agents.iter().map(|agent| &agent.name).filter(move |name| {
+        let row = team.agent(name);
+        let used = row.is_some_and(|row| row.turns > 0);
+        let member = used
+            || plan.agents.iter().any(|agent| agent.members.contains(name))
+            || team.swarms.iter().any(|swarm| swarm.members.contains(name));
+        if **name == plan.root { !swarm } else { member }
+    })
+}
+
+/// The hops and the foot of the baton's pane.
+pub fn baton_parts(area: Rect) -> (Rect, Rect) {
+    let foot = match area.height {
+        10.. => FOOT,
+        7..10 => area.height - 6,
+        _ => 0,
+    };
+    let head = BATON_HEAD.min(area.height);
+    let rows = Rect { y: area.y + head, height: area.height - head - foot, ..area };
+    (rows, Rect { y: rows.bottom(), height: foot, ..area })
+}
+
+impl RunPage {
+    /// The agent that is selected in the picture.
+    pub fn selected_agent(&self) -> Option<&AgentName> {
+        self.team.agent.as_ref()
+    }
+
+    /// The hops in view in a window of this height, and the one that is selected.
+    pub fn hop_rows(&self, height: usize) -> (std::ops::Range<usize>, Option<usize>) {
+        let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
+        let rows = self.team.hops;
+        (rows.window(len, height), rows.cursor.and(rows.row(len)))
+    }
+
+    /// Whether the baton follows the newest hop.
+    pub fn follows_hops(&self) -> bool {
+        self.team.hops.cursor.is_none()
+    }
+
+    /// Whether the transcript follows what is said.
+    pub fn follows_talk(&self) -> bool {
+        self.team.line.is_none()
+    }
+
+    /// The calls in view in a window of this height, and the one that is selected.
+    pub fn call_rows(
+        &self,
+        tree: &tree::Tree<'_>,
+        height: usize,
+    ) -> (std::ops::Range<usize>, Option<usize>) {
+        let rows = self.call_cursor(tree);
+        (rows.window(tree.len(), height), rows.cursor)
+    }
+
+    fn call_cursor(&self, tree: &tree::Tree<'_>) -> Rows {
+        let cursor = self.team.call.and_then(|call| tree.place(call));
+        Rows { cursor, top: self.team.calls_top }
+    }
+
+    /// The line and row of the transcript that stand first, and the line that is selected.
+    pub fn talk_at(
+        &self,
+        lines: &transcript::Transcript<'_>,
+        height: usize,
+    ) -> (Scroll, Option<usize>) {
+        match self.team.line {
+            None => (Scroll::end(lines, height), None),
+            Some(line) => {
+                let line = line.min(lines.count().saturating_sub(1));
+                (self.team.line_top.within(lines, height), Some(line))
+            }
+        }
+    }
+
+    /// What Enter looks at in the panes of a team.
+    pub(super) fn team_target(&self) -> Option<Target> {
+        let world = self.shown();
+        let (team, plan) = world.team()?;
+        let said = |name: &AgentName| team.agent(name).and_then(|row| row.said);
+        let of_holder = || {
+            let whom = team.answered_by.as_ref().or(team.holder.as_ref()).unwrap_or(&plan.root);
+            said(whom).map(Target::Call)
+        };
+        match self.focus() {
+            Pane::First => match &self.team.agent {
+                Some(agent) => said(agent).map(Target::Call),
+                None => of_holder(),
+            },
+            Pane::Second => {
+                let row = self.team.hops.row(team.hops.len());
+                let hop = row.and_then(|row| team.hops.get(row));
+                hop.map_or_else(of_holder, |hop| Some(Target::Call(hop.span)))
+            }
+            Pane::Third => {
+                let tree = self.tree()?;
+                let row = self.call_cursor(&tree).row(tree.len());
+                match row.and_then(|row| tree.row(row)) {
+                    Some(node) if node.span == SpanId::RUN => said(&plan.root).map(Target::Call),
+                    Some(node) => Some(Target::Call(node.span)),
+                    None => of_holder(),
+                }
+            }
+            Pane::Fourth => {
+                let lines = self.transcript(80)?;
+                let last = lines.count().checked_sub(1)?;
+                let (seq, call) = lines.fact(self.team.line.unwrap_or(last).min(last))?;
+                Some(call.map_or(Target::Fact(seq), Target::Call))
+            }
+            Pane::Events => None,
+        }
+    }
+
+    /// The model call whose prompt tells what an agent was shown in this call: its own, or of an
+    /// agent's whole run the last within.
+    pub(super) fn prompt_call(&self, call: SpanId) -> SpanId {
+        let world = self.shown();
+        let of_run = matches!(
+            world.spans.get(call).map(|span| &span.what),
+            Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. }))
+        );
+        if !of_run {
+            return call;
+        }
+        let is_say = |span: &&crate::event::world::Span| {
+            matches!(span.what, SpanKind::Call(Purpose::Say { .. }))
+        };
+        let attempt = world.spans.last_child(call).map(|attempt| attempt.id);
+        let said = attempt.and_then(|it| world.spans.children(it).filter(is_say).last());
+        said.map_or(call, |span| span.id)
+    }
+
+    /// Moves in the panes of a team.
+    pub(super) fn move_in_team(&mut self, action: Action, areas: &Areas) {
+        let height =
+            |pane| areas.pane(pane).map_or(1, |area: Rect| usize::from(area.height)).max(1);
+        match self.focus {
+            Pane::First => self.move_among_agents(action),
+            Pane::Second => {
+                let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
+                let rows = areas.pane(Pane::Second).map_or(1, |it| baton_parts(it).0.height);
+                self.team.hops = self.team.hops.moved(action, len, usize::from(rows).max(1));
+            }
+            Pane::Third => self.move_in_tree(action, height(Pane::Third)),
+            Pane::Fourth => self.move_in_talk(action, areas),
+            Pane::Events => {}
+        }
+    }
+
+    fn move_among_agents(&mut self, action: Action) {
+        let world = self.shown();
+        let Some((team, plan)) = world.team() else { return };
+        let all: Vec<AgentName> = pictured(world, team, plan).cloned().collect();
+        let Some(last) = all.len().checked_sub(1) else { return };
+        let at = self.team.agent.as_ref().and_then(|name| all.iter().position(|it| it == name));
+        let holder = team.holder.as_ref();
+        // The first step takes who is in control.
+        let first = || holder.and_then(|it| all.iter().position(|name| name == it)).unwrap_or(0);
+        let to = match action {
+            Action::Up | Action::Left => at.map_or_else(first, |at| at.saturating_sub(1)),
+            Action::Down | Action::Right => at.map_or_else(first, |at| (at + 1).min(last)),
+            Action::Top | Action::PageUp => 0,
+            Action::Bottom | Action::PageDown => last,
+            _ => return,
+        };
+        self.team.agent = all.into_iter().nth(to);
+    }
+
+    fn move_in_tree(&mut self, action: Action, height: usize) {
+        let Some(tree) = self.tree() else { return };
+        let rows = self.call_cursor(&tree);
+        let Some(node) = rows.row(tree.len()).and_then(|row| tree.row(row)) else { return };
+        match action {
+            // In and out: what is within is unfolded, or folded away.
+            Action::Left | Action::Right => {
+                let open = action == Action::Right;
+                let turns = if open { node.fold == Fold::Closed } else { node.fold == Fold::Open };
+                let row = rows.row(tree.len()).unwrap_or(0);
+                let out = (0..row)
+                    .rev()
+                    .find(|at| tree.row(*at).is_some_and(|above| above.depth < node.depth));
+                let above = out.and_then(|at| tree.row(at)).map(|node| node.span);
+                let select = if turns || open { node.span } else { above.unwrap_or(node.span) };
+                if turns {
+                    self.team.folds.insert(node.span, open);
+                }
+                self.select_call(select, height);
+            }
+            action => {
+                let moved = rows.moved(action, tree.len(), height);
+                let call = moved.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
+                self.team.call = call;
+                self.team.calls_top = moved.top;
+            }
+        }
+    }
+
+    fn select_call(&mut self, call: SpanId, height: usize) {
+        let Some(tree) = self.tree() else { return };
+        let Some(row) = tree.place(call) else { return };
+        let rows = self.call_cursor(&tree).select(row, tree.len(), height);
+        self.team.call = Some(call);
+        self.team.calls_top = rows.top;
+    }
+
+    fn move_in_talk(&mut self, action: Action, areas: &Areas) {
+        let Some(area) = areas.pane(Pane::Fourth) else { return };
+        let height = usize::from(area.height).max(1);
+        let Some(lines) = self.transcript(area.width) else { return };
+        let Some(last) = lines.count().checked_sub(1) else { return };
+        let (top, line) = self.talk_at(&lines, height);
+        let far = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
+        let at = line.unwrap_or(last);
+        let (line, top) = match action {
+            Action::Down | Action::PageDown if line.is_none() => return,
+            Action::Up | Action::Left if line.is_none() => in_view(&lines, at, top, height),
+            Action::Up | Action::Left if at == top.line && top.row > 0 => {
+                (at, top.step(-1, &lines, height))
+            }
+            Action::Up | Action::Left => in_view(&lines, at.saturating_sub(1), top, height),
+            // A line that is higher than the window is read to its end first.
+            Action::Down | Action::Right if ends_below(&lines, at, top, height) => {
+                (at, top.step(1, &lines, height))
+            }
+            Action::Down | Action::Right => in_view(&lines, (at + 1).min(last), top, height),
+            Action::PageUp | Action::PageDown => {
+                let by = if action == Action::PageUp { -far } else { far };
+                let top = top.step(by, &lines, height);
+                let line = if by < 0 { top.line } else { last_in(&lines, top, height) };
+                (line, top)
+            }
+            Action::Top => (0, Scroll::default()),
+            Action::Bottom => {
+                self.team.line = None;
+                return;
+            }
+            _ => return,
+        };
+        self.team.line = Some(line);
+        self.team.line_top = top;
+    }
+
+    /// Turns the wheel over a pane of a team.
+    pub(super) fn wheel_in_team(&mut self, pane: Pane, by: isize, areas: &Areas) {
+        let Some(area) = areas.pane(pane) else { return };
+        let height = usize::from(area.height).max(1);
+        match pane {
+            Pane::First => {
+                let action = if by < 0 { Action::Up } else { Action::Down };
+                self.move_among_agents(action);
+            }
+            Pane::Second => {
+                let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
+                let rows = usize::from(baton_parts(area).0.height).max(1);
+                self.team.hops = self.team.hops.scrolled(by, len, rows);
+            }
+            Pane::Third => {
+                let Some(tree) = self.tree() else { return };
+                let rows = self.call_cursor(&tree).scrolled(by, tree.len(), height);
+                let call = rows.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
+                self.team.call = call;
+                self.team.calls_top = rows.top;
+            }
+            Pane::Fourth => {
+                let Some(lines) = self.transcript(area.width) else { return };
+                let (top, _) = self.talk_at(&lines, height);
+                let end = Scroll::end(&lines, height);
+                let to = top.step(by, &lines, height);
+                let line = (by < 0 || to < end).then(|| last_in(&lines, to, height));
+                self.team.line = line;
+                self.team.line_top = to;
+            }
+            Pane::Events => {}
+        }
+    }
+
+    /// A click on a line of a pane of a team.
+    pub(super) fn click_in_team(&mut self, pane: Pane, area: Rect, col: u16, row: u16) {
+        let line = usize::from(row - area.y);
+        let height = usize::from(area.height);
+        match pane {
+            Pane::First => {
+                if let Some(agent) = self.agent_at(area, col, row) {
+                    self.team.agent = Some(agent);
+                }
+            }
+            Pane::Second => {
+                let (rows, _) = baton_parts(area);
+                let height = usize::from(rows.height);
+                let (window, _) = self.hop_rows(height);
+                let Some(line) = row.checked_sub(rows.y).map(usize::from) else { return };
+                if line < window.len() && line < height {
+                    let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
+                    self.team.hops = self.team.hops.select(window.start + line, len, height);
+                }
+            }
+            Pane::Third => {
+                let Some(tree) = self.tree() else { return };
+                let (window, _) = self.call_rows(&tree, height);
+                let Some(node) = tree.row(window.start + line) else { return };
+                let selected = self.team.call == Some(node.span);
+                if selected && matches!(node.fold, Fold::Open | Fold::Closed) {
+                    self.team.folds.insert(node.span, node.fold == Fold::Closed);
+                }
+                self.select_call(node.span, height.max(1));
+            }
+            Pane::Fourth => {
+                let Some(lines) = self.transcript(area.width) else { return };
+                let (top, _) = self.talk_at(&lines, height);
+                let mut left = line + top.row;
+                let hit = (top.line..lines.count()).find(|at| {
+                    let rows = lines.rows(*at);
+                    let here = left < rows;
+                    left = left.saturating_sub(rows);
+                    here
+                });
+                if let Some(hit) = hit {
+                    self.team.line = Some(hit);
+                    self.team.line_top = top;
+                }
+            }
+            Pane::Events => {}
+        }
+    }
+
+    /// What is copied of the focused pane of a team.
+    pub(super) fn team_text(&self) -> Option<String> {
+        let world = self.shown();
+        let (team, _) = world.team().filter(|_| self.face() == Face::Team)?;
+        if let (Pane::Fourth, Some(line)) = (self.focus(), self.team.line) {
+            return self.transcript(80)?.line(line).map(|spoken| spoken.text.into_owned());
+        }
+        if let (Pane::Second, Some(row)) = (self.focus(), self.team.hops.row(team.hops.len())) {
+            let hop = team.hops.get(row)?;
+            let from = hop.from.as_ref().map_or("you", |from| from.as_str());
+            let message = hop.message.as_deref().unwrap_or_default();
+            return Some(format!("{from} -> {}  {message}", hop.to).trim_end().to_owned());
+        }
+        let partial = || team.partial.as_ref().map(|(text, _)| text.to_string());
+        world.answer.as_ref().map(|answer| answer.to_string()).or_else(partial)
+    }
+}
+
+/// Whether a line goes on below the window.
+fn ends_below(lines: &impl Lines, line: usize, top: Scroll, height: usize) -> bool {
+    let before: usize = (top.line..line).map(|at| lines.rows(at)).sum();
+    before + lines.rows(line) > top.row + height
+}
+
+/// The last line that begins in the window.
+fn last_in(lines: &impl Lines, top: Scroll, height: usize) -> usize {
+    let mut rows = 0usize;
+    let mut line = top.line;
+    while line + 1 < lines.count() {
+        rows += lines.rows(line);
+        if rows.saturating_sub(top.row) >= height {
+            break;
+        }
+        line += 1;
+    }
+    line
+}
+
+/// The line, and the window moved no more than it must so that the line is seen whole, or from its
+/// start.
+fn in_view(lines: &impl Lines, line: usize, top: Scroll, height: usize) -> (usize, Scroll) {
+    let start = Scroll { line, row: 0 };
+    if start < top || line - top.line > height || lines.rows(line) >= height {
+        return (line, start.within(lines, height));
+    }
+    let rows: usize = (top.line..=line).map(|at| lines.rows(at)).sum();
+    let over = rows.saturating_sub(top.row).saturating_sub(height);
+    (line, top.step(isize::try_from(over).unwrap_or(0), lines, height))
+}

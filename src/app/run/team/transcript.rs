@@ -1,0 +1,300 @@
+//! What was said in a team, as lines that wrap: the session before, this run, and who speaks now.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::super::RunPage;
+use super::super::scroll::Lines;
+use super::super::told::took_ms;
+use super::tree::speaking;
+use crate::app::measure::{columns, wrap_within};
+use crate::event::kind::{Entry, Inner, ToolCall};
+use crate::event::world::World;
+use crate::event::world::team::{HopKind, Line, LineKind, shown};
+use crate::event::{Elapsed, Seq, SpanId};
+use crate::scenario::name::AgentName;
+
+/// Columns of the mark and the time before each line.
+pub const TIME: u16 = 9;
+/// Columns by which what is said within a team stands further in.
+pub const STEP: u16 = 2;
+/// The most bytes of one text that are looked at for a line.
+const LOOKED_AT: usize = 16 * 1024;
+/// The most rows of a text, of a tool's call and of its result; the inspector has the whole.
+const MOST: [usize; 3] = [400, 3, 4];
+
+/// One line, ready to be wrapped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spoken<'a> {
+    /// When; `None`: before this run.
+    pub at: Option<Elapsed>,
+    /// Who; empty for the person.
+    pub author: &'a str,
+    /// In how many teams the author stands, beyond the outermost.
+    pub depth: u16,
+    /// How it is to be taken.
+    pub how: How,
+    /// The text.
+    pub text: Cow<'a, str>,
+}
+
+/// How a line is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The person's message.
+    Message,
+    /// An agent's words.
+    Said,
+    /// Words that still come.
+    Coming,
+    /// Something is called.
+    Called,
+    /// What that came to.
+    Good,
+    /// It came to nothing.
+    Bad,
+    /// Control goes over.
+    Over,
+    /// Not let, or not carried out.
+    Refused,
+}
+
+impl How {
+    /// Columns of the glyph before the text, with its blank.
+    pub fn indent(self) -> u16 {
+        match self {
+            Self::Message | Self::Said | Self::Coming => 0,
+            _ => 2,
+        }
+    }
+
+    fn most(self) -> usize {
+        match self {
+            Self::Message | Self::Said | Self::Coming => MOST[0],
+            Self::Called | Self::Over | Self::Refused => MOST[1],
+            Self::Good | Self::Bad => MOST[2],
+        }
+    }
+}
+
+/// A tool call as a person reads it: its name and its arguments.
+pub fn call_told(call: &ToolCall) -> String {
+    match serde_json::from_str::<Value>(&call.arguments) {
+        Ok(Value::Object(args)) if args.len() == 1 && args.get("request").is_some() => {
+            format!("{}: {}", call.name, bare(&args["request"]))
+        }
+        Ok(Value::Object(args)) => {
+            let args: Vec<String> =
+                args.iter().map(|(name, value)| format!("{name}: {}", bare(value))).collect();
+            format!("{}({})", call.name, args.join(", "))
+        }
+        _ => format!("{}({})", call.name, call.arguments),
+    }
+}
+
+fn bare(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The lines of a run's transcript at a width.
+pub struct Transcript<'a> {
+    page: &'a RunPage,
+    before: &'a [Entry],
+    lines: usize,
+    /// The model calls that are out and shown: whose, the attempt, how deep.
+    coming: Vec<(&'a AgentName, SpanId, u16)>,
+    /// How the run ended, once it has.
+    ending: Vec<(How, String)>,
+    /// Columns of authors.
+    pub names: u16,
+    width: u16,
+}
+
+impl<'a> Transcript<'a> {
+    fn new(page: &'a RunPage, width: u16) -> Option<Self> {
+        let world = page.shown();
+        let (team, plan) = world.team()?;
+        let names = plan.agents.iter().map(|agent| columns(agent.name.as_str())).max();
+        let names = u16::try_from(names.unwrap_or(0)).unwrap_or(u16::MAX);
+        let names = names.clamp(3, (width / 4).clamp(3, 20));
+        let runs = team.running().map(|row| {
+            // Who is consulted stands one further in than the row of it.
+            let within = u16::from(row.kind == HopKind::Consult);
+            (&row.to, row.span, row.depth + within)
+        });
+        let head = (plan.swarm(&plan.root).is_none()).then_some((&plan.root, SpanId::RUN, 0));
+        let coming = head.into_iter().chain(runs).filter_map(|(who, run, depth)| {
+            let attempt = speaking(world, run).filter(|_| world.is_live())?;
+            let seen = shown(attempt.id, &world.spans) == Inner::Text;
+            seen.then_some((who, attempt.id, depth))
+        });
+        Some(Self {
+            page,
+            before: &plan.session.history,
+            lines: team.lines.len(),
+            coming: coming.collect(),
+            ending: ending(world),
+            names,
+            width,
+        })
+    }
+
+    /// The columns before the text of a line.
+    pub fn left(&self, spoken: &Spoken<'_>) -> u16 {
+        TIME + self.names + 1 + STEP * spoken.depth.min(6) + spoken.how.indent()
+    }
+
+    /// The rows of a line.
+    pub fn wrapped(&self, spoken: &Spoken<'_>) -> (Vec<String>, bool) {
+        let width = self.width.saturating_sub(self.left(spoken)).max(8);
+        let cut = spoken.text.len() > LOOKED_AT;
+        let text = match cut {
+            true => {
+                let mut end = LOOKED_AT;
+                while !spoken.text.is_char_boundary(end) {
+                    end -= 1;
+                }
+                &spoken.text[..end]
+            }
+            false => &spoken.text,
+        };
+        let (rows, more) = wrap_within(text, usize::from(width), spoken.how.most());
+        (rows, more || cut)
+    }
+
+    /// A line, by its place.
+    pub fn line(&self, at: usize) -> Option<Spoken<'a>> {
+        if let Some(entry) = self.before.get(at) {
+            return Some(remembered(entry));
+        }
+        let at = at - self.before.len();
+        if at < self.lines {
+            let (team, _) = self.page.shown().team()?;
+            return team.lines.get(at).map(told);
+        }
+        let at = at - self.lines;
+        if let Some((how, text)) =
+            at.checked_sub(self.coming.len()).and_then(|it| self.ending.get(it))
+        {
+            let (at, text) = (Some(self.page.shown().at), text.clone().into());
+            return Some(Spoken { at, author: "", depth: 0, how: *how, text });
+        }
+        let (who, attempt, depth) = *self.coming.get(at)?;
+        let live = self.page.live(attempt);
+        let at = live.and_then(|live| live.first_at);
+        let opened = self.page.shown().spans.get(attempt).map(|span| span.opened);
+        Some(Spoken {
+            at: at.or(opened),
+            author: who.as_str(),
+            depth,
+            how: How::Coming,
+            text: live.map_or("".into(), |live| {
+                // Of a long text that still comes the end is what is new.
+                let from = super::super::words::tail_from(&live.text, LOOKED_AT / 2);
+                live.text[from..].into()
+            }),
+        })
+    }
+
+    /// The fact behind a line and the call that it belongs to.
+    pub(super) fn fact(&self, at: usize) -> Option<(Seq, Option<SpanId>)> {
+        let Some(at) = at.checked_sub(self.before.len()) else { return Some((Seq(0), None)) };
+        let world = self.page.shown();
+        if at < self.lines {
+            let line = world.team()?.0.lines.get(at)?;
+            let call = match line.what {
+                LineKind::Said(_) | LineKind::Called(_) | LineKind::Result { .. } => {
+                    Some(line.span)
+                }
+                _ => None,
+            };
+            return Some((line.seq, call));
+        }
+        let at = at - self.lines;
+        if at >= self.coming.len() {
+            let last = self.page.shown_facts().checked_sub(1)?;
+            return self.page.log().get(last).map(|event| (event.seq, None));
+        }
+        let (_, attempt, _) = self.coming.get(at)?;
+        let attempt = world.spans.get(*attempt)?;
+        Some((attempt.opened_by, Some(attempt.parent)))
+    }
+}
+
+impl Lines for Transcript<'_> {
+    fn count(&self) -> usize {
+        self.before.len() + self.lines + self.coming.len() + self.ending.len()
+    }
+
+    fn rows(&self, line: usize) -> usize {
+        self.line(line).map_or(1, |spoken| self.wrapped(&spoken).0.len().max(1))
+    }
+}
+
+/// How a run ended, and the best that there is where it was stopped.
+fn ending(world: &World) -> Vec<(How, String)> {
+    let Some(((team, _), closed)) = world.team().zip(world.closed.as_ref()) else {
+        return Vec::new();
+    };
+    let took = took_ms(closed.elapsed_ms);
+    if closed.reason.is_success() {
+        let by = team.answered_by.as_ref().map(|by| format!(" by {by}"));
+        return vec![(How::Good, format!("answered{} after {took}", by.unwrap_or_default()))];
+    }
+    let mut lines = Vec::new();
+    if let Some((text, by)) = &team.partial {
+        lines.push((How::Called, format!("the best so far, of {by}: {text}")));
+    }
+    let advice = closed.reason.advice().map(|advice| format!(". {advice}"));
+    let text = format!("{} after {took}{}", closed.reason, advice.unwrap_or_default());
+    lines.push((How::Bad, text));
+    lines
+}
+
+fn told(line: &Line) -> Spoken<'_> {
+    let (how, text): (How, Cow<'_, str>) = match &line.what {
+        LineKind::Message(text) => (How::Message, (&**text).into()),
+        LineKind::Said(text) => (How::Said, (&**text).into()),
+        LineKind::Called(call) => (How::Called, call_told(call).into()),
+        LineKind::Result { of, text, ok: true } => (How::Good, format!("{of}: {text}").into()),
+        LineKind::Result { of, text, ok: false } => (How::Bad, format!("{of}: {text}").into()),
+        LineKind::HandedOver { to, message } => match message {
+            Some(message) => (How::Over, format!("{to}: {message}").into()),
+            None => (How::Over, to.as_str().into()),
+        },
+        LineKind::Refused { to, why } => (How::Refused, format!("{to}: {why}").into()),
+        LineKind::NotCalled { tool, text } => (How::Refused, format!("{tool}: {text}").into()),
+    };
+    let author = line.author.as_ref().map_or("", |author| author.as_str());
+    Spoken { at: Some(line.at), author, depth: line.depth, how, text }
+}
+
+/// What was said before this run.
+fn remembered(entry: &Entry) -> Spoken<'_> {
+    let of = |author, how, text| Spoken { at: None, author, depth: 0, how, text };
+    match entry {
+        Entry::Input { from: None, text, .. } => of("", How::Message, (&**text).into()),
+        Entry::Input { from: Some(from), to, text } => {
+            of(from.as_str(), How::Over, format!("{to}: {text}").into())
+        }
+        Entry::Said { by, text, calls } if text.is_empty() => {
+            let told: Vec<String> = calls.iter().map(call_told).collect();
+            of(by.as_str(), How::Called, told.join(", ").into())
+        }
+        Entry::Said { by, text, .. } => of(by.as_str(), How::Said, (&**text).into()),
+        Entry::Result { by, call, text } => {
+            of(by.as_str(), How::Good, format!("{}: {text}", call.name).into())
+        }
+    }
+}
+
+impl RunPage {
+    /// The transcript of the shown world at a width.
+    pub fn transcript(&self, width: u16) -> Option<Transcript<'_>> {
+        Transcript::new(self, width)
+    }
+}

@@ -1,0 +1,246 @@
+//! Pane 2 of a team: a row for each time that an agent was put to work, and for each hand-off that
+//! was refused; below them what they came to. Only the rows in view are looked at.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{dwell, empty, names};
+use crate::app::run::RunPage;
+use crate::app::run::team::{baton_parts, pictured};
+use crate::event::kind::TeamPlan;
+use crate::event::world::World;
+use crate::event::world::team::{HopKind, HopRow, HopState, Team};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::run::{bar, line, row_style};
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::Role;
+
+/// Columns of the number of a hop.
+const NUMBER: u16 = 5;
+/// Columns of its clock.
+const CLOCK: u16 = 6;
+/// Columns of how it came, as wide as its twin in seven bits.
+const HOW: u16 = 3;
+/// Columns of the tokens that were carried.
+const CONTEXT: u16 = 6;
+/// Columns of the names of the foot.
+const LABEL: u16 = 10;
+
+/// The columns of names and of why.
+#[derive(Clone, Copy)]
+struct Columns {
+    name: u16,
+    why: u16,
+}
+
+impl Columns {
+    fn of(width: u16, plan: &TeamPlan) -> Self {
+        let fixed = 2 + NUMBER + CLOCK + HOW + CONTEXT + 1;
+        let room = width.saturating_sub(fixed);
+        let name = names(plan).clamp(4, 18).min((room / 3).max(4));
+        Self { name, why: room.saturating_sub(2 * name + 2) }
+    }
+}
+
+/// Draws the pane.
+pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some((team, plan)) = world.team() else { return };
+    let (rows, foot) = baton_parts(area);
+    let places = Columns::of(area.width, plan);
+    let dim = cx.theme.style(Role::Dim);
+    if team.hops.is_empty() {
+        let text = match (world.is_live(), plan.swarm(&plan.root).is_some()) {
+            (true, true) => "Nobody is in control yet: a row comes with the first.",
+            (true, false) => "Nobody has been consulted yet; 4 shows what is said.",
+            (false, _) => "Nobody was asked. 5 says what happened.",
+        };
+        empty(cx, area, text, buf);
+    } else {
+        let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+        pen.space(2).right("no", NUMBER - 1, dim).space(1).cell("when", CLOCK, dim);
+        pen.cell("from", places.name + 1 + HOW, dim).cell("to", places.name + 1, dim);
+        pen.cell("why", places.why, dim).right("ctx", CONTEXT, dim);
+    }
+    let (window, selected) = page.hop_rows(usize::from(rows.height));
+    for (nth, at) in window.enumerate() {
+        let Some(hop) = team.hops.get(at) else { break };
+        let here = line(rows, nth as u16);
+        row_style(cx, here, selected == Some(at), buf);
+        one(cx, world, here, at, hop, selected == Some(at), places, buf);
+    }
+    self::foot(page, cx, foot, world, team, plan, buf);
+}
+
+#[allow(clippy::too_many_arguments, reason = "a row is all of these, and each is used once")]
+fn one(
+    cx: &Cx,
+    world: &World,
+    area: Rect,
+    at: usize,
+    hop: &HopRow,
+    selected: bool,
+    places: Columns,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let mut sign = theme.hop(&hop.state);
+    if hop.state == HopState::Running && !world.is_live() {
+        (sign.glyph, sign.style) = (Glyph::Off, theme.style(Role::Off));
+    }
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
+    pen.put(mark, theme.style(Role::Key)).glyph(sign.glyph, sign.style);
+    pen.right(&(at + 1).to_string(), NUMBER - 1, dim).space(1);
+    pen.cell(&format::clock(hop.at.duration()), CLOCK, dim);
+    // What happens within a team that is consulted steps back.
+    let name = if hop.depth > 0 { dim } else { plain };
+    let from = match (&hop.from, hop.depth) {
+        (Some(from), _) => from.as_str(),
+        (None, 0) => "you",
+        (None, _) => hop.team.as_str(),
+    };
+    pen.name(from, places.name, if hop.from.is_none() { dim } else { name }).space(1);
+    let how = match hop.kind {
+        HopKind::Consult => Glyph::Consults,
+        HopKind::Start | HopKind::Handoff => Glyph::Arrow,
+    };
+    pen.cell(cx.glyphs.of(how), HOW, dim);
+    pen.name(
+        hop.to.as_str(),
+        places.name,
+        if sign.glyph == Glyph::Running { sign.style } else { name },
+    );
+    pen.space(1);
+    let message = hop.message.as_deref().unwrap_or_default();
+    let (why, role) = match &hop.state {
+        HopState::Refused(why) => (why.to_string(), Role::Refused),
+        HopState::Failed(reason) => (reason.to_string(), sign_role(reason)),
+        _ if !message.is_empty() => (message.replace(['\n', '\r', '\t'], " "), Role::Text),
+        _ => (hop_without_words(hop).to_owned(), Role::Dim),
+    };
+    pen.cell(&why, places.why, theme.style(role));
+    let context = hop.context.map_or_else(String::new, format::count);
+    pen.right(&context, CONTEXT, dim);
+}
+
+fn sign_role(reason: &crate::event::StopReason) -> Role {
+    match reason {
+        crate::event::StopReason::Cancelled => Role::Off,
+        _ => Role::Failed,
+    }
+}
+
+/// Why an agent was put to work, where nothing was said to it.
+fn hop_without_words(hop: &HopRow) -> &'static str {
+    match hop.kind {
+        HopKind::Start => "start",
+        HopKind::Handoff => "without a message",
+        HopKind::Consult => "",
+    }
+}
+
+/// What the hops came to: how the limits stand, how long each held, what was carried, who was not
+/// used; what tells the most first where there is little room.
+fn foot(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    world: &World,
+    team: &Team,
+    plan: &TeamPlan,
+    buf: &mut Buffer,
+) {
+    let mut row = 0;
+    let mut next = || {
+        row += 1;
+        line(area, row - 1)
+    };
+    if plan.swarm(&plan.root).is_some() && area.height > 0 {
+        guard(cx, next(), team, plan, buf);
+    }
+    let now = page.drawn_to(cx.now);
+    let dim = cx.theme.style(Role::Dim);
+    let mut pen = Pen::new(buf, next(), cx.glyphs);
+    pen.space(1).cell("dwell", LABEL, dim);
+    for agent in team.agents.iter().filter(|row| row.turns > 0) {
+        let took = format::took(dwell(world, agent, now));
+        let name = agent.name.as_str();
+        if !pen.fits(columns(name) + columns(&took) + 1) {
+            pen.glyph(Glyph::Ellipsis, dim);
+            break;
+        }
+        pen.put(name, dim).space(1).put(&took, cx.theme.style(Role::Text)).space(2);
+    }
+    let mut pen = Pen::new(buf, next(), cx.glyphs);
+    pen.space(1).cell("context", LABEL, dim);
+    carried(cx, &mut pen, team);
+    let unused: Vec<&str> = pictured(world, team, plan)
+        .filter(|name| team.agent(name).is_none_or(|row| row.turns == 0))
+        .map(|name| name.as_str())
+        .collect();
+    let mut pen = Pen::new(buf, next(), cx.glyphs);
+    pen.space(1).cell("not used", LABEL, dim);
+    let none = if world.is_live() { "none: each was asked" } else { "nobody: each was asked" };
+    let text = if unused.is_empty() { none.to_owned() } else { unused.join(", ") };
+    pen.put(&text, if unused.is_empty() { dim } else { cx.theme.style(Role::Text) });
+}
+
+/// The limits of the outermost swarm and how far they are used.
+fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
+    let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) else { return };
+    let theme = cx.theme;
+    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let guard = row.guard;
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.space(1).cell("hand-offs", LABEL, dim);
+    let (used, most) = (u64::from(guard.handoffs), u64::from(swarm.max_handoffs));
+    if most > 0 {
+        pen.put(&format!("{used}/{most} "), plain);
+        bar(cx, &mut pen, used, most, 8);
+    } else {
+        pen.put(&format!("{used}, no limit"), plain);
+    }
+    if swarm.repetitive_handoff_window > 0 {
+        let (least, window) =
+            (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
+        // Fewer targets than the window holds are never too few.
+        let full = guard.window >= window;
+        let tight = full && guard.distinct <= least;
+        let style = theme.style(if tight { Role::Retry } else { Role::Text });
+        let of = if full { format!("last {window}") } else { format!("last {}", guard.window) };
+        pen.space(3).put("distinct ", dim).put(&format!("{}/{least}", guard.distinct), style);
+        pen.put(&format!(" of {of}"), dim);
+    }
+    if swarm.max_rejections > 0 || row.rejections > 0 {
+        let role = if row.rejections > 0 { Role::Refused } else { Role::Text };
+        let of = match swarm.max_rejections {
+            0 => String::new(),
+            most => format!("/{most}"),
+        };
+        pen.space(3).put("refused ", dim);
+        pen.put(&format!("{}{of}", row.rejections), theme.style(role));
+    }
+}
+
+/// The tokens that the last hops were given, as a sparkline with the newest number beside it.
+fn carried(cx: &Cx, pen: &mut Pen, team: &Team) {
+    let dim = cx.theme.style(Role::Dim);
+    let width = usize::from(pen.left().saturating_sub(14)).min(40);
+    let last = team.hops.iter().rev().take(4 * width.max(1)).filter_map(|hop| hop.context);
+    let mut counts: Vec<u64> = last.take(width).collect();
+    counts.reverse();
+    let Some(newest) = counts.last().copied() else {
+        pen.put("no tokens counted yet", dim);
+        return;
+    };
+    let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    for count in &counts {
+        let part = u32::try_from(count.saturating_mul(1_000) / most).unwrap_or(1_000);
+        pen.put(cx.glyphs.spark(part, 1_000), cx.theme.style(Role::Spark));
+    }
+    pen.space(2).put(&format!("{} tok", format::count(newest)), cx.theme.style(Role::Text));
+}

@@ -1,0 +1,191 @@
+//! Pane 3 of a team: the calls, each within the one that asked for it, with what they come to. What
+//! has ended is folded away; only the rows in view are looked at.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{agent_sign, dwell, empty};
+use crate::app::run::RunPage;
+use crate::app::run::team::tree::{Fold, Node, speaking};
+use crate::event::kind::{EventKind, Inner, Purpose};
+use crate::event::world::team::shown;
+use crate::event::world::{Span, SpanKind, SpanState, World};
+use crate::event::{Elapsed, SpanId, StopReason};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::run::{line, row_style};
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::{Role, Sign};
+
+/// Columns of how long a call took.
+const TOOK: u16 = 7;
+
+/// Draws the pane.
+pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some(tree) = page.tree() else { return };
+    if tree.is_empty() {
+        return empty(cx, area, "No call yet: hops, members and tools will stand here.", buf);
+    }
+    let now = page.drawn_to(cx.now);
+    let (window, selected) = page.call_rows(&tree, usize::from(area.height));
+    let wanted = window.clone().filter_map(|at| tree.row(at)).map(|node| wanted(world, node)).max();
+    // What it came to keeps at least two fifths of the row.
+    let names = area.x + wanted.unwrap_or(0).min(area.width * 3 / 5);
+    for (nth, at) in window.enumerate() {
+        let Some(node) = tree.row(at) else { break };
+        let here = line(area, nth as u16);
+        row_style(cx, here, selected == Some(at), buf);
+        let mut pen = Pen::new(buf, here, cx.glyphs);
+        match selected == Some(at) {
+            true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+            false => pen.space(1),
+        };
+        one(page, cx, world, &mut pen, node, now, names);
+    }
+}
+
+/// The columns that a row wants for its name and its time.
+fn wanted(world: &World, node: Node) -> u16 {
+    let name = match world.spans.get(node.span).map(|span| &span.what) {
+        Some(SpanKind::Call(Purpose::Tool { tool, .. })) => tool.as_str(),
+        Some(SpanKind::Call(purpose)) => purpose.agent().map_or("", |agent| agent.as_str()),
+        _ => world.team().map_or("", |(_, plan)| plan.root.as_str()),
+    };
+    let name = u16::try_from(columns(name)).unwrap_or(u16::MAX).min(30);
+    8 + 2 * node.depth.min(12) + name + TOOK
+}
+
+fn one(
+    page: &RunPage,
+    cx: &Cx,
+    world: &World,
+    pen: &mut Pen,
+    node: Node,
+    now: Elapsed,
+    names: u16,
+) {
+    let theme = cx.theme;
+    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    pen.space(2 * node.depth.min(12));
+    match node.fold {
+        Fold::Open => pen.glyph(Glyph::Unfolded, dim),
+        Fold::Closed => pen.glyph(Glyph::Folded, dim),
+        Fold::Empty | Fold::Cut => pen.space(1),
+    };
+    if node.fold == Fold::Cut {
+        pen.glyph(Glyph::Ellipsis, dim).put(" and more: 5 has all of them", dim);
+        return;
+    }
+    let end = |pen: &Pen| names.saturating_sub(TOOK + pen.x() + 1);
+    if node.span == SpanId::RUN {
+        let Some((team, plan)) = world.team() else { return };
+        let Some(agent) = team.agent(&plan.root) else { return };
+        let sign = agent_sign(cx, world, agent);
+        pen.glyph(sign.glyph, sign.style).space(1);
+        let width = end(pen);
+        pen.name(agent.name.as_str(), width, plain).to(names - TOOK.min(names));
+        pen.right(&format::took(dwell(world, agent, now)), TOOK - 1, dim).to(names).space(1);
+        live(page, cx, world, pen, SpanId::RUN, now);
+        return;
+    }
+    let Some(span) = world.spans.get(node.span) else { return };
+    let SpanKind::Call(purpose) = &span.what else { return };
+    let sign = sign(page, cx, world, span);
+    let (glyph, name) = match purpose {
+        Purpose::Hop { agent, .. } => (Glyph::Arrow, agent.as_str()),
+        Purpose::Member { agent, .. } => (Glyph::Consults, agent.as_str()),
+        Purpose::Tool { tool, .. } => (Glyph::Within, tool.as_str()),
+        _ => return,
+    };
+    pen.glyph(sign.glyph, sign.style).space(1).glyph(glyph, dim).space(1);
+    let width = end(pen);
+    pen.name(name, width, plain).to(names.saturating_sub(TOOK));
+    let took = format::took(world.took(span.opened, span.closed.unwrap_or(now)));
+    pen.right(&took, TOOK - 1, dim).to(names).space(1);
+    let is_agent = !matches!(purpose, Purpose::Tool { .. });
+    if span.state == SpanState::Open && is_agent {
+        live(page, cx, world, pen, span.id, now);
+        return;
+    }
+    let (text, role) = came_to(page, span);
+    pen.put(&text.replace(['\n', '\r', '\t'], " "), theme.style(role));
+}
+
+/// What an agent says just now, where that is shown; else that it is at work.
+fn live(page: &RunPage, cx: &Cx, world: &World, pen: &mut Pen, run: SpanId, now: Elapsed) {
+    let dim = cx.theme.style(Role::Dim);
+    if !world.is_live() {
+        return;
+    }
+    let Some(attempt) = speaking(world, run) else {
+        pen.put("waits", dim);
+        return;
+    };
+    let seen = shown(attempt.id, &world.spans);
+    let text = page.live(attempt.id).map(|live| live.text.as_str()).filter(|it| !it.is_empty());
+    match text.filter(|_| seen == Inner::Text) {
+        Some(text) => {
+            let width = usize::from(pen.left().saturating_sub(1));
+            let flat = super::tail(text, width);
+            pen.put(&flat, cx.theme.style(Role::Text));
+            pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+        }
+        None => {
+            let took = format::took(world.took(attempt.opened, now));
+            let what = if seen == Inner::Text { "thinks" } else { "speaks unseen" };
+            pen.put(&format!("{what}, {took}"), dim);
+        }
+    }
+}
+
+fn sign(page: &RunPage, cx: &Cx, world: &World, span: &Span) -> Sign {
+    let of = |glyph, word, role| Sign { glyph, word, style: cx.theme.style(role) };
+    match span.state {
+        SpanState::Open if !world.is_live() => of(Glyph::Off, "cut off", Role::Off),
+        SpanState::Open => of(Glyph::Running, "working", Role::Running),
+        SpanState::Done => of(Glyph::Done, "done", Role::Done),
+        SpanState::Failed(_) => match page.closing(span.id).map(|event| &event.kind) {
+            Some(EventKind::CallFailed { reason: StopReason::Cancelled, .. }) => {
+                of(Glyph::Off, "cancelled", Role::Off)
+            }
+            Some(EventKind::CallDegraded { .. }) => of(Glyph::Alert, "degraded", Role::Retry),
+            _ => of(Glyph::Failed, "failed", Role::Failed),
+        },
+    }
+}
+
+/// What a call came to, or what it is asked with.
+fn came_to(page: &RunPage, span: &Span) -> (String, Role) {
+    if span.state == SpanState::Open {
+        return match page.opening(span.id).map(|event| &event.kind) {
+            Some(EventKind::CallStarted(started)) => {
+                let args = started.args.as_ref().map(|args| args.to_string());
+                (args.unwrap_or_default(), Role::Dim)
+            }
+            _ => (String::new(), Role::Dim),
+        };
+    }
+    if let Some(EventKind::CallFailed { reason, .. } | EventKind::CallDegraded { reason, .. }) =
+        page.closing(span.id).map(|event| &event.kind)
+    {
+        return (reason.to_string(), Role::Failed);
+    }
+    let last = page.shown().spans.last_child(span.id);
+    match last.and_then(|attempt| page.closing(attempt.id)).map(|event| &event.kind) {
+        Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
+            Some(result) => (start_of(&result.to_string()), Role::Dim),
+            None if reply.finish.as_deref() == Some(crate::event::world::team::HANDED_OVER) => {
+                ("handed over".to_owned(), Role::Dim)
+            }
+            None => (start_of(&reply.text), Role::Dim),
+        },
+        _ => (String::new(), Role::Dim),
+    }
+}
+
+/// As much of a text as one row can ever hold.
+fn start_of(text: &str) -> String {
+    text.chars().take(400).collect()
+}

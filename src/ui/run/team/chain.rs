@@ -1,0 +1,113 @@
+//! The second header row of a team: who passed to whom so far, who is in control, and how the limits
+//! of a swarm stand.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::run::RunPage;
+use crate::event::kind::TeamPlan;
+use crate::event::world::World;
+use crate::event::world::team::{HopKind, HopState, Team};
+use crate::ui::Cx;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::Role;
+
+/// Hops of the chain that are looked at, from the newest on.
+const LOOKED_AT: usize = 64;
+
+/// Draws the row.
+pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some((team, plan)) = world.team() else { return };
+    let aside = aside(cx, world, team, plan);
+    let taken: usize = aside.iter().map(|(text, _)| columns(text)).sum();
+    let taken = u16::try_from(taken).unwrap_or(u16::MAX);
+    let beside = area.width >= taken.saturating_add(30);
+    let width = if beside { area.width - taken - 3 } else { area.width };
+    chain(cx, world, team, plan, Rect { width, ..area }, buf);
+    if beside {
+        let at = Rect { x: area.right() - taken, width: taken, ..area };
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        for (text, role) in aside {
+            pen.put(&text, cx.theme.style(role));
+        }
+    }
+}
+
+/// The chain of who had control, or of who was consulted; its end is always in view.
+fn chain(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan, area: Rect, buf: &mut Buffer) {
+    let line = cx.glyphs.of(Glyph::Horizontal);
+    let passes = format!(" {line}{} ", cx.glyphs.of(Glyph::Arrow));
+    let consults = format!(" {} ", cx.glyphs.of(Glyph::Consults));
+    let hops = team.hops.iter().rev().filter(|hop| hop.depth == 0).take(LOOKED_AT);
+    let mut links: Vec<(String, String, Role)> = Vec::new();
+    for hop in hops.filter(|hop| !matches!(hop.state, HopState::Refused(_))) {
+        let role = match hop.state {
+            HopState::Running if world.is_live() => Role::Running,
+            HopState::Failed(_) => Role::Failed,
+            _ => Role::Text,
+        };
+        let how = match hop.kind {
+            HopKind::Start => String::new(),
+            HopKind::Handoff => passes.clone(),
+            HopKind::Consult => consults.clone(),
+        };
+        links.push((how, hop.to.to_string(), role));
+    }
+    let dim = cx.theme.style(Role::Dim);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    let coordinator = plan.swarm(&plan.root).is_none();
+    if links.is_empty() && !coordinator {
+        pen.put("nobody has been asked yet", dim);
+        return;
+    }
+    let head = if coordinator { plan.root.as_str() } else { "" };
+    let room = usize::from(area.width).saturating_sub(columns(head));
+    let mut used = 0;
+    let fits = |link: &&(String, String, Role)| {
+        used += columns(&link.0) + columns(&link.1);
+        used + 2 <= room
+    };
+    let shown = links.iter().take_while(fits).count();
+    if coordinator {
+        let role = if world.is_live() { Role::Running } else { Role::Text };
+        pen.put(head, cx.theme.style(role));
+    }
+    if shown < links.len() || team.roots.len() > links.len() + LOOKED_AT {
+        pen.put(" ", dim).glyph(Glyph::Ellipsis, dim);
+    }
+    for (how, name, role) in links.iter().take(shown).rev() {
+        pen.put(how, dim).put(name, cx.theme.style(*role));
+    }
+}
+
+/// Who is in control, and how the limits stand.
+fn aside(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan) -> Vec<(String, Role)> {
+    let mut said = Vec::new();
+    if world.is_live()
+        && let Some(holder) = &team.holder
+    {
+        said.push(("control ".to_owned(), Role::Dim));
+        said.push((holder.to_string(), Role::Strong));
+    }
+    if let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) {
+        let gap = if said.is_empty() { "" } else { "   " };
+        if swarm.repetitive_handoff_window > 0 {
+            said.push((format!("{gap}loop guard: distinct "), Role::Dim));
+            let (guard, least) = (row.guard, swarm.repetitive_handoff_min_unique);
+            let distinct = format!("{}/{least} of last {}", guard.distinct, guard.window);
+            said.push((distinct, Role::Text));
+        }
+        if row.rejections > 0 {
+            let of = if swarm.max_rejections > 0 {
+                format!("/{}", swarm.max_rejections)
+            } else {
+                String::new()
+            };
+            let glyph = cx.glyphs.of(Glyph::Refused);
+            said.push((format!("   {glyph} {}{of}", row.rejections), Role::Refused));
+        }
+    }
+    said
+}

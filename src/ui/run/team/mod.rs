@@ -1,0 +1,92 @@
+//! The panes of a coordinator team or a swarm: who passed to whom, the baton, the calls, what was
+//! said.
+
+pub(super) mod baton;
+pub(super) mod calls;
+pub(super) mod chain;
+pub(super) mod graph;
+pub(super) mod transcript;
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::line;
+use crate::app::run::{Pane, RunPage};
+use crate::event::Elapsed;
+use crate::event::kind::TeamPlan;
+use crate::event::world::team::AgentRow;
+use crate::event::world::{Team, World};
+use crate::ui::Cx;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns, wrap_within};
+use crate::ui::theme::{Role, Sign};
+
+/// What stands behind a pane's title: whether it follows what is new.
+pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {
+    let follows = match pane {
+        Pane::Second => page.follows_hops(),
+        Pane::Fourth => page.follows_talk(),
+        _ => return String::new(),
+    };
+    let dot = cx.glyphs.of(Glyph::Dot);
+    match follows {
+        _ if page.shown().team().is_none() => String::new(),
+        true => format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)),
+        false => format!(" {dot} G follows"),
+    }
+}
+
+/// A pane without rows: why, and the next key.
+fn empty(cx: &Cx, area: Rect, text: &str, buf: &mut Buffer) {
+    let width = usize::from(area.width.saturating_sub(2)).max(1);
+    let (rows, _) = wrap_within(text, width, usize::from(area.height));
+    for (nth, row) in rows.iter().enumerate() {
+        let mut pen = Pen::new(buf, line(area, nth as u16), cx.glyphs);
+        pen.space(1).put(row, cx.theme.style(Role::Dim));
+    }
+}
+
+/// The columns of the longest name of an agent.
+fn names(plan: &TeamPlan) -> u16 {
+    let longest = plan.agents.iter().map(|agent| columns(agent.name.as_str())).max();
+    u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX)
+}
+
+/// How an agent stands. Once the run has ended nobody works any more.
+fn agent_sign(cx: &Cx, world: &World, row: &AgentRow) -> Sign {
+    use crate::event::world::team::AgentState;
+    match row.state {
+        AgentState::Running if !world.is_live() => {
+            Sign { glyph: Glyph::Off, word: "cut off", style: cx.theme.style(Role::Off) }
+        }
+        state => cx.theme.agent(state),
+    }
+}
+
+/// How long an agent was at work, what goes on counted.
+fn dwell(world: &World, row: &AgentRow, now: Elapsed) -> Duration {
+    let going = row.since.map(|since| world.took(since, now)).unwrap_or_default();
+    row.dwell + going
+}
+
+/// Whether this agent is in control.
+fn holds(world: &World, team: &Team, row: &AgentRow) -> bool {
+    let whom = if world.is_live() { &team.holder } else { &team.answered_by };
+    whom.as_ref().or(team.holder.as_ref()) == Some(&row.name)
+}
+
+/// The end of a text that still comes, in one row.
+fn tail(text: &str, width: usize) -> String {
+    let mut from = text.len().saturating_sub(width.saturating_mul(4));
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let flat = text[from..].replace(['\n', '\r', '\t'], " ");
+    let mut start = 0;
+    while columns(&flat[start..]) > width {
+        start += flat[start..].chars().next().map_or(1, char::len_utf8);
+    }
+    flat[start..].to_owned()
+}

@@ -1,0 +1,117 @@
+//! Pane 4 of a team: what was said, by whom, how deep within; what each call came to. It follows
+//! what is said until the reader moves.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::empty;
+use crate::app::run::RunPage;
+use crate::app::run::scroll::{Lines, Scroll};
+use crate::app::run::team::transcript::{How, STEP, Spoken, TIME};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::run::{line, row_style};
+use crate::ui::text::Pen;
+use crate::ui::theme::Role;
+
+/// Draws the pane.
+pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let Some(lines) = page.transcript(area.width) else { return };
+    let height = usize::from(area.height);
+    if lines.count() == 0 {
+        return empty(cx, area, "Nothing has been said yet.", buf);
+    }
+    let (top, selected) = page.talk_at(&lines, height);
+    let mut row = 0;
+    let mut at = top.line;
+    while row < height
+        && let Some(spoken) = lines.line(at)
+    {
+        let skip = if at == top.line { top.row } else { 0 };
+        let (parts, cut) = lines.wrapped(&spoken);
+        let last = parts.len().saturating_sub(1);
+        for (nth, part) in parts.iter().enumerate().skip(skip) {
+            if row == height {
+                break;
+            }
+            let here = line(area, row as u16);
+            row_style(cx, here, selected == Some(at), buf);
+            let mut pen = Pen::new(buf, here, cx.glyphs);
+            if nth == 0 {
+                let mark = if selected == Some(at) { Glyph::Selected } else { Glyph::NotYet };
+                head(cx, &mut pen, &spoken, (mark == Glyph::Selected).then_some(mark), lines.names);
+            }
+            pen.to(here.x + lines.left(&spoken)).put(part, style(cx, &spoken));
+            if nth == last && cut {
+                pen.glyph(Glyph::Ellipsis, cx.theme.style(Role::Dim));
+            }
+            if nth == last && spoken.how == How::Coming {
+                pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+            }
+            row += 1;
+        }
+        at += 1;
+    }
+    more(cx, area, top, &lines, height, buf);
+}
+
+/// Who said it and when, and for what is no words a glyph that tells what it is.
+fn head(cx: &Cx, pen: &mut Pen, spoken: &Spoken<'_>, mark: Option<Glyph>, names: u16) {
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let start = pen.x();
+    match mark {
+        Some(glyph) => pen.glyph(glyph, theme.style(Role::Key)),
+        None => pen.space(1),
+    };
+    let at = spoken.at.map_or_else(|| "before".to_owned(), format::moment);
+    pen.put(&at, dim).to(start + TIME);
+    let (author, role) = match (spoken.author, spoken.how, spoken.at) {
+        ("", How::Message, None) => ("you", Role::Dim),
+        ("", How::Message, Some(_)) => ("you", Role::Strong),
+        ("", ..) => ("run", Role::Dim),
+        (author, _, None) => (author, Role::Dim),
+        (author, How::Coming, _) => (author, Role::Running),
+        (author, ..) => (author, Role::Text),
+    };
+    pen.name(author, names, theme.style(role)).space(1 + STEP * spoken.depth.min(6));
+    let (glyph, role) = match spoken.how {
+        How::Message | How::Said | How::Coming => return,
+        How::Called => (Glyph::Within, Role::Dim),
+        How::Good => (Glyph::Done, Role::Done),
+        How::Bad => (Glyph::Failed, Role::Failed),
+        How::Over => (Glyph::Arrow, Role::Strong),
+        How::Refused => (Glyph::Refused, Role::Refused),
+    };
+    let role = if spoken.at.is_none() { Role::Dim } else { role };
+    pen.put_within(cx.glyphs.of(glyph), 2, theme.style(role));
+}
+
+fn style(cx: &Cx, spoken: &Spoken<'_>) -> Style {
+    cx.theme.style(match (spoken.at, spoken.how) {
+        (None, _) => Role::Dim,
+        (_, How::Message) => Role::Strong,
+        (_, How::Said | How::Coming | How::Over) => Role::Text,
+        (_, How::Called | How::Good) => Role::Dim,
+        (_, How::Bad) => Role::Failed,
+        (_, How::Refused) => Role::Refused,
+    })
+}
+
+/// What is out of view, said at the right edge.
+fn more(cx: &Cx, area: Rect, top: Scroll, lines: &impl Lines, height: usize, buf: &mut Buffer) {
+    if area.width < 20 || area.height < 2 {
+        return;
+    }
+    let at = Rect { x: area.right() - 1, width: 1, height: 1, ..area };
+    let key = cx.theme.style(Role::Key);
+    if top > Scroll::default() {
+        Pen::new(buf, at, cx.glyphs).glyph(Glyph::Up, key);
+    }
+    if top < Scroll::end(lines, height) {
+        let last = Rect { y: area.bottom() - 1, ..at };
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
+    }
+}
