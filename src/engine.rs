@@ -62,6 +62,7 @@ impl Launch {
 }
 
 /// Who answers a run's model calls.
+#[derive(Clone)]
 pub enum ModelChoice {
     /// The scenario's script.
     Scripted {

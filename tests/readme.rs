@@ -99,7 +99,12 @@ fn every_command_that_is_shown_is_one() {
     let commands = text.lines().filter_map(|line| line.strip_prefix("$ roundtable"));
     let mut shown = 0;
     for command in commands {
-        let words = command.split(['|', '>', '#']).next().unwrap_or_default().split_whitespace();
+        let command = command.split(['|', '>', '#']).next().unwrap_or_default();
+        // What stands between quotes is one word.
+        let words = command.split('"').enumerate().flat_map(|(part, text)| match part % 2 {
+            0 => text.split_whitespace().collect(),
+            _ => vec![text],
+        });
         let parsed = Cli::try_parse_from(std::iter::once("roundtable").chain(words));
         assert!(parsed.is_ok(), "{command}: {parsed:?}");
         shown += 1;

@@ -147,9 +147,9 @@ async fn calls_have_ids_that_repeat_with_the_draw_and_are_counted() {
     assert_eq!(
         told.collect::<Vec<_>>(),
         [
-            ["call_000000000000feed_1", "lookup", r#"{"order": "A 17"}"#],
-            ["call_000000000000feed_2", "lookup", ""],
-            ["call_000000000000feed_3", "refund", "not json"],
+            ["call_1_000000000000feed_1", "lookup", r#"{"order": "A 17"}"#],
+            ["call_1_000000000000feed_2", "lookup", ""],
+            ["call_1_000000000000feed_3", "refund", "not json"],
         ]
     );
     assert_eq!(heard, ["I look it up."]);
@@ -161,9 +161,16 @@ async fn calls_have_ids_that_repeat_with_the_draw_and_are_counted() {
     assert_eq!(Conversation::from(Arc::from([said])).words(), 12);
 
     assert_eq!(say(&model, &request).await.0.expect("a reply"), reply, "the same draw, the same");
-    let other = say(&model, &ChatRequest { draw: 7, ..request }).await.0.expect("a reply");
-    for (a, b) in other.tool_calls.iter().zip(&*reply.tool_calls) {
-        assert_ne!(a.id, b.id);
+    let later = [
+        ChatRequest { draw: 7, ..request.clone() },
+        // Of a session's next run the same place draws the same.
+        ChatRequest { message: 2, ..request },
+    ];
+    for other in later {
+        let other = say(&model, &other).await.0.expect("a reply");
+        for (a, b) in other.tool_calls.iter().zip(&*reply.tool_calls) {
+            assert_ne!(a.id, b.id);
+        }
     }
 }
 

@@ -102,8 +102,8 @@ pub struct RunArgs {
     /// A scenario: a file, or the name of a shipped one (`roundtable scenarios`)
     #[arg(value_name = "FILE|NAME")]
     pub scenario: String,
-    /// Without the dashboard (by itself when standard output is no terminal, and with --format or
-    /// --fail-on)
+    /// Without the dashboard (by itself when standard output is no terminal, and with --format,
+    /// --fail-on or --message)
     #[arg(long)]
     pub headless: bool,
     /// What a headless run writes: text on a terminal, json elsewhere, unless said
@@ -121,7 +121,7 @@ pub struct RunArgs {
     pub set: Vec<String>,
     /// Turn a flag at the start, or at a boundary: legal_analyst=on@round:2. Boundaries are round:2,
     /// message:2:risk_analyst; plan, dispatch:1:t2 (attempt 1 of task t2); turn:3:7 (turn 3 of agent
-    /// 7); finalize
+    /// 7); ask:1:pm (round 1 of agent pm), handoff:3:billing; finalize
     #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
     pub flags: Vec<FlagArg>,
     /// Rest at a boundary (as for --flag): round:2 (until a line comes on standard input) or
@@ -132,6 +132,10 @@ pub struct RunArgs {
     /// when something was replaced or left out: degraded (every pattern). Headless
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = FailOn::parse)]
     pub fail_on: Vec<FailOn>,
+    /// What a team or swarm is to answer, in place of the scenario's goal and follow-ups; several
+    /// times: a session, one run after the other, each with what was said before. Headless
+    #[arg(long = "message", value_name = "TEXT")]
+    pub messages: Vec<String>,
     /// Start of every random number of the run
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -147,7 +151,7 @@ pub struct RunArgs {
 /// What a headless run writes to standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// The outcome object alone
+    /// The outcome object alone; of several messages one object, with the outcomes as `session`
     Json,
     /// Each event as one line, the outcome object as the last
     Jsonl,
@@ -214,7 +218,9 @@ fn boundary(text: &str) -> Result<BoundaryId, String> {
     let known = match (parts.next(), parts.next(), parts.next()) {
         (Some("plan" | "finalize"), None, None) => true,
         (Some("round"), Some(round), None) => number(round),
-        (Some("message" | "dispatch"), Some(nth), Some(who)) => number(nth) && !who.is_empty(),
+        (Some("message" | "dispatch" | "ask" | "handoff"), Some(nth), Some(who)) => {
+            number(nth) && !who.is_empty()
+        }
         (Some("turn"), Some(turn), Some(agent)) => number(turn) && number(agent),
         _ => false,
     };
@@ -223,7 +229,7 @@ fn boundary(text: &str) -> Result<BoundaryId, String> {
     } else {
         Err(format!(
             "`{text}` is no boundary: use round:2, message:2:risk_analyst, plan, dispatch:1:t2, \
-             turn:3:7 or finalize"
+             turn:3:7, ask:1:pm, handoff:3:billing or finalize"
         ))
     }
 }
@@ -277,6 +283,7 @@ mod tests {
 
     use super::*;
     use crate::event::Boundary;
+    use crate::scenario::name::AgentName;
 
     fn run(args: &[&str]) -> Result<RunArgs, clap::Error> {
         let words = ["roundtable", "run", "checkout-launch"].iter().chain(args);
@@ -309,12 +316,17 @@ mod tests {
     #[test]
     fn every_boundary_that_a_run_has_can_be_named() {
         let (task, role) = ("t:2=a".into(), "risk".into());
+        let billing = AgentName::from("billing");
         let all = [
             Boundary::Round(2),
             Boundary::Message { round: 2, role, nth: 2 },
             Boundary::Plan,
             Boundary::Dispatch { task, attempt: 1 },
             Boundary::Turn { agent: 7, turn: 3 },
+            Boundary::Ask { path: "pm".into(), round: 1, outer: true },
+            Boundary::Ask { path: "pm/dev_team.1".into(), round: 2, outer: false },
+            Boundary::Handoff { path: "desk".into(), handoff: 3, to: billing.clone(), outer: true },
+            Boundary::Handoff { path: "pm/desk.1".into(), handoff: 3, to: billing, outer: false },
             Boundary::Finalize,
         ];
         for id in all.iter().map(Boundary::id) {
@@ -338,6 +350,9 @@ mod tests {
             "turn:3",
             "turn:3:0",
             "turn:3:7:1",
+            "ask:pm",
+            "ask:0:pm",
+            "handoff:1",
             "finalize:1",
         ] {
             assert!(boundary(wrong).is_err(), "{wrong} is refused");

@@ -3,17 +3,22 @@
 
 use std::io::{self, BufRead, Write};
 use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
 use super::output::Output;
+use super::run::say;
 use super::stop_signals::StopSignals;
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::event::kind::By;
 use crate::event::visible::{REASON_CHARS, visible_within};
-use crate::event::{BoundaryId, Command, Event, EventKind, Seq, World};
+use crate::event::world::{Outcome, SessionOutcome};
+use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
+use crate::run::Session;
 use crate::shell::pauses;
 
 /// Facts that are written at once.
@@ -27,69 +32,138 @@ pub struct Drive<'a> {
     pub fail_on: &'a [FailOn],
 }
 
-/// Runs to the end. The outcome is written, and every task of the run joined, before this returns.
+/// A message, and the run that is to answer it.
+pub type Turn = (Arc<str>, Launch);
+
+/// Runs to the end: one run, or those of a session, each once the one before has ended. The outcome
+/// is written, and every task of the runs joined, before this returns.
 ///
-/// The first interrupt (Ctrl-C, SIGTERM) cancels the run, the second ends the program at once with
-/// exit code 130.
+/// A run that is stopped does not end its session, unless it was cancelled. The first interrupt
+/// (Ctrl-C, SIGTERM) cancels, the second ends the program at once with exit code 130.
 pub async fn run<W: Write>(
     engine: &Engine,
-    launch: Launch,
+    turns: Vec<Turn>,
     drive: Drive<'_>,
     mut output: Output<W>,
 ) -> Exit {
-    let signals = StopSignals::listen();
-    let run = engine.start(launch);
+    let wanted = Arc::new(Wanted::default());
+    match StopSignals::listen() {
+        Ok(signals) => drop(tokio::spawn(cancel_when_told(Arc::clone(&wanted), signals))),
+        Err(error) => tracing::warn!("signals end the program at once: {error}"),
+    }
+    let messages = turns.len();
+    let mut lines = None;
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut before: Option<RunHandle> = None;
+    let mut exit = Exit::Ok;
+    for (place, (text, mut launch)) in turns.into_iter().enumerate() {
+        launch.session = Some(match &before {
+            Some(run) => run.follow_up(text),
+            None => Session::first(text),
+        });
+        let run = engine.start(launch);
+        wanted.watch(&run);
+        let (world, broken) =
+            follow(&run, &drive, &mut output, &mut lines, (place, messages)).await;
+        run.finished().await;
+
+        let Some(outcome) = world.outcome() else {
+            say("the run left no outcome; this is a bug of ours");
+            return Exit::Stopped;
+        };
+        let last = place + 1 == messages;
+        let cut_off = broken.as_ref().is_some_and(|broken| !broken.late) || !last;
+        let written = match broken {
+            Some(broken) => Err(broken.why),
+            None if messages == 1 => output.outcome(&outcome, &world),
+            None => output.answered(&outcome, &world),
+        };
+        if let Err(why) = written {
+            return unwritten(&why, cut_off);
+        }
+        if exit == Exit::Ok {
+            exit = exit_of(&outcome, &world, &drive);
+        }
+        let cancelled = outcome.stop_reason == StopReason::Cancelled;
+        outcomes.push(outcome);
+        if cancelled {
+            if !last {
+                say(&format!("cancelled after message {} of {messages}", place + 1));
+            }
+            break;
+        }
+        before = Some(run);
+    }
+    if messages > 1
+        && let Err(why) = output.session(&SessionOutcome::of(outcomes, messages))
+    {
+        return unwritten(&why, false);
+    }
+    exit
+}
+
+/// A stream that takes no more.
+struct Broken {
+    why: io::Error,
+    /// The run had ended by itself.
+    late: bool,
+}
+
+/// Writes a run's facts as they come, until its log ends.
+async fn follow<W: Write>(
+    run: &RunHandle,
+    drive: &Drive<'_>,
+    output: &mut Output<W>,
+    lines: &mut Option<Lines>,
+    (place, messages): (usize, usize),
+) -> (World, Option<Broken>) {
     let rests = drive.pauses.iter().filter_map(|pause| Some((pause.at.clone(), pause.rest?)));
     tokio::spawn(pauses::let_go(run.clone(), rests.collect()));
     let hand = drive.pauses.iter().filter(|pause| pause.rest.is_none());
     let hand: Vec<&BoundaryId> = hand.map(|pause| &pause.at).collect();
-    let mut lines = None;
-
-    match signals {
-        Ok(signals) => drop(tokio::spawn(cancel_when_told(run.clone(), signals))),
-        Err(error) => tracing::warn!("signals end the program at once: {error}"),
-    }
-
     let mut reader = run.bus().reader(Seq(0));
     let mut world = World::new();
     let mut batch = Vec::new();
-    let mut broken = None;
-    let mut cut_off = false;
+    let mut broken: Option<Broken> = None;
     while reader.next_batch(&mut batch, BATCH).await > 0 {
+        let mut written = Ok(());
         for event in batch.drain(..) {
             world.apply(&event);
+            if messages > 1 && matches!(event.kind, EventKind::RunStarted(_)) {
+                begins(&world, place + 1, messages);
+            }
             if let Some(at) = rests_by_hand(&event, &hand) {
                 let lines = lines.get_or_insert_with(lines_of_stdin);
                 tokio::spawn(wait_for_hand(run.clone(), at, lines.clone()));
             }
-            if broken.is_none() {
-                broken = output.event(&event, &world).err();
+            if broken.is_none() && written.is_ok() {
+                written = output.event(&event, &world);
             }
         }
-        broken = broken.or_else(|| output.flush().err());
+        if broken.is_none() {
+            written = written.and_then(|()| output.flush());
+        }
+        if let Err(why) = written {
+            broken = Some(Broken { why, late: world.closed.is_some() });
+        }
         if broken.is_some() {
             // Nobody reads: nothing more is to be spent on it.
-            cut_off |= world.closed.is_none();
             run.send(Command::Cancel);
         }
     }
-    run.finished().await;
+    (world, broken)
+}
 
-    let Some(outcome) = world.outcome() else {
-        let _ =
-            writeln!(io::stderr(), "roundtable: the run left no outcome; this is a bug of ours");
-        return Exit::Stopped;
-    };
-    match broken.or_else(|| output.outcome(&outcome, &world).err()) {
-        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-            return if cut_off { Exit::CutOff } else { Exit::Ok };
-        }
-        Some(error) => {
-            let _ = writeln!(io::stderr(), "roundtable: cannot write the outcome: {error}");
-            return Exit::Stopped;
-        }
-        None => {}
+/// Which message of a session begins, and who starts.
+fn begins(world: &World, message: usize, of: usize) {
+    if let Some((_, plan)) = world.team() {
+        let text = visible_within(&plan.session.text, REASON_CHARS);
+        say(&format!("message {message} of {of}, {} starts: {text}", plan.session.starts));
     }
+}
+
+/// What a run that has ended tells a script.
+fn exit_of(outcome: &Outcome, world: &World, drive: &Drive<'_>) -> Exit {
     let decision = world.collaboration().and_then(|(table, _)| table.decision());
     let failed = drive.fail_on.iter().any(|fail_on| match fail_on {
         FailOn::Decision(wanted) => decision == Some(*wanted),
@@ -101,10 +175,46 @@ pub async fn run<W: Write>(
     }
 }
 
-async fn cancel_when_told(run: RunHandle, mut signals: StopSignals) {
+fn unwritten(why: &io::Error, cut_off: bool) -> Exit {
+    match why.kind() {
+        io::ErrorKind::BrokenPipe if cut_off => Exit::CutOff,
+        io::ErrorKind::BrokenPipe => Exit::Ok,
+        _ => {
+            say(&format!("cannot write the outcome: {why}"));
+            Exit::Stopped
+        }
+    }
+}
+
+/// The run that an interrupt is meant for.
+#[derive(Default)]
+struct Wanted {
+    run: Mutex<Option<RunHandle>>,
+    /// No run is wanted any more.
+    cancelled: AtomicBool,
+}
+
+impl Wanted {
+    /// Whoever is second of this and [`cancel`](Self::cancel) sees what the other has done.
+    fn watch(&self, run: &RunHandle) {
+        *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
+        if self.cancelled.load(Ordering::SeqCst) {
+            run.send(Command::Cancel);
+        }
+    }
+
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+        if let Some(run) = &*self.run.lock().unwrap_or_else(PoisonError::into_inner) {
+            run.send(Command::Cancel);
+        }
+    }
+}
+
+async fn cancel_when_told(wanted: Arc<Wanted>, mut signals: StopSignals) {
     signals.next().await;
-    let _ = writeln!(io::stderr(), "roundtable: cancelling; once more ends at once");
-    run.send(Command::Cancel);
+    say("cancelling; once more ends at once");
+    wanted.cancel();
     signals.next().await;
     process::exit(Exit::Cancelled.code().into());
 }
@@ -119,7 +229,7 @@ fn rests_by_hand(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
 
 /// Lines of standard input as they come; closed at its end. The thread that reads them is left
 /// behind: a read from a terminal cannot be called off.
-type Lines = std::sync::Arc<tokio::sync::Mutex<mpsc::Receiver<()>>>;
+type Lines = Arc<tokio::sync::Mutex<mpsc::Receiver<()>>>;
 
 fn lines_of_stdin() -> Lines {
     let (line, lines) = mpsc::channel(1);
@@ -130,12 +240,12 @@ fn lines_of_stdin() -> Lines {
             }
         }
     });
-    std::sync::Arc::new(tokio::sync::Mutex::new(lines))
+    Arc::new(tokio::sync::Mutex::new(lines))
 }
 
 async fn wait_for_hand(run: RunHandle, at: BoundaryId, lines: Lines) {
     let place = visible_within(&at.for_people(), REASON_CHARS);
-    let _ = writeln!(io::stderr(), "roundtable: paused before {place}; Enter goes on");
+    say(&format!("paused before {place}; Enter goes on"));
     let by = match lines.lock().await.recv().await {
         Some(()) => By::You,
         None => By::Schedule,

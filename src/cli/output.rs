@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 use super::args::Format;
 use super::paint::Paint;
 use super::{progress, safe_json};
-use crate::event::world::Outcome;
+use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{Event, World};
 
 /// Writes a run in one format.
@@ -47,22 +49,50 @@ impl<W: Write> Output<W> {
         self.to.flush()
     }
 
-    /// The outcome, at the end.
+    /// The outcome of a run, at its end.
     ///
     /// # Errors
     /// As [`event`](Self::event).
     pub fn outcome(&mut self, outcome: &Outcome, world: &World) -> io::Result<()> {
         match self.format {
-            Format::Json => {
-                let json = safe_json::pretty(outcome).map_err(io::Error::other)?;
-                writeln!(self.to, "{json}")?;
-            }
-            Format::Jsonl => {
-                let json = safe_json::line(outcome).map_err(io::Error::other)?;
-                writeln!(self.to, "{json}")?;
-            }
-            Format::Text => write!(self.to, "{}", progress::closing(outcome, world))?,
+            Format::Json | Format::Jsonl => self.result(outcome),
+            Format::Text => self.text(&progress::closing(outcome, world)),
         }
+    }
+
+    /// A run of a session of several has ended, and others follow or the session's outcome does.
+    ///
+    /// # Errors
+    /// As [`event`](Self::event).
+    pub fn answered(&mut self, outcome: &Outcome, world: &World) -> io::Result<()> {
+        match self.format {
+            Format::Json | Format::Jsonl => self.flush(),
+            Format::Text => self.text(&format!("{}\n", progress::closing(outcome, world))),
+        }
+    }
+
+    /// The outcome of a session of several runs, at its end.
+    ///
+    /// # Errors
+    /// As [`event`](Self::event).
+    pub fn session(&mut self, outcome: &SessionOutcome) -> io::Result<()> {
+        match self.format {
+            Format::Json | Format::Jsonl => self.result(outcome),
+            Format::Text => self.text(&progress::session(outcome)),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        self.to.write_all(text.as_bytes())?;
+        self.to.flush()
+    }
+
+    fn result(&mut self, outcome: &impl Serialize) -> io::Result<()> {
+        let json = match self.format {
+            Format::Json => safe_json::pretty(outcome),
+            Format::Jsonl | Format::Text => safe_json::line(outcome),
+        };
+        writeln!(self.to, "{}", json.map_err(io::Error::other)?)?;
         self.to.flush()
     }
 }

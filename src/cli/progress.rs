@@ -1,6 +1,7 @@
 //! A run as lines for people: one for each thing worth knowing. Texts of models are data, so what
 //! would steer a terminal is made visible.
 
+mod team;
 mod tools;
 
 use std::fmt::Write as _;
@@ -10,7 +11,7 @@ use super::paint::Paint;
 use crate::app::run::told::rounds_told;
 use crate::event::kind::{By, FailureClass, ModelLabel, Purpose, RunClosed, RunStarted};
 use crate::event::visible::{REASON_CHARS, visible, visible_within};
-use crate::event::world::{Outcome, SpanKind};
+use crate::event::world::{Outcome, SessionOutcome, SpanKind};
 use crate::event::{BoundaryId, Event, EventKind, World};
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -21,8 +22,19 @@ const WORD: usize = 13;
 
 /// The lines of an event, if it is worth any. `world` has it folded already.
 pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
-    let text = match &event.kind {
-        EventKind::RunStarted(head) => started(head, paint),
+    let mut lines = team::lines(event, world, paint)
+        .unwrap_or_else(|| own(event, world, paint).into_iter().collect());
+    if let EventKind::RunStarted(head) = &event.kind {
+        lines.insert(0, started(head, paint));
+    }
+    let lines = lines.iter().map(|text| at(event, text, paint));
+    let lines: Vec<String> = lines.chain(alert(event, world, paint)).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// The line of an event that is told alike in every pattern, or is of one that has a table or tasks.
+fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
+    Some(match &event.kind {
         EventKind::RoundStarted { round, .. } => {
             let most = world.collaboration().map_or(0, |(_, plan)| plan.max_rounds);
             paint.role(Role::Strong, &format!("round {round} of {most}"))
@@ -61,7 +73,7 @@ pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
             format!("  {}  {role}  {reason}", paint.role(Role::Refused, &word))
         }
-        kind if of_many(kind, world) => return alert(event, world, paint),
+        kind if of_many(kind, world) => return None,
         EventKind::CallRetried { attempt, wait_ms, after, status } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Retry), "retry");
             let wait = format::took(Duration::from_millis(*wait_ms));
@@ -101,17 +113,8 @@ pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             format!("{} {}", paint.glyph(Glyph::Alert), visible(text))
         }
         EventKind::RunClosed(closed) => ended(closed, world, paint),
-        _ => match tools::line(event, world, paint) {
-            Some(text) => text,
-            None => return alert(event, world, paint),
-        },
-    };
-    let mut line = at(event, &text, paint);
-    if let Some(alert) = alert(event, world, paint) {
-        line.push('\n');
-        line.push_str(&alert);
-    }
-    Some(line)
+        _ => return tools::line(event, world, paint),
+    })
 }
 
 fn at(event: &Event, text: &str, paint: &Paint) -> String {
@@ -160,6 +163,18 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
     out
 }
 
+/// What stands below the last run of a session.
+pub fn session(outcome: &SessionOutcome) -> String {
+    let messages = format::things(outcome.messages as u64, "message");
+    let calls = format::things(outcome.usage.calls, "call");
+    let took = format::took(Duration::from_millis(outcome.elapsed_ms));
+    let mut line = format!("session  {} of {messages} answered, {calls}, {took}", outcome.answered);
+    if let Some(cost) = outcome.usage.cost_usd {
+        let _ = write!(line, ", {}", format::usd(cost));
+    }
+    line + "\n"
+}
+
 fn started(head: &RunStarted, paint: &Paint) -> String {
     let model = match &head.model {
         ModelLabel::Scripted => "scripted".to_owned(),
@@ -186,6 +201,9 @@ fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
     if let Some((orchestrator, _)) = world.orchestrator() {
         let tasks = format::things(orchestrator.tasks.len() as u64, "task");
         let _ = write!(line, "  {tasks}");
+    }
+    if let Some((team, _)) = world.team() {
+        line.push_str(&team::ended(team));
     }
     if world.is_degraded() {
         let _ = write!(line, "  {} degraded", paint.glyph(Glyph::Alert));

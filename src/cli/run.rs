@@ -12,7 +12,7 @@ use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolb
 use crate::event::BoundaryId;
 use crate::event::visible::visible;
 use crate::llm::endpoint::Endpoint;
-use crate::scenario::agent::TeamSpec;
+use crate::scenario::agent::{AgentKind, TeamSpec};
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::{AgentName, FlagName};
 use crate::scenario::orchestrator::OrchestratorSpec;
@@ -27,7 +27,8 @@ use crate::ui::theme::Theme;
 /// Whether this run is one without the dashboard: it was asked for, something was asked for that only
 /// a headless run gives, or there is no terminal.
 pub fn is_headless(args: &RunArgs) -> bool {
-    let only_headless = args.format.is_some() || !args.fail_on.is_empty();
+    let only_headless =
+        args.format.is_some() || !args.fail_on.is_empty() || !args.messages.is_empty();
     args.headless || only_headless || !io::stdout().is_terminal()
 }
 
@@ -64,6 +65,16 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
         PatternSpec::Team(_) => Some(scenario.pattern.name()),
         PatternSpec::Resilience(_) => Some("resilience"),
     };
+    let answers = matches!(&scenario.pattern, PatternSpec::Team(_));
+    if !answers && !args.messages.is_empty() {
+        let name = scenario.pattern.name();
+        say(&format!("--message: a run of the pattern {name} takes none; team and swarm do"));
+        good = false;
+    }
+    if args.messages.iter().any(|text| text.trim().is_empty()) {
+        say("--message: it is empty");
+        good = false;
+    }
     for fail_on in &args.fail_on {
         if let (Some(pattern), FailOn::Decision(decision)) = (pattern, fail_on) {
             let word = decision.word();
@@ -147,21 +158,38 @@ fn orchestrated(spec: &OrchestratorSpec, at: &BoundaryId) -> Result<(), String> 
     }
 }
 
-/// `ask:ROUND:PATH`, `handoff:NTH:AGENT`; the path of a nested agent begins with the outermost.
+/// `ask:ROUND:PATH`, `handoff:NTH:AGENT` or `handoff:NTH:PATH`; a path begins with the outermost
+/// agent, and what stands in it is counted: `pm/dev_team.1`.
 fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
     let mut parts = at.as_str().splitn(3, ':');
-    let nth = |part: Option<&str>| part.and_then(|it| it.parse::<u32>().ok()).filter(|it| *it > 0);
-    let known = |name: &str| spec.agents.keys().any(|agent| agent.as_str() == name);
-    let names = || spec.agents.keys().map(AgentName::as_str).collect::<Vec<_>>().join(", ");
-    let (word, nth, path) = (parts.next(), nth(parts.next()), parts.next().unwrap_or_default());
-    let stranger = path.split('/').map(|step| step.rsplit_once('.').map_or(step, |it| it.0));
-    let stranger = stranger.into_iter().find(|name| !known(name));
-    match (word, nth, stranger) {
-        (Some("ask" | "handoff"), Some(_), None) => Ok(()),
-        (Some("ask" | "handoff"), Some(_), Some(name)) => {
-            Err(format!("no such agent: {name:?}; there are: {}", names()))
+    let (word, _, path) = (parts.next(), parts.next(), parts.next().unwrap_or_default());
+    let names = path.split('/').map(|step| step.rsplit_once('.').map_or(step, |it| it.0));
+    let names: Vec<&str> = names.collect();
+    let stranger = names.iter().find(|name| !spec.agents.contains_key(**name));
+    let of_swarm = |name: &str| match spec.agents.get(name).map(|agent| &agent.kind) {
+        Some(AgentKind::Swarm(swarm)) => Some(&swarm.entry),
+        _ => None,
+    };
+    let inward = names.first().is_some_and(|first| *first == spec.root.as_str());
+    let comes = match word {
+        // A swarm says nothing by itself, its members do.
+        Some("ask") => inward && names.last().is_some_and(|last| of_swarm(last).is_none()),
+        Some("handoff") => inward || names.len() == 1,
+        _ => false,
+    };
+    match (word, stranger) {
+        (Some("ask" | "handoff"), Some(name)) => {
+            let known: Vec<&str> = spec.agents.keys().map(AgentName::as_str).collect();
+            Err(format!("no such agent: {name:?}; there are: {}", known.join(", ")))
         }
-        _ => Err(format!("never comes here; there are: ask:1:{}, handoff:1:AGENT", spec.root)),
+        _ if comes => Ok(()),
+        _ => {
+            let first = match of_swarm(spec.root.as_str()) {
+                Some(entry) => format!("{}/{entry}.1", spec.root),
+                None => spec.root.to_string(),
+            };
+            Err(format!("never comes here; there are: ask:1:{first}, handoff:1:AGENT"))
+        }
     }
 }
 
@@ -195,31 +223,53 @@ pub fn schedule(args: &RunArgs) -> (Vec<(FlagName, bool)>, Schedule) {
     (start, schedule)
 }
 
+/// What a headless run is to answer, one run after the other: what the command line says, else the
+/// goal and what the scenario has to follow it.
+fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
+    if !args.messages.is_empty() {
+        return args.messages.iter().map(|text| text.as_str().into()).collect();
+    }
+    let follow_ups = match &scenario.pattern {
+        PatternSpec::Team(spec) => &*spec.follow_ups,
+        PatternSpec::Collaboration(_)
+        | PatternSpec::Orchestrator(_)
+        | PatternSpec::Resilience(_) => &[],
+    };
+    std::iter::once(scenario.goal.as_str().into()).chain(follow_ups.iter().cloned()).collect()
+}
+
 /// Runs headless.
 pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let Some(scenario) = read(args) else { return Exit::Usage };
-    let Some((model, tools)) = choose(&scenario, args) else { return Exit::Usage };
+    let messages = messages(&scenario, args);
+    let Some((model, tools)) = choose(&scenario, args, messages.len()) else {
+        return Exit::Usage;
+    };
     let stdout = io::stdout();
     let format =
         args.format.unwrap_or(if stdout.is_terminal() { Format::Text } else { Format::Json });
     let paint = Paint::on(&stdout, theme, global.ascii);
     let engine = Engine::new(EngineSettings::default());
     let drive = Drive { pauses: &args.pause_at, fail_on: &args.fail_on };
-    let (flags, schedule) = schedule(args);
-    let launch = Launch {
-        scenario,
-        model,
-        tools: Some(tools),
-        flags,
-        schedule,
-        seed: args.seed,
-        session: None,
-    };
-    headless::run(&engine, launch, drive, Output::new(format, paint, stdout)).await
+    let turns = messages.into_iter().zip(tools).map(|(text, tools)| {
+        let (flags, schedule) = schedule(args);
+        let launch = Launch {
+            scenario: Arc::clone(&scenario),
+            model: model.clone(),
+            tools: Some(tools),
+            flags,
+            schedule,
+            seed: args.seed,
+            session: None,
+        };
+        (text, launch)
+    });
+    headless::run(&engine, turns.collect(), drive, Output::new(format, paint, stdout)).await
 }
 
-/// Who answers. What stands in the way has been said on standard error when this gives nothing.
-fn choose(scenario: &Scenario, args: &RunArgs) -> Option<(ModelChoice, Toolbox)> {
+/// Who answers, and the tools of each of so many runs. What stands in the way has been said on
+/// standard error when this gives nothing.
+fn choose(scenario: &Scenario, args: &RunArgs, runs: usize) -> Option<(ModelChoice, Vec<Toolbox>)> {
     let via =
         models::via(args.proxy.as_deref()).map_err(|why| say(&format!("--proxy: {why}"))).ok()?;
     let endpoint = match args.live {
@@ -233,11 +283,13 @@ fn choose(scenario: &Scenario, args: &RunArgs) -> Option<(ModelChoice, Toolbox)>
     if !allowed(scenario, endpoint.as_ref(), args.trust) {
         return None;
     }
-    let toolbox = tools::toolbox(scenario, args.instant)
+    let toolboxes: Vec<Toolbox> = (0..runs)
+        .map(|_| tools::toolbox(scenario, args.instant))
+        .collect::<Result<_, _>>()
         .map_err(|missing| missing.iter().for_each(|line| say(&visible(line))))
         .ok()?;
     let Some(endpoint) = endpoint else {
-        return Some((ModelChoice::Scripted { instant: args.instant }, toolbox));
+        return Some((ModelChoice::Scripted { instant: args.instant }, toolboxes));
     };
     for note in endpoint.notes() {
         say(&visible(note));
@@ -245,7 +297,7 @@ fn choose(scenario: &Scenario, args: &RunArgs) -> Option<(ModelChoice, Toolbox)>
     let (model, host) = (&endpoint.model().value, endpoint.host());
     let key = models::key_from(&endpoint);
     say(&visible(&format!("asking {model} at {host}, the key from {key}")));
-    Some((Models::new(via).live(scenario, endpoint), toolbox))
+    Some((Models::new(via).live(scenario, endpoint), toolboxes))
 }
 
 /// Whether a person allows what this run would do; with `yes` they do from now on.

@@ -76,7 +76,7 @@ impl Scripted {
             return Err(self.fail(fault, &answer, started, takes, listener).await);
         }
         let first_token = self.speak(&answer, started, takes, listener).await;
-        let calls = with_ids(&row.calls, request.draw);
+        let calls = with_ids(&row.calls, request);
         let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
         Ok(Reply {
             usage: Some(Usage {
@@ -150,10 +150,11 @@ impl Scripted {
 }
 
 /// The calls of a row, each with an id that no other call of the conversation has: the draw is its
-/// attempt's own.
-fn with_ids(calls: &Arc<[ToolCall]>, draw: u64) -> Arc<[ToolCall]> {
+/// attempt's own within the run, and runs of one session differ by the message.
+fn with_ids(calls: &Arc<[ToolCall]>, request: &ChatRequest) -> Arc<[ToolCall]> {
+    let (message, draw) = (request.message, request.draw);
     let named = calls.iter().enumerate().map(|(place, call)| ToolCall {
-        id: format!("call_{draw:016x}_{}", place + 1).into(),
+        id: format!("call_{message}_{draw:016x}_{}", place + 1).into(),
         ..call.clone()
     });
     named.collect()

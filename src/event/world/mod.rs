@@ -25,7 +25,7 @@ pub use activity::Activity;
 pub use alerts::Alerts;
 pub use collaboration::Collaboration;
 pub use orchestrator::Orchestrator;
-pub use outcome::Outcome;
+pub use outcome::{Outcome, SessionOutcome};
 pub use resilience::Resilience;
 pub use rests::Rests;
 pub use spans::{Span, SpanKind, SpanState, Spans};

@@ -3,12 +3,14 @@
 mod collaboration;
 mod orchestrator;
 mod resilience;
+mod session;
 mod team;
 mod tools;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use session::SessionOutcome;
 pub use tools::{AlertOutcome, Replaced, ToolOutcome};
 
 use super::World;

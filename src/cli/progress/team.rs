@@ -1,0 +1,148 @@
+//! Lines of teams and swarms: who consults whom, who hands over to whom, who says what. They are
+//! those of the transcript, so what a team does not show of its members is not shown here either.
+
+use std::fmt::Write as _;
+
+use super::WORD;
+use crate::app::run::told;
+use crate::cli::paint::Paint;
+use crate::event::kind::{Inner, Purpose, ToolCall};
+use crate::event::visible::{visible, visible_within};
+use crate::event::world::SpanKind;
+use crate::event::world::team::{self, HopKind, HopState, Line, LineKind, Team};
+use crate::event::{Event, EventKind, SpanId, World};
+use crate::pattern::team::policy::TRANSFER;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::theme::Role;
+
+/// The most characters of what is said, asked or told; the answer stands whole at the end.
+const SAID_CHARS: usize = 200;
+
+/// The lines of an event of a team, if it is one that a team's transcript tells of.
+pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<String>> {
+    let (team, _) = world.team()?;
+    let new = team.lines.iter().rev().take_while(|line| line.seq == event.seq);
+    let mut lines: Vec<String> = new.filter_map(|line| one(line, world, paint)).collect();
+    lines.reverse();
+    match &event.kind {
+        EventKind::AnswerPartial { .. } | EventKind::RosterChanged { .. } => {
+            let told = told::tell(event, world);
+            lines.push(signed(paint, Sign::Note, 0, &told.who, &cut(&told.what)));
+        }
+        // Whoever waited for it says so: a member's coordinator, or the end of the run.
+        EventKind::CallFailed { .. } if hands_up(event.span, world) => {}
+        _ if lines.is_empty() => return None,
+        _ => {}
+    }
+    Some(lines)
+}
+
+/// What is told of it once it has ended.
+pub(super) fn ended(team: &Team) -> String {
+    let mut text = String::new();
+    if let Some(by) = &team.answered_by {
+        let _ = write!(text, "  by {by}");
+    }
+    let of = |kind: HopKind| {
+        let made = |state: &HopState| !matches!(state, HopState::Refused(_));
+        team.hops.iter().filter(|hop| hop.kind == kind && made(&hop.state)).count() as u64
+    };
+    let (handoffs, consulted) = (of(HopKind::Handoff), of(HopKind::Consult));
+    for (count, what) in [(handoffs, "hand-off"), (consulted, "consultation")] {
+        if count > 0 {
+            let _ = write!(text, "  {}", format::things(count, what));
+        }
+    }
+    text
+}
+
+/// The word before an author's name.
+#[derive(Clone, Copy)]
+enum Sign {
+    Message,
+    Said,
+    Asks,
+    Result,
+    Failed,
+    HandsOver,
+    Refused,
+    Note,
+}
+
+impl Sign {
+    fn parts(self) -> (Glyph, &'static str, Role) {
+        match self {
+            Self::Message => (Glyph::Right, "message", Role::Strong),
+            Self::Said => (Glyph::Dot, "says", Role::Text),
+            Self::Asks => (Glyph::Arrow, "asks", Role::Text),
+            Self::Result => (Glyph::Done, "answered", Role::Done),
+            Self::Failed => (Glyph::Failed, "failed", Role::Failed),
+            Self::HandsOver => (Glyph::Arrow, "hand-off", Role::Strong),
+            Self::Refused => (Glyph::Refused, "refused", Role::Refused),
+            Self::Note => (Glyph::Alert, "note", Role::Flag),
+        }
+    }
+}
+
+/// A line: the word, then who, the deeper the further in, then what.
+fn signed(paint: &Paint, sign: Sign, depth: u16, who: &str, what: &str) -> String {
+    let (glyph, word, role) = sign.parts();
+    let word = format!("{} {word}", paint.glyph(glyph));
+    let word = paint.role(role, &format!("{word:<WORD$}"));
+    let inward = "  ".repeat(depth.into());
+    format!("  {word}  {inward}{}  {what}", visible(who)).trim_end().to_owned()
+}
+
+fn one(line: &Line, world: &World, paint: &Paint) -> Option<String> {
+    let (sign, what) = match &line.what {
+        LineKind::Message(text) => (Sign::Message, cut(text)),
+        LineKind::Said(text) => (Sign::Said, cut(text)),
+        // What comes of it is told.
+        LineKind::Called(call) if *call.name == *TRANSFER => return None,
+        LineKind::Called(call) => (Sign::Asks, called(call)),
+        LineKind::Result { of, text, ok } => {
+            let sign = if *ok { Sign::Result } else { Sign::Failed };
+            let text = if *ok && is_inner_prose(line, of, world) { "" } else { text };
+            return Some(signed(paint, sign, line.depth, of, &cut(text)));
+        }
+        LineKind::HandedOver { to, message } => {
+            let message = message.as_ref().map_or_else(String::new, |it| format!(": {}", cut(it)));
+            (Sign::HandsOver, format!("to {to}{message}"))
+        }
+        LineKind::Refused { to, why } => (Sign::Refused, format!("hand-off to {to}: {why}")),
+        LineKind::NotCalled { tool, text } => {
+            (Sign::Refused, format!("{}: {}", visible_within(tool, SAID_CHARS), cut(text)))
+        }
+    };
+    let who = line.author.as_ref().map_or("you", |author| author.as_str());
+    Some(signed(paint, sign, line.depth, who, &what))
+}
+
+/// A call: of a member what it is asked, of a tool its arguments.
+fn called(call: &ToolCall) -> String {
+    let name = visible_within(&call.name, SAID_CHARS);
+    let arguments: Option<serde_json::Value> = serde_json::from_str(&call.arguments).ok();
+    let request = arguments.as_ref().and_then(|it| it.get("request")).and_then(|it| it.as_str());
+    match request {
+        Some(request) => format!("{name}: {}", cut(request)),
+        None => format!("{name} {}", cut(&call.arguments)).trim_end().to_owned(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    visible_within(text.trim(), SAID_CHARS)
+}
+
+/// Whether a result is the reply of a member within a team that shows no prose of what is in it.
+fn is_inner_prose(line: &Line, of: &str, world: &World) -> bool {
+    let by = world.spans.get(line.span).map_or(SpanId::RUN, |span| span.parent);
+    let is_agent = world.team().is_some_and(|(team, _)| team.agent(&of.into()).is_some());
+    is_agent && team::shown(by, &world.spans) != Inner::Text
+}
+
+/// Whether a call is of an agent that was put to work, not of a model or tool.
+fn hands_up(span: SpanId, world: &World) -> bool {
+    let what = world.spans.get(span).map(|span| &span.what);
+    matches!(what, Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. })))
+}

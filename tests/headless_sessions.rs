@@ -1,0 +1,354 @@
+//! `roundtable run` of teams and swarms, the real binary: sessions of several messages, and what is
+//! told of agents that consult each other and hand over.
+
+mod binary;
+
+use std::process::Stdio;
+
+use binary::{Ended, Home, Running};
+use serde_json::{Value, json};
+
+const SWARM: &str = r#"title = "The desk"
+pattern = "swarm"
+goal = "My invoice is wrong."
+[swarm]
+root = "desk"
+follow_ups = ["And the one of May?", "Thank you."]
+[agents.desk]
+description = "Answers customers"
+members = ["front", "billing"]
+entry = "front"
+cross_request_transfer = true
+max_handoffs = 1
+max_rejections = 1
+[agents.front]
+description = "Greets"
+[agents.billing]
+description = "Knows invoices"
+[[script]]
+agent = "front"
+message = 1
+text = "I pass you on."
+calls = [{ tool = "transfer_to_agent", args = { agent_name = "billing", message = "The invoice is wrong." } }]
+[[script]]
+agent = "billing"
+message = 1
+text = "The invoice of April was wrong; it is mended."
+[[script]]
+agent = "billing"
+message = 2
+turn = 1
+round = 1
+text = "One moment."
+calls = [{ tool = "transfer_to_agent", args = { agent_name = "front" } }, { tool = "transfer_to_agent", args = { agent_name = "nobody" } }]
+[[script]]
+agent = "front"
+message = 2
+text = "Back again."
+calls = [{ tool = "transfer_to_agent", args = { agent_name = "billing" } }]
+[[script]]
+agent = "front"
+message = 3
+text = "You are welcome."
+"#;
+
+const TEAM: &str = r#"title = "A product"
+pattern = "team"
+goal = "Build it."
+[team]
+root = "pm"
+[agents.pm]
+description = "Manages"
+members = ["devs", "writer"]
+[agents.pm.member_tools]
+stream_inner = true
+inner_text = "INNER"
+[agents.devs]
+description = "Build"
+members = ["coder"]
+[agents.coder]
+description = "Codes"
+[agents.writer]
+description = "Writes"
+[[script]]
+agent = "pm"
+round = 1
+calls = [{ tool = "devs", args = { request = "Build." } }, { tool = "lawyer", args = { request = "May we?" } }]
+[[script]]
+agent = "pm"
+text = "It is built."
+[[script]]
+agent = "devs"
+round = 1
+text = "I ask the coder."
+calls = [{ tool = "coder", args = { request = "Code." } }]
+[[script]]
+agent = "devs"
+text = "Built."
+[[script]]
+agent = "coder"
+text = "let it = \u001b[2Jbe"
+"#;
+
+fn run(home: &Home, args: &[&str]) -> Ended {
+    let mut all = vec!["run", "desk.toml", "--instant"];
+    all.extend(args);
+    home.run(&all)
+}
+
+fn desk() -> Home {
+    let home = Home::new();
+    home.write("desk.toml", SWARM);
+    home
+}
+
+fn reasons(session: &Value) -> Vec<&str> {
+    let runs = session["session"].as_array().expect("outcomes").iter();
+    runs.map(|run| run["stop_reason"].as_str().expect("a reason")).collect()
+}
+
+#[test]
+fn one_message_is_one_outcome() {
+    for args in [&["--message", "My invoice is wrong."][..], &["--set", "swarm.follow_ups=[]"]] {
+        let ended = run(&desk(), args);
+        assert_eq!((ended.code, &*ended.err), (Some(0), ""), "{ended:?}");
+        let outcome = ended.json();
+        assert_eq!(outcome["answer"], "The invoice of April was wrong; it is mended.");
+        assert_eq!(outcome["history"][0]["message"], "My invoice is wrong.");
+        assert_eq!((&outcome["owner"], &outcome["message"]), (&json!("billing"), &json!(1)));
+    }
+}
+
+#[test]
+fn a_session_goes_on_with_what_was_said_though_a_run_was_stopped() {
+    let ended = run(&desk(), &[]);
+    // billing owns the first reply, so it begins the second: its hand-offs are too many.
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    let session = ended.json();
+    assert!(ended.out.starts_with("{\n  \"status\": \"stopped\""), "{}", ended.out);
+    assert_eq!(reasons(&session), ["success", "max_handoffs", "success"]);
+    assert_eq!(session["stop_reason"], "max_handoffs");
+    assert_eq!((&session["messages"], &session["answered"]), (&json!(3), &json!(2)));
+    let runs = session["session"].as_array().expect("outcomes");
+    let said: Vec<&Value> = runs.iter().map(|run| &run["history"][0]["message"]).collect();
+    assert_eq!(said, ["My invoice is wrong.", "And the one of May?", "Thank you."]);
+    assert_eq!(runs[1]["trace"][0]["agent"], "billing");
+    assert_eq!((&runs[1]["message"], &runs[1]["after"]), (&json!(2), &runs[0]["run_id"]));
+    assert_eq!(runs[2]["after"], runs[1]["run_id"]);
+    let sum: u64 = runs.iter().filter_map(|run| run["usage"]["calls"].as_u64()).sum();
+    assert_eq!(session["usage"]["calls"], sum);
+    assert_eq!(session["degraded"], false);
+    let told: Vec<&str> = ended.err.lines().collect();
+    assert_eq!(
+        told,
+        [
+            "roundtable: message 1 of 3, front starts: My invoice is wrong.",
+            "roundtable: message 2 of 3, billing starts: And the one of May?",
+            "roundtable: message 3 of 3, front starts: Thank you.",
+        ]
+    );
+}
+
+#[test]
+fn messages_of_the_command_line_are_sent_in_place_of_the_scenarios() {
+    let ended = run(&desk(), &["--message", "Hello\u{1b}[2J", "--message", "", "--format", "json"]);
+    assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
+    assert!(ended.err.contains("--message: it is empty"), "{}", ended.err);
+
+    let args = [
+        "--message",
+        "Hello\u{1b}[2J",
+        "--message",
+        "and bye",
+        "--set",
+        "agents.desk.max_handoffs=9",
+    ];
+    let ended = run(&desk(), &args);
+    let session = ended.json();
+    assert_eq!(session["messages"], 2);
+    assert_eq!(session["session"][0]["history"][0]["message"], "Hello\u{1b}[2J");
+    assert_eq!(session["session"][1]["history"][0]["message"], "and bye");
+    assert!(ended.err.contains("message 1 of 2, front starts: Hello␛[2J\n"), "{}", ended.err);
+    // It is a headless run, as with --format: no terminal is asked for.
+    assert!(!ended.err.contains("terminal"), "{}", ended.err);
+}
+
+#[test]
+fn a_pattern_that_answers_no_messages_refuses_them() {
+    for (name, pattern) in
+        [("checkout-launch", "collaboration"), ("morning-report", "orchestrator")]
+    {
+        let ended = Home::new().run(&["run", name, "--instant", "--message", "Go."]);
+        assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
+        let says =
+            format!("--message: a run of the pattern {pattern} takes none; team and swarm do");
+        assert!(ended.err.contains(&says), "{}", ended.err);
+    }
+}
+
+#[test]
+fn jsonl_has_every_log_one_after_the_other_and_the_session_last() {
+    let ended = run(&desk(), &["--format", "jsonl"]);
+    let mut lines = ended.lines();
+    let session = lines.pop().expect("a session");
+    assert_eq!(reasons(&session).len(), 3);
+    let mut logs: Vec<Vec<Value>> = Vec::new();
+    for line in lines {
+        if line["kind"] == "run.started" {
+            logs.push(Vec::new());
+        }
+        logs.last_mut().expect("a log begins with its head").push(line);
+    }
+    assert_eq!(logs.len(), 3);
+    for (log, run) in logs.iter().zip(session["session"].as_array().expect("outcomes")) {
+        for (place, event) in log.iter().enumerate() {
+            assert_eq!(event["seq"], place as u64);
+        }
+        assert_eq!(log[0]["run"], run["run_id"]);
+        let closed = log.last().expect("an end");
+        assert_eq!((&closed["kind"], &closed["in_flight"]), (&json!("run.closed"), &json!(0)));
+    }
+}
+
+/// The text without the times at which things happened, and without the names of runs.
+fn told(ended: &Ended) -> Vec<String> {
+    let line = |line: &str| {
+        let text = line.split_once("  ").filter(|(at, _)| at.contains(':'));
+        text.map_or(line, |(_, text)| text).trim_end().to_owned()
+    };
+    ended.out.lines().map(line).collect()
+}
+
+#[test]
+fn text_tells_who_speaks_who_hands_over_and_why_not() {
+    let ended = run(&desk(), &["--format", "text"]);
+    let told = told(&ended);
+    let expected = [
+        "  › message      you  My invoice is wrong.",
+        "  · says         front  I pass you on.",
+        "  → hand-off     front  to billing: The invoice is wrong.",
+        "  · says         billing  The invoice of April was wrong; it is mended.",
+        "✓ DONE  success  by billing  1 hand-off, 4 calls",
+        "The invoice of April was wrong; it is mended.",
+        "  › message      you  And the one of May?",
+        "  · says         billing  One moment.",
+        "  ⊘ refused      billing  transfer_to_agent: error",
+        "  → hand-off     billing  to front",
+        "  · says         front  Back again.",
+        "  ⊘ refused      front  hand-off to billing: max handoffs exceeded: 1",
+        "session  2 of 3 messages answered",
+    ];
+    let mut from = 0;
+    for line in expected {
+        let found = told[from..].iter().position(|told| told.starts_with(line));
+        from += found.unwrap_or_else(|| panic!("no {line:?} in\n{}", ended.out)) + 1;
+    }
+    assert!(!ended.out.contains("says         front  \n"), "calls alone say nothing");
+    let ascii = run(&desk(), &["--format", "text", "--ascii"]);
+    assert!(ascii.out.is_ascii(), "{}", ascii.out);
+}
+
+#[test]
+fn members_are_told_as_far_as_their_team_shows_them() {
+    let lines = |inner: &str| {
+        let home = Home::new();
+        let hidden = TEAM.replace("stream_inner = true", "stream_inner = false");
+        let team = if inner == "hidden" { hidden } else { TEAM.to_owned() };
+        let inner = if inner == "hidden" { "include" } else { inner };
+        home.write("desk.toml", &team.replace("INNER", inner));
+        let ended = run(&home, &["--format", "text"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let lines = told(&ended);
+        let inner = lines.iter().filter(|line| line.len() > 17 && line.starts_with("  "));
+        inner.cloned().collect::<Vec<_>>()
+    };
+    let asks = "  → asks         pm  devs: Build.";
+    let lawyer = "  → asks         pm  lawyer: May we?";
+    let built = "  ✓ answered     devs  Built.";
+    let said = "  · says         pm  It is built.";
+    let code = "  → asks           devs  coder: Code.";
+    let all = lines("include");
+    assert!(all[3].starts_with("  ⊘ refused      pm  lawyer: "), "{all:#?}");
+    let refused = all[3].clone();
+    let message = "  › message      you  Build it.";
+    assert_eq!(lines("hidden"), [message, asks, lawyer, &refused, built, said]);
+    let coded = "  ✓ answered       coder";
+    assert_eq!(lines("exclude"), [message, asks, lawyer, &refused, code, coded, built, said]);
+    assert_eq!(
+        all,
+        [
+            message,
+            asks,
+            lawyer,
+            &refused,
+            "  · says           devs  I ask the coder.",
+            code,
+            "  ✓ answered       coder  let it = ␛[2Jbe",
+            "  · says           devs  Built.",
+            built,
+            said,
+        ]
+    );
+}
+
+#[test]
+fn every_run_of_a_session_rests_at_the_same_boundaries() {
+    let at = "ask:1:desk/front.1";
+    let ended = run(&desk(), &["--format", "jsonl", "--pause-at", &format!("{at}=1ms")]);
+    let lines = ended.lines();
+    let paused = lines.iter().filter(|line| line["kind"] == "paused");
+    // front begins the first run and the third; in the second the hand-off to it is the place.
+    assert_eq!(paused.map(|line| &line["at"]).collect::<Vec<_>>(), [&json!([at]); 2]);
+    for (at, says) in [
+        ("ask:1:nobody", "no such agent: \"nobody\"; there are: "),
+        ("handoff:1:desk/nobody.1", "no such agent: \"nobody\"; there are: "),
+        ("ask:1", "is no boundary: use round:2"),
+        ("ask:1:desk", "never comes here; there are: ask:1:desk/front.1, handoff:1:AGENT"),
+        ("ask:1:front", "never comes here"),
+        ("handoff:1:front/billing", "never comes here"),
+        ("round:1", "never comes here; there are: ask:1:desk/front.1"),
+    ] {
+        let ended = run(&desk(), &["--pause-at", at]);
+        assert_eq!(ended.code, Some(2), "{at}: {ended:?}");
+        assert!(ended.err.contains(says), "{at}: {}", ended.err);
+    }
+    for at in ["ask:9:desk/billing.2", "handoff:7:billing", "handoff:1:desk/billing"] {
+        let ended = run(&desk(), &["--message", "Hello.", "--pause-at", &format!("{at}=1ms")]);
+        assert_eq!(ended.code, Some(0), "{at}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_ends_the_session() {
+    let home = desk();
+    let args =
+        ["run", "desk.toml", "--instant", "--format", "jsonl", "--pause-at", "ask:1:desk/front.1"];
+    let mut running = Running::start(home.command(&args).stdin(Stdio::piped()));
+    let stdin = running.stdin();
+    running.until("paused");
+    running.close_out();
+    drop(stdin);
+    let (status, _, err) = running.end();
+    assert_eq!(status.code(), Some(141), "{err}");
+    assert!(!err.contains("message 2"), "{err}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_session_and_what_was_answered_is_written() {
+    let home = desk();
+    let args =
+        ["run", "desk.toml", "--instant", "--format", "jsonl", "--pause-at", "ask:1:desk/front.1"];
+    let mut running = Running::start(home.command(&args).stdin(Stdio::piped()));
+    let stdin = running.stdin();
+    running.until("paused");
+    running.signal("INT");
+    let (status, out, err) = running.end();
+    assert_eq!(status.code(), Some(130), "{err}");
+    let last = out.lines().last().expect("a session");
+    let session: Value = serde_json::from_str(last).expect("JSON");
+    assert_eq!(reasons(&session), ["cancelled"]);
+    assert_eq!((&session["messages"], &session["answered"]), (&json!(3), &json!(0)));
+    assert!(err.contains("cancelled after message 1 of 3"), "{err}");
+    drop(stdin);
+}
