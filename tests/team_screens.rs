@@ -59,3 +59,19 @@ fn a_coordinator_that_has_answered() {
         dash(120, 36, &team::office_answered()).screen()
     );
 }
+
+#[test]
+fn pictures_of_two_to_thirty_agents() {
+    for (agents, hops) in [(2, 5), (4, 9), (7, 6), (12, 20), (30, 40)] {
+        let facts = team::ring(agents, hops);
+        let name = format!("ring_{agents}");
+        insta::assert_snapshot!(format!("{name}_120x36"), dash(120, 36, &facts).screen());
+        insta::assert_snapshot!(format!("{name}_200x50"), dash(200, 50, &facts).screen());
+    }
+}
+
+#[test]
+fn before_anything_happened() {
+    let facts = TeamFacts::desk(team::session(team::CHARGED, "triage"));
+    insta::assert_snapshot!("begun_120x36", dash(120, 36, &facts).screen());
+}

@@ -63,7 +63,8 @@ fn names(all: &[&str]) -> Vec<AgentName> {
     all.iter().map(|name| (*name).into()).collect()
 }
 
-fn session(text: &str, starts: &str) -> SessionHead {
+/// Where a run stands that begins a session.
+pub fn session(text: &str, starts: &str) -> SessionHead {
     SessionHead {
         message: 1,
         text: text.into(),

@@ -1,19 +1,450 @@
-//! Where the agents of a team stand in its picture. Pure geometry, so that a click finds its agent.
+//! Where the agents of a team stand in its picture: a tree of who was first asked by whom, drawn
+//! from what happened. Pure geometry, so that a click finds its agent.
+//!
+//! Each agent stands below, or beside, the one that first passed work to it, so no two lines cross;
+//! work that went another way is told in words. Of several shapes the first that fits is taken:
+//! all below each other, then every other layer beside the one before.
 
 use ratatui::layout::Rect;
 
 use super::super::RunPage;
+use super::super::layout::holds;
 use super::pictured;
+use crate::app::measure::columns;
 use crate::app::run::table::first_seat;
+use crate::event::kind::TeamPlan;
+use crate::event::world::World;
+use crate::event::world::team::{Edge, Team};
 use crate::scenario::name::AgentName;
 
 /// Rows of the list above its agents.
 pub const LIST_HEAD: u16 = 1;
+/// From this many agents on they stand in a list.
+const MOST: usize = 12;
+/// Rows of a box.
+const HIGH: u16 = 3;
+/// Columns between two boxes of a row.
+const GAP: u16 = 2;
+/// Columns of a box beside its name: frame, state, who is in control.
+const BESIDE: u16 = 6;
+/// Columns before the first agent: whoever asked it.
+pub const START: u16 = 6;
+
+/// The picture of a team.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Graph {
+    /// The boxes of the agents, in the order in which the plan names them.
+    pub boxes: Vec<Boxed>,
+    /// The lines between them, from corner to corner.
+    pub wires: Vec<Vec<(u16, u16)>>,
+    /// What stands beside a line: where, and of which pair.
+    pub labels: Vec<Label>,
+    /// Where the person's words come in: the columns before the first agent.
+    pub start: Option<(u16, u16)>,
+    /// Work that went another way than the lines: places among the edges.
+    pub also: Vec<usize>,
+    /// The row in which that is told, and who was not used where no box of theirs has room.
+    pub told: Rect,
+    /// Those that have no box: none of them was used.
+    pub unused: Vec<AgentName>,
+    /// The row of what the lines mean.
+    pub legend: Rect,
+}
+
+/// An agent's box.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Boxed {
+    /// Whose.
+    pub agent: AgentName,
+    /// Its frame.
+    pub frame: Rect,
+}
+
+/// What is told of the work between two agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where it begins.
+    pub at: (u16, u16),
+    /// Whether it stands on a line, so that there are blanks around it.
+    pub on_line: bool,
+    /// Where the line ends, where that runs to the right: an arrow stands there.
+    pub end: Option<(u16, u16)>,
+    /// How often, and how.
+    pub work: Work,
+}
+
+/// The work that went between two agents, both ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Whether control comes back.
+    pub consults: bool,
+    /// There.
+    pub there: u32,
+    /// There, refused.
+    pub refused: u32,
+    /// Back.
+    pub back: u32,
+    /// Back, refused.
+    pub back_refused: u32,
+}
+
+impl Work {
+    /// The columns that it is told in, in glyphs of one column but for the first.
+    pub fn width(self) -> u16 {
+        let digits = |number: u32| columns(&number.to_string()) as u16;
+        let part = |count: u32, extra: u16| if count > 0 { digits(count) + extra } else { 0 };
+        let consults = if self.consults { 3 } else { 0 };
+        consults
+            + digits(self.there)
+            + part(self.refused, 2)
+            + part(self.back, 2)
+            + part(self.back_refused, 2)
+    }
+}
+
+/// Who was first asked by whom.
+struct Tree {
+    /// The children of each agent, in the order in which they came.
+    children: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+    work: Vec<Work>,
+    placed: Vec<bool>,
+    also: Vec<usize>,
+}
+
+impl Tree {
+    fn of(names: &[&AgentName], edges: &[Edge], root: Option<usize>) -> Tree {
+        let count = names.len();
+        let mut tree = Tree {
+            children: vec![Vec::new(); count],
+            roots: root.into_iter().collect(),
+            work: vec![Work::default(); count],
+            placed: vec![false; count],
+            also: Vec::new(),
+        };
+        let mut parent: Vec<Option<usize>> = vec![None; count];
+        if let Some(root) = root {
+            tree.placed[root] = true;
+        }
+        let place = |name: &AgentName| names.iter().position(|it| *it == name);
+        for (nth, edge) in edges.iter().enumerate() {
+            let Some(to) = place(&edge.to) else { continue };
+            let from = edge.from.as_ref().and_then(&place);
+            let Some(from) = from else {
+                if edge.from.is_none() && !tree.placed[to] {
+                    tree.placed[to] = true;
+                    tree.roots.push(to);
+                }
+                continue;
+            };
+            if !tree.placed[to] && tree.placed[from] && edge.count > 0 {
+                tree.placed[to] = true;
+                parent[to] = Some(from);
+                tree.children[from].push(to);
+            }
+            if parent[to] == Some(from) {
+                let work = &mut tree.work[to];
+                work.consults |= edge.consults;
+                work.there += edge.count;
+                work.refused += edge.refused;
+            } else if parent[from] == Some(to) {
+                let work = &mut tree.work[from];
+                work.back += edge.count;
+                work.back_refused += edge.refused;
+            } else {
+                tree.also.push(nth);
+            }
+        }
+        tree
+    }
+}
+
+/// A part of the picture, from its own upper left corner.
+#[derive(Clone, Default)]
+struct Block {
+    wide: u16,
+    high: u16,
+    /// The left side of its first box.
+    root: u16,
+    boxes: Vec<(usize, u16, u16)>,
+    wires: Vec<Vec<(u16, u16)>>,
+    labels: Vec<Label>,
+}
+
+impl Block {
+    fn single(agent: usize, width: u16) -> Self {
+        Self { wide: width, high: HIGH, boxes: vec![(agent, 0, 0)], ..Self::default() }
+    }
+
+    fn shift(&mut self, by: u16, down: u16) {
+        self.root += by;
+        self.wide += by;
+        self.high += down;
+        self.boxes.iter_mut().for_each(|(_, x, y)| (*x, *y) = (*x + by, *y + down));
+        let wires = self.wires.iter_mut().flatten();
+        wires.for_each(|(x, y)| (*x, *y) = (*x + by, *y + down));
+        for label in &mut self.labels {
+            label.at = (label.at.0 + by, label.at.1 + down);
+            label.end = label.end.map(|(x, y)| (x + by, y + down));
+        }
+    }
+
+    fn take(&mut self, other: Block) {
+        self.wide = self.wide.max(other.wide);
+        self.high = self.high.max(other.high);
+        self.boxes.extend(other.boxes);
+        self.wires.extend(other.wires);
+        self.labels.extend(other.labels);
+    }
+}
+
+/// How the layers stand.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Columns of a box.
+    width: u16,
+    /// Rows between a box and those below it.
+    between: u16,
+    /// Which layers have their first agent beside them.
+    beside: fn(u16) -> bool,
+}
+
+impl Shape {
+    fn block(self, tree: &Tree, agent: usize, depth: u16) -> Block {
+        let children = &tree.children[agent];
+        if children.is_empty() || depth > 32 {
+            return Block::single(agent, self.width);
+        }
+        if (self.beside)(depth) {
+            let base = self.below(tree, agent, &children[1..], depth);
+            return self.with_beside(tree, base, children[0], depth);
+        }
+        self.below(tree, agent, children, depth)
+    }
+
+    /// An agent with some of those that it asked in a row below it.
+    fn below(self, tree: &Tree, agent: usize, children: &[usize], depth: u16) -> Block {
+        let mut block = Block::single(agent, self.width);
+        if children.is_empty() {
+            return block;
+        }
+        let between = self.between;
+        // In one row the words stand on the line that the stems come from.
+        let on_line = between == 1 && children.len() > 1;
+        let half = self.width / 2;
+        let mut kids = Block::default();
+        let mut centres: Vec<(usize, u16)> = Vec::new();
+        for child in children {
+            let mut kid = self.block(tree, *child, depth + 1);
+            // What is told beside the line has its room too, and that of the one before.
+            let words = tree.work[*child].width();
+            kid.wide = kid.wide.max(kid.root + half + 3 + words);
+            let by = match centres.last() {
+                None => 0,
+                Some((before, x)) => {
+                    let apart = x + tree.work[*before].width() + words + 5;
+                    (kids.wide + GAP).max(apart.saturating_sub(kid.root + half))
+                }
+            };
+            kid.shift(by, 0);
+            centres.push((*child, kid.root + half));
+            kids.take(kid);
+        }
+        let first = centres.first().map_or(0, |(_, x)| *x);
+        let last = centres.last().map_or(0, |(_, x)| *x);
+        let centre = (first + last) / 2;
+        let over = half.saturating_sub(centre);
+        kids.shift(over, HIGH + between);
+        kids.wide = kids.wide.max(centre + over - half + self.width);
+        let root = centre + over - half;
+        block.shift(root, 0);
+        let (start, top) = (root + half, HIGH + between);
+        for (child, x) in centres {
+            let x = x + over;
+            let wire = if x.abs_diff(start) <= 1 {
+                vec![(x, HIGH - 1), (x, top)]
+            } else {
+                vec![(start, HIGH - 1), (start, HIGH), (x, HIGH), (x, top)]
+            };
+            block.wires.push(wire);
+            let work = tree.work[child];
+            let before = on_line && x > start + 1;
+            let at = if before { x.saturating_sub(work.width() + 2) } else { x + 2 };
+            block.labels.push(Label { at: (at, top - 1), on_line, end: None, work });
+        }
+        block.take(kids);
+        block
+    }
+
+    /// A block with one more agent beside its first.
+    fn with_beside(self, tree: &Tree, base: Block, child: usize, depth: u16) -> Block {
+        let (mut base, mut kid) = (base, self.block(tree, child, depth + 1));
+        let work = tree.work[child];
+        let right = base.root + self.width;
+        let line = work.width() + 7;
+        let mut at = (right + line).saturating_sub(kid.root);
+        if base.high > HIGH && kid.high > HIGH {
+            at = at.max(base.wide + GAP);
+        }
+        // What stands below it may reach further to the left than all of this.
+        let over = kid.root.saturating_sub(right + line);
+        base.shift(over, 0);
+        kid.shift(at, 0);
+        let (from, to) = (right + over - 1, kid.root.max(right + over + line));
+        let by = to - kid.root;
+        kid.shift(by, 0);
+        base.wires.push(vec![(from, 1), (to, 1)]);
+        let end = Some((to - 1, 1));
+        base.labels.push(Label { at: (from + 3, 1), on_line: true, end, work });
+        base.take(kid);
+        base
+    }
+}
+
+impl Graph {
+    /// The picture in an area; `None` where the agents stand in a list.
+    pub fn of(area: Rect, world: &World, team: &Team, plan: &TeamPlan) -> Option<Graph> {
+        let names: Vec<&AgentName> = pictured(world, team, plan).collect();
+        if names.is_empty() || names.len() > MOST || area.height < HIGH + 2 {
+            return None;
+        }
+        let root = names.iter().position(|name| **name == plan.root);
+        let tree = Tree::of(&names, &team.edges, root);
+        let longest = names.iter().map(|name| columns(name.as_str())).max().unwrap_or(0);
+        let whole = u16::try_from(longest).unwrap_or(u16::MAX).clamp(5, 20) + BESIDE;
+        let told = u16::from(!tree.also.is_empty());
+        let high = area.height - 1 - told;
+        let shapes: [(u16, fn(u16) -> bool); 6] = [
+            (2, |_| false),
+            (1, |_| false),
+            (1, |depth| depth % 2 == 1),
+            (1, |depth| depth % 2 == 0),
+            (1, |depth| depth % 3 != 2),
+            (1, |_| true),
+        ];
+        let widths = [whole, whole.min(18), whole.min(15)];
+        let found = widths.into_iter().find_map(|width| {
+            shapes.into_iter().find_map(|(between, beside)| {
+                let shape = Shape { width, between, beside };
+                let mut block = Block::default();
+                for root in &tree.roots {
+                    let mut other = shape.block(&tree, *root, 0);
+                    let by = if block.boxes.is_empty() { 0 } else { block.wide + GAP };
+                    other.shift(by, 0);
+                    if block.boxes.is_empty() {
+                        block.root = other.root;
+                    }
+                    block.take(other);
+                }
+                (block.wide <= area.width && block.high <= high).then_some((width, block))
+            })
+        });
+        let (width, block) = found?;
+        Some(Self::placed(area, &names, tree, width, block, told))
+    }
+
+    fn placed(
+        area: Rect,
+        names: &[&AgentName],
+        tree: Tree,
+        width: u16,
+        block: Block,
+        told: u16,
+    ) -> Graph {
+        let high = area.height - 1 - told;
+        let unused: Vec<usize> = (0..names.len()).filter(|at| !tree.placed[*at]).collect();
+        let mut block = block;
+        // Those that were not used stand beside the others, else below them, else in words.
+        let (wide, rows) = (block.wide, block.high);
+        let left: Vec<usize> = {
+            let gap = if wide > 0 { GAP + 1 } else { 0 };
+            let across = (area.width.saturating_sub(wide + gap) + GAP) / (width + GAP);
+            let down = high / HIGH;
+            let per_row = (area.width + GAP) / (width + GAP);
+            let below = high.saturating_sub(rows) / HIGH;
+            let count = u16::try_from(unused.len()).unwrap_or(u16::MAX);
+            if below * per_row >= count && per_row > 0 {
+                for (nth, agent) in unused.iter().enumerate() {
+                    let nth = nth as u16;
+                    let x = nth % per_row * (width + GAP);
+                    block.boxes.push((*agent, x, rows + nth / per_row * HIGH));
+                    block.wide = block.wide.max(x + width);
+                }
+                Vec::new()
+            } else if across > 0 && across * down >= count {
+                // From the bottom up, so that the lines above have their room.
+                let tall = down.min(count.div_ceil(across)).max(1);
+                let top = high.min(rows.max(tall * HIGH)) - tall * HIGH;
+                for (nth, agent) in unused.iter().enumerate() {
+                    let nth = nth as u16;
+                    let x = wide + gap + nth / tall * (width + GAP);
+                    block.boxes.push((*agent, x, top + nth % tall * HIGH));
+                    block.wide = block.wide.max(x + width);
+                }
+                Vec::new()
+            } else {
+                unused
+            }
+        };
+        let spare = area.width - block.wide;
+        let before = if tree.roots.is_empty() { 0 } else { START.saturating_sub(block.root) };
+        let x = area.x + (spare / 2).max(before.min(spare.saturating_sub(1)));
+        let move_to = |(at, y): (u16, u16)| (x + at, area.y + y);
+        let root = tree.roots.first().copied();
+        let mut boxes: Vec<(usize, Rect)> = block
+            .boxes
+            .iter()
+            .map(|(agent, left, y)| {
+                let (x, y) = move_to((*left, *y));
+                (*agent, Rect::new(x, y, width, HIGH))
+            })
+            .collect();
+        boxes.sort_by_key(|(agent, _)| *agent);
+        let first = root.and_then(|root| boxes.iter().find(|(agent, _)| *agent == root));
+        let start = first.map(|(_, frame)| (frame.x, frame.y + 1));
+        let bottom = area.bottom() - 1;
+        Graph {
+            start: start.filter(|(left, _)| *left >= area.x + START).map(|(x, y)| (x - START, y)),
+            boxes: boxes
+                .into_iter()
+                .map(|(agent, frame)| Boxed { agent: names[agent].clone(), frame })
+                .collect(),
+            wires: block
+                .wires
+                .iter()
+                .map(|wire| wire.iter().copied().map(move_to).collect())
+                .collect(),
+            labels: block
+                .labels
+                .into_iter()
+                .map(|it| Label { at: move_to(it.at), end: it.end.map(move_to), ..it })
+                .collect(),
+            also: tree.also,
+            told: Rect { y: bottom - told, height: told, ..area },
+            unused: left.into_iter().map(|agent| names[agent].clone()).collect(),
+            legend: Rect { y: bottom, height: 1, ..area },
+        }
+    }
+
+    /// The agent whose box stands here.
+    pub fn at(&self, col: u16, row: u16) -> Option<&AgentName> {
+        self.boxes.iter().find(|boxed| holds(boxed.frame, col, row)).map(|boxed| &boxed.agent)
+    }
+}
 
 impl RunPage {
+    /// The picture of the shown world in an area; `None` where there is a list.
+    pub fn graph(&self, area: Rect) -> Option<Graph> {
+        let world = self.shown();
+        let (team, plan) = world.team()?;
+        Graph::of(area, world, team, plan)
+    }
+
     /// The agent that stands here.
     pub(super) fn agent_at(&self, area: Rect, col: u16, row: u16) -> Option<AgentName> {
-        let _ = col;
+        if let Some(graph) = self.graph(area) {
+            return graph.at(col, row).cloned();
+        }
         let world = self.shown();
         let (team, plan) = world.team()?;
         let all: Vec<&AgentName> = pictured(world, team, plan).collect();
@@ -22,5 +453,88 @@ impl RunPage {
         let first = first_seat(at.unwrap_or(0), all.len(), usize::from(rows));
         let line = row.checked_sub(area.y + LIST_HEAD)?;
         all.get(first + usize::from(line)).map(|name| (*name).clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn names(count: usize) -> Vec<AgentName> {
+        (0..count).map(|nth| format!("agent_{nth}").as_str().into()).collect()
+    }
+
+    fn draw(count: usize, pairs: &[(usize, usize)], area: Rect) -> Option<Graph> {
+        let all = names(count);
+        let refs: Vec<&AgentName> = all.iter().collect();
+        let edge = |from: Option<usize>, to: usize| Edge {
+            from: from.map(|from| all[from].clone()),
+            to: all[to].clone(),
+            consults: false,
+            count: 1,
+            refused: 0,
+        };
+        let mut edges = vec![edge(None, 0)];
+        edges.extend(pairs.iter().map(|(from, to)| edge(Some(from % count), to % count)));
+        let tree = Tree::of(&refs, &edges, None);
+        let told = u16::from(!tree.also.is_empty());
+        let shape = Shape { width: 13, between: 1, beside: |depth| depth % 2 == 1 };
+        let block = shape.block(&tree, 0, 0);
+        let fits = block.wide <= area.width && block.high < area.height - told;
+        fits.then(|| Graph::placed(area, &refs, tree, 13, block, told))
+    }
+
+    proptest! {
+        #[test]
+        fn boxes_stand_apart_and_no_line_goes_through_one(
+            count in 1usize..=12,
+            pairs in proptest::collection::vec((0usize..12, 0usize..12), 0..30),
+        ) {
+            let area = Rect::new(3, 2, 180, 60);
+            let Some(graph) = draw(count, &pairs, area) else { return Ok(()) };
+            for (nth, one) in graph.boxes.iter().enumerate() {
+                prop_assert_eq!(one.frame.intersection(area), one.frame);
+                for other in &graph.boxes[nth + 1..] {
+                    prop_assert!(!one.frame.intersects(other.frame), "{:?} {:?}", one, other);
+                }
+            }
+            for wire in &graph.wires {
+                for pair in wire.windows(2) {
+                    let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
+                    for x in ax.min(bx)..=ax.max(bx) {
+                        for y in ay.min(by)..=ay.max(by) {
+                            let within = |boxed: &&Boxed| {
+                                let frame = boxed.frame;
+                                let inside = Rect::new(frame.x + 1, frame.y + 1, frame.width - 2, 1);
+                                holds(inside, x, y)
+                            };
+                            prop_assert!(!graph.boxes.iter().any(|it| within(&it)), "{x},{y}");
+                        }
+                    }
+                }
+            }
+            for label in &graph.labels {
+                for x in label.at.0..label.at.0 + label.work.width() {
+                    let hit = graph.boxes.iter().any(|it| holds(it.frame, x, label.at.1));
+                    prop_assert!(!hit, "{label:?}");
+                    prop_assert!(x < area.right());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_was_first_asked_by_whom_decides_where_an_agent_stands() {
+        let area = Rect::new(0, 0, 80, 30);
+        let graph = draw(5, &[(0, 1), (1, 2), (2, 1), (1, 3), (3, 0)], area).expect("room");
+        let frame = |nth: usize| graph.boxes[nth].frame;
+        assert!(frame(1).y > frame(0).y, "below the one that asked it");
+        assert_eq!(frame(2).y, frame(1).y, "beside it");
+        assert!(frame(3).y > frame(1).y);
+        assert_eq!(graph.also, [5], "what goes back further is told in words");
+        let back: u32 = graph.labels.iter().map(|label| label.work.back).sum();
+        assert_eq!(back, 1);
     }
 }

@@ -211,9 +211,8 @@ fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
         let full = guard.window >= window;
         let tight = full && guard.distinct <= least;
         let style = theme.style(if tight { Role::Retry } else { Role::Text });
-        let of = if full { format!("last {window}") } else { format!("last {}", guard.window) };
         pen.space(3).put("distinct ", dim).put(&format!("{}/{least}", guard.distinct), style);
-        pen.put(&format!(" of {of}"), dim);
+        pen.put(&format!(" of last {window}"), dim);
     }
     if swarm.max_rejections > 0 || row.rejections > 0 {
         let role = if row.rejections > 0 { Role::Refused } else { Role::Text };

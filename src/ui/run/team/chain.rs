@@ -96,7 +96,8 @@ fn aside(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan) -> Vec<(String, R
         if swarm.repetitive_handoff_window > 0 {
             said.push((format!("{gap}loop guard: distinct "), Role::Dim));
             let (guard, least) = (row.guard, swarm.repetitive_handoff_min_unique);
-            let distinct = format!("{}/{least} of last {}", guard.distinct, guard.window);
+            let window = swarm.repetitive_handoff_window;
+            let distinct = format!("{}/{least} of last {window}", guard.distinct);
             said.push((distinct, Role::Text));
         }
         if row.rejections > 0 {

@@ -6,15 +6,15 @@ use ratatui::layout::Rect;
 use super::{agent_sign, dwell, empty, holds, names};
 use crate::app::run::RunPage;
 use crate::app::run::table::first_seat;
-use crate::app::run::team::graph::LIST_HEAD;
+use crate::app::run::team::graph::{Graph, LIST_HEAD, START, Work};
 use crate::app::run::team::pictured;
 use crate::event::world::team::{AgentRow, Team};
 use crate::scenario::name::AgentName;
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::run::{line, row_style};
-use crate::ui::text::Pen;
+use crate::ui::run::{Tiles, line, row_style};
+use crate::ui::text::{Pen, columns, on_line};
 use crate::ui::theme::Role;
 
 /// Draws the pane.
@@ -25,8 +25,155 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     };
     let all: Vec<&AgentRow> =
         pictured(world, team, plan).filter_map(|name| team.agent(name)).collect();
-    let name = names(plan).clamp(4, (area.width / 3).max(4));
-    listed(page, cx, area, team, &all, name, buf);
+    match page.graph(area) {
+        Some(graph) => drawn(page, cx, area, &graph, team, buf),
+        None => {
+            let name = names(plan).clamp(4, (area.width / 3).max(4));
+            listed(page, cx, area, team, &all, name, buf);
+        }
+    }
+}
+
+/// The boxes and the lines between them.
+fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &mut Buffer) {
+    let world = page.shown();
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    let selected = page.selected_agent();
+    let row = |name: &AgentName| team.agent(name);
+    let holder = graph.boxes.iter().find(|boxed| {
+        row(&boxed.agent).is_some_and(|row| row.turns > 0 && holds(world, team, row))
+    });
+    // Who is selected has the frame of what is focused, else who is in control.
+    let framed = selected.or(holder.map(|boxed| &boxed.agent));
+    let mut tiles = Tiles::new(area);
+    for boxed in &graph.boxes {
+        let focused = framed == Some(&boxed.agent);
+        tiles.frame(boxed.frame, if focused { Role::BorderFocus } else { Role::Border });
+    }
+    for wire in &graph.wires {
+        tiles.wire(wire, Role::Border);
+    }
+    tiles.paint(cx, buf);
+    for boxed in &graph.boxes {
+        let Some(row) = row(&boxed.agent) else { continue };
+        let frame = boxed.frame;
+        if selected == Some(&boxed.agent) {
+            let edge = Rect { y: frame.y + 1, width: 1, height: 1, ..frame };
+            let mut pen = Pen::new(buf, edge.intersection(area), cx.glyphs);
+            pen.glyph(Glyph::Selected, on_line(theme.style(Role::Key)));
+        }
+        let inside = Rect::new(frame.x + 1, frame.y + 1, frame.width.saturating_sub(2), 1);
+        let mut pen = Pen::new(buf, inside.intersection(area), cx.glyphs);
+        let sign = agent_sign(cx, world, row);
+        let style = match (row.turns, holder == Some(boxed)) {
+            (0, _) => dim,
+            (_, true) => theme.style(Role::Strong),
+            _ => theme.style(Role::Text),
+        };
+        let room = pen.left().saturating_sub(3);
+        let width = room.min(columns(boxed.agent.as_str()) as u16);
+        pen.space((room - width).div_ceil(2)).name(boxed.agent.as_str(), width, style).space(1);
+        pen.glyph(sign.glyph, sign.style);
+        if holder == Some(boxed) {
+            pen.glyph(Glyph::Holder, theme.style(Role::Strong));
+        }
+    }
+    for label in &graph.labels {
+        let (x, y) = label.at;
+        let width = area.right().saturating_sub(x.saturating_sub(1));
+        let at = Rect { x: x.saturating_sub(1), y, width, height: 1 }.intersection(area);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        let plain = on_line(theme.style(Role::Text));
+        match label.on_line {
+            true => pen.put(" ", plain),
+            false => pen.space(1),
+        };
+        work(cx, &mut pen, label.work, label.end.is_some());
+        if label.on_line {
+            pen.put(" ", plain);
+        }
+        if let Some((x, y)) = label.end {
+            let arrow = cx.glyphs.of(Glyph::Arrow);
+            let wide = columns(arrow) as u16;
+            let at = Rect { x: x + 1 - wide, y, width: wide, height: 1 }.intersection(area);
+            Pen::new(buf, at, cx.glyphs).put(arrow, theme.style(Role::Border));
+        }
+    }
+    if let Some((x, y)) = graph.start {
+        let at = Rect { x, y, width: START, height: 1 }.intersection(area);
+        let arrow = cx.glyphs.of(Glyph::Arrow);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        pen.put("you ", dim).put(arrow, theme.style(Role::Border));
+    }
+    also(cx, graph, team, buf);
+    legend(cx, graph, buf);
+}
+
+/// How often work went there and back.
+fn work(cx: &Cx, pen: &mut Pen, work: Work, across: bool) {
+    let theme = cx.theme;
+    let (plain, refused) = (on_line(theme.style(Role::Text)), on_line(theme.style(Role::Refused)));
+    if work.consults {
+        pen.glyph(Glyph::Consults, on_line(theme.style(Role::Dim))).put(" ", plain);
+    }
+    pen.put(&work.there.to_string(), plain);
+    let part = |pen: &mut Pen, glyph: Glyph, count: u32, style| {
+        if count > 0 {
+            pen.put(" ", plain).glyph(glyph, style).put(&count.to_string(), style);
+        }
+    };
+    part(pen, Glyph::Refused, work.refused, refused);
+    let back = if across { Glyph::Left } else { Glyph::Up };
+    part(pen, back, work.back, plain);
+    part(pen, Glyph::Refused, work.back_refused, refused);
+}
+
+/// Work that went another way than the lines, and who was not used and has no box.
+fn also(cx: &Cx, graph: &Graph, team: &Team, buf: &mut Buffer) {
+    let theme = cx.theme;
+    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let mut pen = Pen::new(buf, graph.told, cx.glyphs);
+    pen.space(1).put("also ", dim);
+    for (nth, edge) in graph.also.iter().filter_map(|at| team.edges.get(*at)).enumerate() {
+        let from = edge.from.as_ref().map_or("you", |from| from.as_str());
+        let how = cx.glyphs.of(if edge.consults { Glyph::Consults } else { Glyph::Arrow });
+        let mut text = format!("{from} {how} {}", edge.to);
+        if edge.count > 0 {
+            text.push_str(&format!(" {}", edge.count));
+        }
+        let refused = match edge.refused {
+            0 => String::new(),
+            count => format!(" {}{count}", cx.glyphs.of(Glyph::Refused)),
+        };
+        let gap = if nth > 0 { 3 } else { 0 };
+        if !pen.fits(columns(&text) + columns(&refused) + gap + 2) {
+            pen.space(1).put(&format!("+{}", graph.also.len() - nth), dim);
+            break;
+        }
+        pen.space(gap as u16).put(&text, plain).put(&refused, theme.style(Role::Refused));
+    }
+}
+
+/// What the lines mean; where there is room, who was not used as well.
+fn legend(cx: &Cx, graph: &Graph, buf: &mut Buffer) {
+    let dim = cx.theme.style(Role::Dim);
+    let glyph = |glyph: Glyph| cx.glyphs.of(glyph);
+    let mut pen = Pen::new(buf, graph.legend, cx.glyphs);
+    pen.space(1);
+    if !graph.unused.is_empty() {
+        let names: Vec<&str> = graph.unused.iter().map(|name| name.as_str()).collect();
+        let text = format!("{} not used: {}", glyph(Glyph::Off), names.join(", "));
+        pen.put(&text, dim).space(3);
+    }
+    let passes = format!("{}{} passes control", glyph(Glyph::Horizontal), glyph(Glyph::Arrow));
+    let consults = format!("{} consults", glyph(Glyph::Consults));
+    let refused = format!("{} refused", glyph(Glyph::Refused));
+    for text in [passes, consults, refused] {
+        if pen.fits(columns(&text)) {
+            pen.put(&text, dim).space(2);
+        }
+    }
 }
 
 /// Many agents, or little room: a row each.
