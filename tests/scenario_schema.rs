@@ -129,6 +129,48 @@ fn the_schema_refuses_what_the_reader_refuses() {
             ("p95_ms                   = 1500", "p95_ms = 0"),
         ],
     );
+    both_refuse(
+        "support-swarm",
+        &[
+            ("pattern = \"swarm\"", "pattern = \"team\""),
+            ("[swarm]", "[team]\nroot = \"support\"\n[swarm]"),
+            ("[swarm]", "[roles]\n[swarm]"),
+            ("root       = \"support\"", ""),
+            ("max_seconds = 60", "max_rounds = 3"),
+            ("members                = [\"triage\", \"billing\", \"fraud\", \"refunds\"]", ""),
+            ("[\"triage\", \"billing\", \"fraud\", \"refunds\"]", "[]"),
+            ("\"fraud\", \"refunds\"]", "\"fraud\", \"fraud\"]"),
+            ("\"fraud\", \"refunds\"]", "\"fraud\", \"\"]"),
+            ("\"fraud\", \"refunds\"]", "\"fraud\", \"the refunds\"]"),
+            ("entry                  = \"triage\"", "entry = \"\""),
+            ("entry                  = \"triage\"", "entry = 3"),
+            ("entry                  = \"triage\"", ""),
+            ("cross_request_transfer = true", "cross_request_transfer = 1"),
+            ("cross_request_transfer = true", "max_handoffs = -1"),
+            ("cross_request_transfer = true", "node_timeout_s = -0.5"),
+            ("cross_request_transfer = true", "instruction = \"Help.\""),
+            ("cross_request_transfer = true", "parallel_tools = true"),
+            ("[agents.billing]", "[agents.billing]\nmax_handoffs = 3"),
+            ("[agents.billing]", "[agents.billing]\nmember_tools = {}"),
+            ("[agents.billing]", "[agents.billing]\nmax_tool_rounds = 0"),
+            ("description = \"Knows what was charged, when, and for what\"", ""),
+            ("order = \"The order's number\"", "order = 3"),
+            ("round   = 1", "turn = 0"),
+            ("round   = 1", "message = 0"),
+            ("calls   = [{ tool", "calls = [{ raw = \"x\", tool"),
+            ("calls   = [{ tool = ", "calls = [{ name = "),
+        ],
+    );
+    both_refuse(
+        "dev-team",
+        &[
+            ("history_scope = \"parent_branch\"", "history_scope = \"all\""),
+            ("inner_text    = \"include\"", "inner_text = \"some\""),
+            ("parallel_tools = true", "parallel_tools = \"yes\""),
+            ("parallel_tools = true", "repetitive_handoff_window = 8"),
+            ("follow_ups = [", "follow_ups = [\"\", "),
+        ],
+    );
 }
 
 /// An editor shows these: no field is without a word, and what may be left out says what it is then.

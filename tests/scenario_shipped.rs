@@ -82,11 +82,18 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
             "checkout-denied",
             "checkout-launch",
             "checkout-unanimous",
+            "dev-team",
             "fraud-check",
             "morning-report",
             "morning-report-denied",
             "morning-report-partial",
+            "nested-swarm",
+            "parallel-review",
+            "ping-pong",
             "real-services",
+            "runaway",
+            "slow-specialist",
+            "support-swarm",
             "vendor-brownout",
         ]
     );
