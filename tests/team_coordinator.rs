@@ -486,3 +486,38 @@ async fn a_tools_failure_is_told_and_its_result_is_given_back() {
     assert_eq!(shown[5], "tool: error: the arguments of look are not a JSON object");
     assert_eq!(answer(&world), "Well.");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_goes_on_at_the_coordinator_with_all_that_it_had_said_and_been_told() {
+    let scenario = scenario(vec![team("lead", &["a"], |_| {}), agent("a")], "");
+    let cast =
+        Cast::new(|heard| match (heard.agent.as_str(), heard.request.message, heard.round) {
+            ("lead", 1, 1) => consults("a", "look"),
+            ("lead", message, _) => says(&format!("Answer {message}.")),
+            _ => says("a's own"),
+        });
+    let engine = team::engine();
+    let first = engine.start(team::launch(&scenario, &cast));
+    assert_eq!(answer(&team::world(&first).await), "Answer 1.");
+    let mut next = team::launch(&scenario, &cast);
+    next.session = Some(first.follow_up("And now?"));
+    let second = engine.start(next);
+    let world = team::world(&second).await;
+    assert_eq!(answer(&world), "Answer 2.");
+    assert_eq!(
+        cast.shown("lead", 3),
+        [
+            "system: I am lead.",
+            "user: The goal.",
+            "assistant:  [a {\"request\":\"look\"}]",
+            "tool: a's own",
+            "assistant: Answer 1.",
+            "user: And now?",
+        ]
+    );
+    // The log of the second run is whole: its head has what was remembered.
+    let (_, plan) = world.team().expect("a team");
+    assert_eq!((plan.session.message, plan.session.history.len()), (2, 4));
+    assert_eq!(plan.session.after.as_ref(), Some(first.id()));
+    assert_eq!(&*plan.session.text, "And now?");
+}
