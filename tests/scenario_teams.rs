@@ -843,7 +843,7 @@ fn the_rows_of_agents_are_judged_and_calls_in_vain_are_told_of() {
                 "text = \"Done.\"",
                 "",
                 &[
-                    "74:1: error: script[2]: the row says nothing (one of `reply`, `raw` and `text`)",
+                    "74:1: error: script[2]: the row says nothing (one of `reply`, `raw` and `text`, or `calls`)",
                 ],
             ),
             (

@@ -99,7 +99,7 @@ fn row(
     let when =
         table.when.as_ref().map(|when| cx.within("when", |cx| when::compile(when, &shown, cx)));
     let fault = table.fault.as_ref().map(|table| cx.within("fault", |cx| fault(table, cx)));
-    let answer = answer(row, filling, cx);
+    let answer = answer(row, pattern, filling, cx);
     let calls =
         table.calls.as_ref().map(|calls| script_team::calls(table, calls, file, filling, cx));
     Some(ScriptRow {
@@ -152,7 +152,12 @@ pub(super) fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFau
     Some(ScriptFault { kind, times: table.times.0 })
 }
 
-fn answer(row: &At<ScriptTable>, filling: &Filling<'_>, cx: &mut Reader) -> Option<Arc<str>> {
+fn answer(
+    row: &At<ScriptTable>,
+    pattern: Pattern,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> Option<Arc<str>> {
     let table = &row.value;
     match (&table.reply, &table.raw, &table.text) {
         (Some(reply), None, None) => {
@@ -181,7 +186,11 @@ fn answer(row: &At<ScriptTable>, filling: &Filling<'_>, cx: &mut Reader) -> Opti
         (None, None, None) if table.calls.is_some() => Some(Arc::from("")),
         (None, None, None) if cx.failed_here() => None,
         (None, None, None) => {
-            cx.error(row.at, "the row says nothing", "one of `reply`, `raw` and `text`");
+            let help = match pattern {
+                Pattern::Team | Pattern::Swarm => "one of `reply`, `raw` and `text`, or `calls`",
+                _ => "one of `reply`, `raw` and `text`",
+            };
+            cx.error(row.at, "the row says nothing", help);
             None
         }
         _ => {

@@ -8,11 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::event::kind::{HandoffRefusal, LoopGuard, ToolCall};
 use crate::scenario::agent::SwarmLimits;
+pub use crate::scenario::agent::TRANSFER;
 use crate::scenario::canonical;
 use crate::scenario::name::AgentName;
-
-/// The tool that hands over.
-pub const TRANSFER: &str = "transfer_to_agent";
 
 /// How often in a row an agent may call the same tool with the same arguments, less one.
 const STUCK: u32 = 3;
