@@ -198,6 +198,19 @@ impl Block {
     }
 }
 
+/// Rows between two layers, and which layers have their first agent beside them: as they are tried.
+const SHAPES: [(u16, Beside); 6] = [
+    (2, |_| false),
+    (1, |_| false),
+    (1, |depth| depth % 2 == 1),
+    (1, |depth| depth % 2 == 0),
+    (1, |depth| depth % 3 != 2),
+    (1, |_| true),
+];
+
+/// Whether a layer has its first agent beside it.
+type Beside = fn(u16) -> bool;
+
 /// How the layers stand.
 #[derive(Clone, Copy)]
 struct Shape {
@@ -206,7 +219,7 @@ struct Shape {
     /// Rows between a box and those below it.
     between: u16,
     /// Which layers have their first agent beside them.
-    beside: fn(u16) -> bool,
+    beside: Beside,
 }
 
 impl Shape {
@@ -242,7 +255,8 @@ impl Shape {
             let by = match centres.last() {
                 None => 0,
                 Some((before, x)) => {
-                    let apart = x + tree.work[*before].width() + words + 5;
+                    // The stem may come down in the middle between the two.
+                    let apart = x + 2 * (tree.work[*before].width().max(words) + 3);
                     (kids.wide + GAP).max(apart.saturating_sub(kid.root + half))
                 }
             };
@@ -314,17 +328,9 @@ impl Graph {
         let whole = u16::try_from(longest).unwrap_or(u16::MAX).clamp(5, 20) + BESIDE;
         let told = u16::from(!tree.also.is_empty());
         let high = area.height - 1 - told;
-        let shapes: [(u16, fn(u16) -> bool); 6] = [
-            (2, |_| false),
-            (1, |_| false),
-            (1, |depth| depth % 2 == 1),
-            (1, |depth| depth % 2 == 0),
-            (1, |depth| depth % 3 != 2),
-            (1, |_| true),
-        ];
         let widths = [whole, whole.min(18), whole.min(15)];
         let found = widths.into_iter().find_map(|width| {
-            shapes.into_iter().find_map(|(between, beside)| {
+            SHAPES.into_iter().find_map(|(between, beside)| {
                 let shape = Shape { width, between, beside };
                 let mut block = Block::default();
                 for root in &tree.roots {
@@ -358,7 +364,7 @@ impl Graph {
         let (wide, rows) = (block.wide, block.high);
         let left: Vec<usize> = {
             let gap = if wide > 0 { GAP + 1 } else { 0 };
-            let across = (area.width.saturating_sub(wide + gap) + GAP) / (width + GAP);
+            let across = (area.width.saturating_sub(wide + gap + 2) + GAP) / (width + GAP);
             let down = high / HIGH;
             let per_row = (area.width + GAP) / (width + GAP);
             let below = high.saturating_sub(rows) / HIGH;

@@ -58,13 +58,12 @@ fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &
     for boxed in &graph.boxes {
         let Some(row) = row(&boxed.agent) else { continue };
         let frame = boxed.frame;
-        if selected == Some(&boxed.agent) {
-            let edge = Rect { y: frame.y + 1, width: 1, height: 1, ..frame };
-            let mut pen = Pen::new(buf, edge.intersection(area), cx.glyphs);
-            pen.glyph(Glyph::Selected, on_line(theme.style(Role::Key)));
-        }
         let inside = Rect::new(frame.x + 1, frame.y + 1, frame.width.saturating_sub(2), 1);
         let mut pen = Pen::new(buf, inside.intersection(area), cx.glyphs);
+        match selected == Some(&boxed.agent) {
+            true => pen.glyph(Glyph::Selected, theme.style(Role::Key)),
+            false => pen.space(1),
+        };
         let sign = agent_sign(cx, world, row);
         let style = match (row.turns, holder == Some(boxed)) {
             (0, _) => dim,
@@ -73,7 +72,7 @@ fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &
         };
         let room = pen.left().saturating_sub(3);
         let width = room.min(columns(boxed.agent.as_str()) as u16);
-        pen.space((room - width).div_ceil(2)).name(boxed.agent.as_str(), width, style).space(1);
+        pen.space((room - width) / 2).name(boxed.agent.as_str(), width, style).space(1);
         pen.glyph(sign.glyph, sign.style);
         if holder == Some(boxed) {
             pen.glyph(Glyph::Holder, theme.style(Role::Strong));
