@@ -54,6 +54,12 @@ pub enum Action {
     Tools,
     /// Open the faults drawer of the selected tool.
     Faults,
+    /// Open the members drawer of a team's swarms.
+    Members,
+    /// Type the session's next message.
+    Message,
+    /// Send the message that is typed.
+    Send,
     /// One more of what is limited.
     More,
     /// One less of what is limited.

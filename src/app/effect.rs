@@ -88,6 +88,17 @@ pub struct LaunchRequest {
     pub flags: Vec<(FlagName, bool)>,
     /// Start of every random number, where it is not the scenario's.
     pub seed: Option<u64>,
+    /// The run whose session it goes on with, where it begins none.
+    pub follows: Option<Follows>,
+}
+
+/// The next message of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follows {
+    /// The run that answered the message before.
+    pub run: RunId,
+    /// The message.
+    pub text: Arc<str>,
 }
 
 /// Who answers the model calls of a run that is asked for.

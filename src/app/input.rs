@@ -19,6 +19,7 @@ use super::preview;
 use super::run::{Outcome, RunPage};
 use super::state::{Screen, Size, Starting, State};
 use super::update::{Update, arrange_home};
+use super::{members, message};
 use crate::event::Command;
 use crate::event::kind::By;
 use crate::event::world::Stage;
@@ -52,7 +53,10 @@ pub(super) fn on_key(state: &mut State, key: Key) -> Update {
             Update::when(typed != Typed::Ignored)
         }
         Some(Overlay::Help(help)) => Update::when(help.on_key(key)),
-        Some(Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Confirm(_)) => Update::idle(),
+        Some(Overlay::Message(message)) => Update::when(message.on_key(key)),
+        Some(
+            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Confirm(_),
+        ) => Update::idle(),
         None => match watched(state) {
             Some(page) => page.on_key(key).into(),
             None => Update::idle(),
@@ -83,7 +87,15 @@ pub(super) fn on_paste(state: &mut State, text: &str) -> Update {
             help.on_paste(text);
             Update::redraw()
         }
-        Some(Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Confirm(_)) => Update::idle(),
+        Some(Overlay::Message(message)) => {
+            if let Some(said) = message.on_paste(text) {
+                state.say(NoticeKind::Info, said);
+            }
+            Update::redraw()
+        }
+        Some(
+            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Confirm(_),
+        ) => Update::idle(),
         None => match watched(state) {
             Some(page) => page.on_paste(text).into(),
             None => Update::idle(),
@@ -116,6 +128,8 @@ pub(super) fn on_action(state: &mut State, action: Action) -> Update {
         Some(Overlay::Form(_)) => on_form(state, action),
         Some(Overlay::Flags(_)) => on_flags(state, action),
         Some(Overlay::Faults(_)) => on_faults(state, action),
+        Some(Overlay::Members(_)) => members::on_action(state, action),
+        Some(Overlay::Message(_)) => message::on_action(state, action),
         Some(Overlay::Help(_)) => on_help(state, action),
         Some(Overlay::Confirm(_)) => on_confirm(state, action),
         None => on_screen(state, action),
@@ -154,6 +168,8 @@ fn on_screen(state: &mut State, action: Action) -> Update {
         Action::NewRun => new_run(state),
         Action::Flags => flags(state),
         Action::Faults => faults(state),
+        Action::Members => members::open(state),
+        Action::Message => message::open(state),
         Action::PauseResume => to_subject(state, |page| match page.world().stage {
             Stage::Pausing { .. } | Stage::Paused { .. } => Command::Resume { by: By::You },
             _ => Command::Pause { by: By::You },
@@ -227,6 +243,7 @@ fn open(state: &mut State) -> Update {
                         model: ModelWanted::Scripted { instant: false },
                         flags: Vec::new(),
                         seed: None,
+                        follows: None,
                     };
                     start(state, request)
                 }

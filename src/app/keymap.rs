@@ -19,6 +19,10 @@ pub enum Context {
     Flags,
     /// The faults drawer of a tool.
     Faults,
+    /// The members drawer of a team's swarms.
+    Members,
+    /// The session's next message, while it is typed.
+    Message,
     /// The launch form, on anything but a text.
     Form,
     /// The launch form, in a text.
@@ -31,12 +35,14 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order of the help.
-    pub const ALL: [Context; 10] = [
+    pub const ALL: [Context; 12] = [
         Context::Home,
         Context::Run,
         Context::Inspector,
         Context::Flags,
         Context::Faults,
+        Context::Members,
+        Context::Message,
         Context::Form,
         Context::FormText,
         Context::Filter,
@@ -53,6 +59,8 @@ impl Context {
             Self::Filter => "filter",
             Self::Flags => "flags",
             Self::Faults => "faults",
+            Self::Members => "members",
+            Self::Message => "next message",
             Self::Form => "launch form",
             Self::FormText => "text of the launch form",
             Self::Help => "help",
@@ -62,7 +70,7 @@ impl Context {
 
     /// Whether characters are typed here, so that they mean themselves and no action.
     pub fn takes_text(self) -> bool {
-        matches!(self, Self::Filter | Self::FormText | Self::Help)
+        matches!(self, Self::Filter | Self::FormText | Self::Help | Self::Message)
     }
 }
 
@@ -100,7 +108,9 @@ pub struct Binding {
     pub rank: u8,
 }
 
-use Context::{Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector, Run};
+use Context::{
+    Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector, Members, Message, Run,
+};
 
 const fn c(c: char) -> Key {
     Key::char(c)
@@ -125,8 +135,8 @@ const fn row(
 }
 
 const EVERYWHERE: &[Context] = &Context::ALL;
-const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Form];
-const LISTS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Form, Help, Confirm];
+const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form];
+const LISTS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form, Help, Confirm];
 const RUNS: &[Context] = &[Home, Run, Inspector];
 
 /// The table. Order: as in the key row and, within a group, as in the help.
@@ -164,7 +174,10 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run], &[c('!')], Action::Faults, "faults", "faults and limits of the selected tool", Group::Watch, 2),
     row(&[Run, Faults], &[c('+')], Action::More, "more, less", "one more at once, of tasks or of the tool", Group::Watch, 5),
     row(&[Run, Faults], &[c('-')], Action::Less, "more, less", "one less at once, of tasks or of the tool", Group::Watch, 5),
-    row(&[Flags, Faults], &[SPACE, ENTER], Action::Toggle, "switch", "switch a flag at the next boundary, a fault at once", Group::Watch, 1),
+    row(&[Run], &[c('i')], Action::Message, "message", "the session's next message to the team", Group::Watch, 3),
+    row(&[Message], &[Key::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended", Group::Watch, 1),
+    row(&[Run], &[c('m')], Action::Members, "members", "who is in each swarm; let one join or leave", Group::Watch, 5),
+    row(&[Flags, Faults, Members], &[SPACE, ENTER], Action::Toggle, "switch", "switch: a flag at a boundary, a fault or member at once", Group::Watch, 1),
     row(&[Flags], &[c('u')], Action::Undo, "undo", "switch the last flag back", Group::Watch, 2),
     row(&[Run, Inspector], &[c('p')], Action::Prompt, "prompt", "the prompt exactly as the seat saw it", Group::Look, 7),
     row(&[Run, Inspector], &[c('c')], Action::Cause, "", "jump to what caused it", Group::Look, 0),
@@ -188,7 +201,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Help], &[ENTER], Action::Choose, "do it", "do what the row says", Group::App, 1),
     row(SCREENS, &[c('?'), k(KeyCode::F(1))], Action::Help, "help", "this help", Group::App, 2),
     row(EVERYWHERE, &[k(KeyCode::Esc)], Action::Cancel, "close", "close or cancel; never quits", Group::App, 0),
-    row(&[Run, Inspector, Flags, Faults, Form], &[c('q')], Action::Back, "back", "back", Group::App, 1),
+    row(&[Run, Inspector, Flags, Faults, Members, Form], &[c('q')], Action::Back, "back", "back", Group::App, 1),
     row(&[Home], &[c('r')], Action::Rescan, "", "read the scenario files again", Group::App, 0),
     row(&[Home], &[c('q')], Action::Quit, "quit", "quit; asks when a run is live", Group::App, 1),
     row(EVERYWHERE, &[Key::ctrl('c')], Action::Interrupt, "", "stop the run; twice: quit", Group::App, 0),

@@ -18,6 +18,8 @@ pub mod keymap;
 pub mod layout;
 mod leave;
 pub mod measure;
+pub mod members;
+pub mod message;
 pub mod msg;
 pub mod notice;
 pub mod offer;

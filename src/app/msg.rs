@@ -52,6 +52,8 @@ pub enum Msg {
         run: RunId,
         /// When the run's own time was zero, since the start of the program.
         zero: Duration,
+        /// What was asked for: what a next message of its session goes on with.
+        launch: Option<Box<LaunchRequest>>,
     },
     /// A run that was asked for could not be started.
     StartFailed {

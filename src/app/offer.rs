@@ -40,7 +40,11 @@ pub fn offers(state: &State, ascii: bool) -> Vec<Offer> {
         }
     }
     if state.overlays.last().is_some() && context != Context::Confirm {
-        let word = if context == Context::FormText { "leave text" } else { "close" };
+        let word = match context {
+            Context::FormText => "leave text",
+            Context::Message => "keep the draft",
+            _ => "close",
+        };
         offers.push(Offer { keys: "Esc".to_owned(), word, rank: 1 });
     }
     offers
@@ -79,6 +83,13 @@ fn would_do(state: &State, action: Action) -> bool {
             page.is_some_and(|page| drawer.command(action, page).is_some())
         }
         Action::Faults => state.watched().is_some_and(RunPage::can_inject),
+        Action::Message => state.watched().is_some_and(|page| page.world().team().is_some()),
+        Action::Members => state.watched().is_some_and(|page| {
+            page.world().team().is_some_and(|(team, _)| !team.swarms.is_empty())
+        }),
+        Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
+            state.watched().is_some_and(|page| page.world().is_live())
+        }
         Action::BreakerTrip
         | Action::BreakerHold
         | Action::BreakerReset
@@ -143,6 +154,9 @@ fn word(state: &State, row: &Binding) -> &'static str {
         },
         Action::Tools if state.watched().is_some_and(|page| page.face() == Face::Tools) => "run",
         Action::Open if state.home.about == HomePane::Runs => "open",
+        Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
+            "join or leave"
+        }
         Action::Press => match state.overlays.last() {
             Some(Overlay::Form(form)) if form.on_text() => "edit",
             _ => row.word,

@@ -6,6 +6,8 @@ use super::flags::Drawer;
 use super::form::Form;
 use super::help::Help;
 use super::keymap::Context;
+use super::members::MembersDrawer;
+use super::message::MessageBox;
 
 /// Something that lies over a screen and has the keys.
 #[derive(Debug)]
@@ -16,6 +18,10 @@ pub enum Overlay {
     Flags(Drawer),
     /// Faults and limits of a tool.
     Faults(FaultsDrawer),
+    /// Who is in the swarms of a team.
+    Members(MembersDrawer),
+    /// The session's next message.
+    Message(Box<MessageBox>),
     /// The help.
     Help(Help),
     /// A question.
@@ -30,6 +36,8 @@ impl Overlay {
             Self::Form(_) => Context::Form,
             Self::Flags(_) => Context::Flags,
             Self::Faults(_) => Context::Faults,
+            Self::Members(_) => Context::Members,
+            Self::Message(_) => Context::Message,
             Self::Help(_) => Context::Help,
             Self::Confirm(_) => Context::Confirm,
         }

@@ -27,6 +27,13 @@ pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Update {
         Some(Overlay::Help(_)) => on_help(state, mouse),
         Some(Overlay::Flags(_)) => on_flags(state, mouse),
         Some(Overlay::Faults(_)) => on_faults(state, mouse),
+        Some(Overlay::Members(_)) => on_members(state, mouse),
+        Some(Overlay::Message(message)) => match mouse.what {
+            MouseKind::Down if !hits(message.window(state.size), mouse.col, mouse.row) => {
+                on_action(state, Action::Cancel)
+            }
+            _ => Update::idle(),
+        },
         Some(Overlay::Confirm(confirm)) => match mouse.what {
             MouseKind::WheelUp => on_action(state, Action::Up),
             MouseKind::WheelDown => on_action(state, Action::Down),
@@ -228,6 +235,27 @@ fn on_faults(state: &mut State, mouse: Mouse) -> Update {
             if std::mem::replace(&mut drawer.selected, knob) == knob
                 && matches!(knob, Knob::Fault(_))
             {
+                return on_action(state, Action::Toggle);
+            }
+            Update::redraw()
+        }
+        _ => around(state, mouse, parts.window),
+    }
+}
+
+fn on_members(state: &mut State, mouse: Mouse) -> Update {
+    let size = state.size;
+    let State { overlays, runs, .. } = state;
+    let Some(Overlay::Members(drawer)) = overlays.last_mut() else { return Update::idle() };
+    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
+        return Update::idle();
+    };
+    let parts = drawer.parts(size, page.world());
+    match mouse.what {
+        MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
+            let at = parts.top + usize::from(mouse.row - parts.list.y);
+            let Some(place) = drawer.place_at(page.world(), at) else { return Update::idle() };
+            if drawer.selected.replace(place.clone()) == Some(place) {
                 return on_action(state, Action::Toggle);
             }
             Update::redraw()

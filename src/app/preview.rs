@@ -300,6 +300,13 @@ fn of_run(page: &RunPage) -> Vec<Item> {
             items.push(item("", advice, Tone::Dim));
         }
     }
+    if let Some((_, plan)) = world.team().filter(|(_, plan)| plan.session.message > 1) {
+        let label = format!("message {}", plan.session.message);
+        lines(&label, &plan.session.text, Tone::Plain, &mut items);
+        if let Some(after) = &plan.session.after {
+            items.push(item("after", after.as_str(), Tone::Dim));
+        }
+    }
     of_tasks(world, &mut items);
     of_tools(world, &mut items);
     if let Some(answer) = &world.answer {

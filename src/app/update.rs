@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::confirm::Confirm;
-use super::effect::Effect;
+use super::effect::{Effect, LaunchRequest};
 use super::home::HomePane;
 use super::msg::Msg;
 use super::notice::NoticeKind;
@@ -12,7 +12,7 @@ use super::overlay::Overlay;
 use super::preview;
 use super::run::{Outcome, RunPage};
 use super::state::{Screen, Size, State, TWICE};
-use super::{input, pointer};
+use super::{input, message, pointer};
 use crate::event::kind::By;
 use crate::event::{Command, Event, EventKind, RunId};
 
@@ -83,13 +83,13 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
                 None => Update::idle(),
             }
         }
-        Msg::Started { request, run, zero } => {
+        Msg::Started { request, run, zero, launch } => {
             let open = state
                 .starting
                 .iter()
                 .position(|starting| starting.request == request)
                 .is_none_or(|at| state.starting.remove(at).open);
-            started(state, run, zero, open)
+            started(state, run, zero, launch, open)
         }
         Msg::StartFailed { request, text } => {
             state.starting.retain(|starting| starting.request != request);
@@ -152,7 +152,7 @@ fn resize(state: &mut State, size: Size) -> Update {
             Overlay::Form(form) => form.arrange(size),
             Overlay::Help(help) => help.arrange(input::help_rows(size)),
             Overlay::Confirm(confirm) => confirm.arrange(size),
-            Overlay::Flags(_) | Overlay::Faults(_) => {}
+            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Message(_) => {}
         }
     }
     Update::when(changed)
@@ -173,8 +173,14 @@ fn facts(state: &mut State, run: &RunId, events: &[Arc<Event>]) -> Update {
     match state.run_mut(run) {
         Some(page) => {
             page.apply(events);
+            let ended = events.iter().any(|it| matches!(it.kind, EventKind::RunClosed(_)));
             let told = state.compare(run);
-            Update::when((shown || told) && !events.is_empty())
+            let mut update = Update::when((shown || told) && !events.is_empty());
+            if ended && let Some(sent) = message::on_end(state, run) {
+                update.effects.extend(sent.effects);
+                update.redraw = true;
+            }
+            update
         }
         None => Update::idle(),
     }
@@ -208,9 +214,18 @@ fn session(state: &mut State, events: &[Arc<Event>]) -> Update {
     Update::when(redraw)
 }
 
-fn started(state: &mut State, run: RunId, zero: Duration, open: bool) -> Update {
+fn started(
+    state: &mut State,
+    run: RunId,
+    zero: Duration,
+    launch: Option<Box<LaunchRequest>>,
+    open: bool,
+) -> Update {
     if state.run(&run).is_none() {
         state.runs.push(RunPage::new(run.clone(), zero));
+    }
+    if let Some(page) = state.run_mut(&run) {
+        page.launched(launch);
     }
     state.home.select_run(&run);
     if open {

@@ -131,7 +131,8 @@ fn request(args: &RunArgs) -> Option<(LaunchRequest, Extra)> {
     let rests = args.pause_at.iter().filter_map(|pause| Some((pause.at.clone(), pause.rest?)));
     let extra = Extra { schedule, rests: rests.collect() };
     let scenario = Arc::clone(&scenario);
-    let request = LaunchRequest { id: FROM_COMMAND_LINE, scenario, model, flags, seed: args.seed };
+    let (id, seed) = (FROM_COMMAND_LINE, args.seed);
+    let request = LaunchRequest { id, scenario, model, flags, seed, follows: None };
     Some((request, extra))
 }
 

@@ -30,6 +30,8 @@ pub enum Answer {
         request: RequestId,
         /// The run.
         run: RunHandle,
+        /// What was asked for, for the next message of its session.
+        launch: Option<Box<LaunchRequest>>,
     },
     /// Bytes for the terminal that are no picture.
     Bytes(Vec<u8>),
@@ -113,6 +115,16 @@ impl Services {
     fn start_now(&self, request: LaunchRequest) {
         let LaunchRequest { id, scenario, model, .. } = &request;
         let stop = |text| self.tell(Msg::StartFailed { request: *id, text });
+        let session = match &request.follows {
+            None => None,
+            Some(follows) => match self.engine.run(&follows.run) {
+                Some(run) => Some(run.follow_up(Arc::clone(&follows.text))),
+                None => {
+                    let what = "was dropped to bound memory, and its session with it";
+                    return stop(format!("{} {what}: n starts another", follows.run));
+                }
+            },
+        };
         let endpoint = match model {
             ModelWanted::Scripted { .. } => None,
             ModelWanted::Live => match models::endpoint_of(scenario) {
@@ -149,12 +161,13 @@ impl Services {
             flags: request.flags.clone(),
             schedule: extra.schedule,
             seed: request.seed,
-            session: None,
+            session,
         });
         if !extra.rests.is_empty() {
             tokio::spawn(pauses::let_go(run.clone(), extra.rests));
         }
-        self.answer(Answer::Started { request: *id, run });
+        let id = *id;
+        self.answer(Answer::Started { request: id, run, launch: Some(Box::new(request)) });
     }
 
     /// Keeps a person's yes to a scenario.
@@ -262,8 +275,14 @@ mod tests {
         let scenario = Arc::new(foreign());
         let model = ModelWanted::Scripted { instant: true };
         let (id, flags) = (RequestId(7), Vec::new());
-        let request =
-            LaunchRequest { id, scenario: Arc::clone(&scenario), model, flags, seed: None };
+        let request = LaunchRequest {
+            id,
+            scenario: Arc::clone(&scenario),
+            model,
+            flags,
+            seed: None,
+            follows: None,
+        };
         services.start_now(request.clone());
         let Some(Answer::Msg(Msg::Untrusted { would, .. })) = answers.recv().await else {
             panic!("it is not asked");

@@ -252,9 +252,9 @@ impl<C: Console> Loop<C> {
         match answer {
             Answer::Msg(msg) => self.update(msg),
             Answer::Bytes(bytes) => self.terminal.backend_mut().send(bytes),
-            Answer::Started { request, run } => {
+            Answer::Started { request, run, launch } => {
                 let zero = self.started.elapsed().saturating_sub(run.bus().now().duration());
-                self.update(Msg::Started { request, run: run.id().clone(), zero });
+                self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
                 self.feed.follow(&run);
             }
             Answer::Told(told) => self.on_told(told)?,

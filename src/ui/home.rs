@@ -268,7 +268,19 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
         pen.cell(head.map_or("", |head| head.plan.name()), columns.pattern, dim);
     }
     let title = head.map_or("", |head| head.title.as_str());
-    pen.name(title, columns.title - 2, plain).space(2);
+    // A later message of a session tells itself: the title stands with the first.
+    match world.team().map(|(_, plan)| &plan.session).filter(|session| session.message > 1) {
+        Some(session) => {
+            let text = session.text.replace(['\n', '\r', '\t'], " ");
+            let told = format!("message {}: {text}", session.message);
+            let start = pen.x();
+            pen.glyph(Glyph::Within, dim).space(1);
+            pen.cell(&told, columns.title - 4, plain).to(start + columns.title);
+        }
+        None => {
+            pen.name(title, columns.title - 2, plain).space(2);
+        }
+    }
     pen.cell(&Progress::short(world), ROUND, plain);
     // What stands still is drawn up to its last fact.
     let end = match world.stage {
@@ -309,6 +321,9 @@ fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
                 pen.put(&closed.reason.to_string(), style);
                 if let Some(level) = level(world) {
                     pen.put(&format!(", {level}"), cx.theme.style(Role::Text));
+                }
+                if let Some(by) = world.team().and_then(|(team, _)| team.answered_by.as_ref()) {
+                    pen.put(&format!(", {by}"), cx.theme.style(Role::Text));
                 }
                 if world.resilience().is_some()
                     && let Some(factor) = world.tools.amplification()

@@ -3,17 +3,15 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use ratatui::widgets::Widget;
 
-use super::Cx;
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
-use super::text::{Pen, elide, paint, wrap_within};
+use super::text::{Pen, elide, wrap_within};
 use super::theme::Role;
+use super::{Cx, typed};
 use crate::app::effect::ModelWanted;
 use crate::app::form::{CANCEL_AT, Field, FieldId, FieldValue, Form, FormParts, LABEL, Slot};
 use crate::app::state::{LiveOffer, Size};
-use crate::event::visible::{is_hostile, stand_in};
 
 /// Draws the form.
 pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
@@ -82,32 +80,9 @@ fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf
     }
     match &field.value {
         FieldValue::Text(text) => {
-            let box_style = cx.theme.style(Role::Field);
-            paint(buf, place, box_style);
-            // Drawn whole beside the screen, then the rows in view: it keeps its own scroll.
-            let whole = Rect::new(0, 0, place.width, slot.rows);
-            let mut beside = Buffer::empty(whole);
-            paint(&mut beside, whole, box_style);
-            Widget::render(&text.area, whole, &mut beside);
-            let cursor = (focused && form.in_text()).then(|| text.area.cursor_style());
+            let typing = focused && form.in_text();
             let cut = form.top.saturating_sub(slot.y);
-            for y in 0..place.height {
-                for x in 0..place.width {
-                    let (Some(from), Some(to)) =
-                        (beside.cell((x, y + cut)), buf.cell_mut((place.x + x, place.y + y)))
-                    else {
-                        continue;
-                    };
-                    *to = from.clone();
-                    // A file's own text may hold what must not reach a terminal.
-                    if let Some(c) = to.symbol().chars().find(|c| is_hostile(*c)) {
-                        to.set_symbol(stand_in(c).encode_utf8(&mut [0; 4]));
-                    }
-                    if cursor.is_none() {
-                        to.modifier.remove(Modifier::REVERSED | Modifier::UNDERLINED);
-                    }
-                }
-            }
+            typed::render(text, cx, place, slot.rows, cut, typing, buf);
         }
         FieldValue::Choice { choices, at, .. } => {
             let mut pen = Pen::new(buf, place, cx.glyphs);

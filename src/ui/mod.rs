@@ -12,12 +12,15 @@ pub mod help;
 pub mod home;
 pub mod inspector;
 pub mod launch;
+pub mod members;
+pub mod message;
 pub mod role;
 pub mod run;
 pub mod sign;
 pub mod text;
 pub mod theme;
 pub mod too_small;
+mod typed;
 
 use std::time::Duration;
 
@@ -65,6 +68,16 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
             Overlay::Faults(drawer) => {
                 if let Some(page) = state.run(&drawer.run) {
                     faults::render(drawer, page, state, cx, buf);
+                }
+            }
+            Overlay::Members(drawer) => {
+                if let Some(page) = state.run(&drawer.run) {
+                    members::render(drawer, page, state, cx, buf);
+                }
+            }
+            Overlay::Message(message) => {
+                if let Some(page) = state.run(&message.run) {
+                    message::render(message, page, cx, size, buf);
                 }
             }
             Overlay::Help(help) => help::render(help, cx, size, state.settings.ascii, buf),

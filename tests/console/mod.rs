@@ -355,6 +355,7 @@ impl Person {
             model,
             flags: Vec::new(),
             seed: None,
+            follows: None,
         });
     }
     /// Waits for the end of the program.

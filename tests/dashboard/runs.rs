@@ -51,7 +51,7 @@ fn the_first_screen_stands_on_checkout_launch_and_enter_starts_it() {
     assert_eq!(request.model, ModelWanted::Scripted { instant: false });
     assert!(dash.screen().contains("starting Checkout v2"));
     let run = RunId::new("r-0001");
-    dash.send(Msg::Started { request: request.id, run: run.clone(), zero: dash.now });
+    dash.send(Msg::Started { request: request.id, run: run.clone(), zero: dash.now, launch: None });
     assert_eq!(dash.state.screen, Screen::Run(run));
     assert!(dash.state.starting.is_empty());
 }
@@ -63,7 +63,7 @@ fn whoever_does_something_else_in_the_meantime_is_not_taken_away() {
     let request = dash.launch();
     dash.text("j");
     let run = RunId::new("r-0001");
-    dash.send(Msg::Started { request: request.id, run, zero: dash.now });
+    dash.send(Msg::Started { request: request.id, run, zero: dash.now, launch: None });
     assert_eq!(dash.state.screen, Screen::Home);
     assert_eq!(dash.state.runs.len(), 1);
 }

@@ -179,7 +179,7 @@ impl Dash {
         let request = roundtable::app::effect::RequestId(u64::MAX);
         let at = events.last().map_or(Duration::ZERO, |event| event.at.duration());
         let zero = self.now.saturating_sub(at);
-        self.send(Msg::Started { request, run: run.clone(), zero });
+        self.send(Msg::Started { request, run: run.clone(), zero, launch: None });
         self.send(Msg::Facts { run, events: events.to_vec() })
     }
 

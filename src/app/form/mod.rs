@@ -2,7 +2,7 @@
 //! is loaded again with the changes laid over it, so what the form calls good is what will run.
 
 mod command_line;
-mod field;
+pub(crate) mod field;
 mod layout;
 mod scenario_fields;
 mod typed;
@@ -206,6 +206,7 @@ impl Form {
             model: self.model(),
             flags: self.flags(),
             seed: None,
+            follows: None,
         })
     }
 

@@ -17,6 +17,13 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
     match &event.kind {
         EventKind::ContributionAccepted { round, seat, .. }
         | EventKind::ContributionRefused { round, seat, .. } => opened(seat_call(*round, *seat)?),
+        EventKind::HandoffMade { said, .. } | EventKind::HandoffRefused { said, .. } => {
+            world.spans.get(*said)?.closed_by
+        }
+        EventKind::ToolCallRefused { .. } => span?.closed_by,
+        EventKind::AnswerComposed { by: Some(by), .. } => {
+            world.spans.get(world.team()?.0.agent(by)?.said?)?.closed_by
+        }
         EventKind::AnswerComposed { .. } => {
             let plan = world.orchestrator().map(|(orchestrator, _)| orchestrator);
             opened(table.map_or_else(|| plan?.finalize, |table| table.finalize)?)
@@ -58,6 +65,11 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
             }
             Purpose::Finalize => world.spans.get(table?.current()?.span)?.closed_by,
             Purpose::Task { .. } => opened(call.parent),
+            Purpose::Hop { from: Some(from), .. } => last_before(
+                page,
+                event,
+                |kind| matches!(kind, EventKind::HandoffMade { from: who, .. } if who == from),
+            ),
             Purpose::Say { .. } | Purpose::Hop { .. } => opened(call.parent),
             Purpose::Member { said, .. } | Purpose::Tool { said, .. } => {
                 world.spans.get(*said)?.closed_by

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::document::Document;
 use super::inspect::{Tab, Target};
 use super::layout::Pane;
-use super::markdown::{plan_markdown, tool_text, tools_markdown};
+use super::markdown::{plan_markdown, team_markdown, tool_text, tools_markdown};
 use super::subject::Subject;
 use super::told::{conflicts, model, tell, took_ms};
 use super::{Face, Outcome, RunPage};
@@ -113,6 +113,7 @@ impl RunPage {
             }
         }
         plan_markdown(&mut out, world);
+        team_markdown(&mut out, world);
         tools_markdown(&mut out, world);
         if let Some(answer) = &world.answer {
             let _ = writeln!(out, "\n## Answer\n\n{answer}");

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::RunPage;
 use super::inspect::Asks;
 use super::told::failure;
+use super::{RunPage, tool_calls};
 use crate::app::format;
 use crate::event::kind::{ChatMessage, Purpose, Reply, Speaker};
+use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId};
 
@@ -182,18 +183,25 @@ impl RunPage {
             document.json(args);
             return document;
         }
+        // An agent's whole run is many calls: its last tells what it was shown.
+        let call = self.prompt_call(call);
         let messages = self.prompt(call);
         if messages.is_empty() {
             document.add(Look::Dim, "The log does not hold this call's prompt.");
         }
-        for message in messages {
+        for (nth, message) in messages.iter().enumerate() {
             document.gap();
             let (text, json) = laid_out(&message.content);
             let how = if json { ", JSON laid out (as it was sent: 3 Raw)" } else { "" };
             let size = format::bytes(message.content.len() as u64);
-            document.add(Look::Head, format!("{}, {size}{how}", speaker(message.role)));
-            document.text(Look::Text, &text);
+            let of = tool_calls::result_of(message, &messages[..nth]);
+            document.add(Look::Head, format!("{}{of}, {size}{how}", speaker(message.role)));
+            if !text.is_empty() || message.tool_calls.is_empty() {
+                document.text(Look::Text, &text);
+            }
+            tool_calls::calls(&mut document, &message.tool_calls);
         }
+        self.tools_offered(&mut document, call);
         document
     }
 
@@ -226,7 +234,15 @@ impl RunPage {
         match self.closing(attempt.id).map(|event| &event.kind) {
             Some(EventKind::AttemptAnswered(reply)) => match &reply.result {
                 Some(result) => document.json(result),
-                None => document.text(Look::Text, &laid_out(&reply.text).0),
+                None => {
+                    if !reply.text.is_empty() || reply.tool_calls.is_empty() {
+                        document.text(Look::Text, &laid_out(&reply.text).0);
+                    }
+                    tool_calls::calls(document, &reply.tool_calls);
+                    if reply.finish.as_deref() == Some(HANDED_OVER) {
+                        document.add(Look::Dim, "It handed over: the next hop goes on.");
+                    }
+                }
             },
             Some(EventKind::AttemptFailed(failed)) => {
                 let short = failure(failed.class, failed.status);

@@ -4,13 +4,13 @@
 use serde_json::Value;
 
 use super::told::{Told, tell};
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, RosterChange};
 use crate::event::{Event, EventKind, World};
 use crate::scenario::condition::{Condition, ConditionError, Shown};
 
 /// The names that a condition may use, each of them there for every fact; null where a fact has no
 /// such thing. `fact` is the whole of it as in the log.
-pub const NAMES: &str = "kind round role tool task who stance confidence attempt status wait_ms flag on \
+pub const NAMES: &str = "kind round role agent tool task who stance confidence attempt status wait_ms flag on \
                          reason text seq at fact";
 
 /// A filter that can be asked.
@@ -86,6 +86,7 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         Some(Purpose::Task { task, .. }) => Some(task.as_str()),
         _ => super::whose::task_of(event.span, world),
     };
+    let mut agent = purpose.and_then(|purpose| purpose.agent()).map(|agent| agent.as_str());
     let (mut attempt, mut status, mut wait_ms) = (None, None, None);
     let (mut flag, mut on, mut reason) = (None, None, None);
     match &event.kind {
@@ -125,6 +126,22 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
             attempt = Some(*attempts);
             reason = Some(why.to_string());
         }
+        EventKind::HandoffMade { from, .. } => agent = Some(from.as_str()),
+        EventKind::HandoffRefused { from, why, .. } => {
+            agent = Some(from.as_str());
+            reason = Some(why.to_string());
+        }
+        EventKind::AnswerPartial { by, .. } | EventKind::AnswerComposed { by: Some(by), .. } => {
+            agent = Some(by.as_str());
+        }
+        EventKind::RosterChanged { change, .. } => {
+            agent = match change {
+                RosterChange::Add { agent } | RosterChange::Remove { agent } => {
+                    Some(agent.as_str())
+                }
+                RosterChange::Replace { .. } => None,
+            };
+        }
         EventKind::PlanRefused { reason: why, .. } => reason = Some(why.to_string()),
         EventKind::BreakerChanged { tool: of, .. }
         | EventKind::ResultStale { tool: of, .. }
@@ -139,6 +156,7 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         ("kind", Value::from(told.kind)),
         ("round", Value::from(told.round)),
         ("role", Value::from(role)),
+        ("agent", Value::from(agent)),
         ("tool", Value::from(tool)),
         ("task", Value::from(task)),
         ("who", Value::from(&*told.who)),

@@ -161,6 +161,12 @@ impl RunPage {
             | EventKind::ContributionRefused { round, seat, .. } => {
                 return table?.round(*round)?.seats.get(usize::from(*seat))?.call;
             }
+            EventKind::HandoffMade { said, .. } | EventKind::HandoffRefused { said, .. } => {
+                return Some(*said);
+            }
+            EventKind::AnswerComposed { by: Some(by), .. } => {
+                return world.team()?.0.agent(by)?.said;
+            }
             EventKind::AnswerComposed { .. } => {
                 return table.map_or_else(|| plan?.finalize, |table| table.finalize);
             }
@@ -268,6 +274,9 @@ impl RunPage {
                     | EventKind::TaskFailed { .. }
                     | EventKind::ContributionAccepted { .. }
                     | EventKind::ContributionRefused { .. }
+                    | EventKind::HandoffMade { .. }
+                    | EventKind::HandoffRefused { .. }
+                    | EventKind::ToolCallRefused { .. }
                     | EventKind::AnswerComposed { .. },
                 ) => Tab::Reply,
                 Some(EventKind::CallRetried { .. } | EventKind::AttemptStarted { .. }) => {

@@ -7,6 +7,7 @@ use super::told_tool::stage;
 use super::tool_words::{effect, faults, percent, policy, times};
 use crate::app::format;
 use crate::event::World;
+use crate::event::world::team::{HopKind, HopState};
 use crate::event::world::tools::ToolRow;
 
 /// A text in a cell of a table.
@@ -26,6 +27,32 @@ pub(super) fn plan_markdown(out: &mut String, world: &World) {
         let (id, worker) = (&row.task.id, &row.task.worker);
         let (attempts, told) = (row.attempts.len(), cell(&told(row)));
         let _ = writeln!(out, "| {id} | {worker} | {attempts} | {told} |");
+    }
+}
+
+/// Who was put to work by whom in a team.
+pub(super) fn team_markdown(out: &mut String, world: &World) {
+    /// More hops than this are counted and not told.
+    const MOST: usize = 500;
+    let Some((team, _)) = world.team().filter(|(team, _)| !team.hops.is_empty()) else { return };
+    let _ = writeln!(out, "\n## Hops\n\n| no | from | to | how | why |");
+    let _ = writeln!(out, "| --- | --- | --- | --- | --- |");
+    for (nth, hop) in team.hops.iter().take(MOST).enumerate() {
+        let from = hop.from.as_ref().map_or("you", |from| from.as_str());
+        let how = match (&hop.state, hop.kind) {
+            (HopState::Refused(_), _) => "refused",
+            (_, HopKind::Consult) => "consults",
+            (_, HopKind::Start | HopKind::Handoff) => "passes control",
+        };
+        let why = match &hop.state {
+            HopState::Refused(why) => why.to_string(),
+            HopState::Failed(reason) => reason.to_string(),
+            _ => cell(hop.message.as_deref().unwrap_or_default()),
+        };
+        let _ = writeln!(out, "| {} | {from} | {} | {how} | {why} |", nth + 1, hop.to);
+    }
+    if let Some(more) = team.hops.len().checked_sub(MOST).filter(|more| *more > 0) {
+        let _ = writeln!(out, "\nAnd {}.", format::things(more as u64, "more hop"));
     }
 }
 

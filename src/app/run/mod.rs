@@ -27,6 +27,7 @@ pub mod times;
 pub mod told;
 mod told_team;
 pub mod told_tool;
+mod tool_calls;
 pub mod tool_words;
 mod turned;
 mod typed;
@@ -49,7 +50,7 @@ pub use self::waterfall::Row;
 
 use self::past::Past;
 use self::scroll::Scroll;
-use super::effect::Effect;
+use super::effect::{Effect, LaunchRequest};
 use super::key::Key;
 use super::keymap::Context;
 use super::msg::LiveText;
@@ -90,6 +91,10 @@ pub struct RunPage {
     turned: Turned,
     /// Where the eye is in the panes of a team.
     team: team::TeamView,
+    /// What the run was started with.
+    launch: Option<Box<LaunchRequest>>,
+    /// The next message of its session, as far as there is one.
+    next: Next,
     list: FactList,
     /// Where the eye is in what the subject says; `None` stays with its newest words.
     said: Option<Scroll>,
@@ -108,6 +113,18 @@ pub enum Selection {
     Seat(usize),
     /// The text at the end.
     Finalize,
+}
+
+/// The next message of a run's session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Next {
+    /// None yet.
+    #[default]
+    None,
+    /// It was typed, and not sent.
+    Draft(String),
+    /// It is sent once the run has ended.
+    Waiting(Arc<str>),
 }
 
 /// What a page made of an action.
@@ -153,6 +170,8 @@ impl RunPage {
             beside: None,
             turned: Turned::default(),
             team: team::TeamView::default(),
+            launch: None,
+            next: Next::default(),
             list: FactList::default(),
             said: None,
             inspector: None,
@@ -188,6 +207,26 @@ impl RunPage {
     /// What was asked of its limits and faults and has not come back as a fact yet.
     pub fn turned(&self) -> &Turned {
         &self.turned
+    }
+
+    /// What the run was started with is known.
+    pub(super) fn launched(&mut self, launch: Option<Box<LaunchRequest>>) {
+        self.launch = launch.or(self.launch.take());
+    }
+
+    /// What the run was started with, where it is known.
+    pub fn launch(&self) -> Option<&LaunchRequest> {
+        self.launch.as_deref()
+    }
+
+    /// The next message of its session.
+    pub fn next_message(&self) -> &Next {
+        &self.next
+    }
+
+    /// Keeps the next message of its session; gives what was there before.
+    pub(super) fn keep_message(&mut self, next: Next) -> Next {
+        std::mem::replace(&mut self.next, next)
     }
 
     /// This was asked of the run.

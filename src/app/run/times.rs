@@ -7,7 +7,7 @@ use super::RunPage;
 use super::document::{Document, Look};
 use super::told::{conflicts, failure, took_ms};
 use crate::app::format;
-use crate::event::kind::Purpose;
+use crate::event::kind::{LoopGuard, Purpose};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{Event, EventKind, SpanId, World};
 
@@ -199,6 +199,23 @@ impl RunPage {
                 let next = decision.map_or("next round", |decision| decision.word());
                 document.field("decision", next);
             }
+            EventKind::HandoffMade { to, message, guard, .. } => {
+                document.field("to", to.as_str());
+                if let Some(message) = message {
+                    document.field("message", message.replace('\n', " "));
+                }
+                guarded(document, guard);
+            }
+            EventKind::HandoffRefused { to, why, guard, rejections, .. } => {
+                document.field("to", to.as_str());
+                document.field("reason", why.to_string());
+                guarded(document, guard);
+                document.field("refusals", rejections.to_string());
+            }
+            EventKind::RosterChanged { members, .. } => {
+                let names: Vec<&str> = members.iter().map(|name| name.as_str()).collect();
+                document.field("members", names.join(", "));
+            }
             EventKind::FlagChanged { on, boundary, .. } => {
                 document.field("now", if *on { "on" } else { "off" });
                 document.field("from", boundary.for_people());
@@ -212,6 +229,12 @@ impl RunPage {
             _ => {}
         }
     }
+}
+
+/// How a swarm's limits stand.
+fn guarded(document: &mut Document, guard: &LoopGuard) {
+    document.field("hand-offs", guard.handoffs.to_string());
+    document.field("distinct", format!("{} of the last {}", guard.distinct, guard.window));
 }
 
 fn span_times(document: &mut Document, span: &Span, world: &World) {

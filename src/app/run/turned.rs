@@ -1,9 +1,9 @@
 //! What was asked of a run's limits and faults and has not come back as a fact yet. What the screen
 //! shows as a position is always a fact; the next step of the same key goes on from what was asked.
 
-use crate::event::kind::LimitChange;
+use crate::event::kind::{LimitChange, RosterChange};
 use crate::event::{Command, EventKind};
-use crate::scenario::name::ToolName;
+use crate::scenario::name::{AgentName, ToolName};
 use crate::scenario::tool::{Fault, FaultKind};
 
 /// What is turned.
@@ -12,6 +12,8 @@ enum Turn {
     Parallel(u32),
     Limit(ToolName, LimitChange),
     Fault(ToolName, FaultKind, Option<Fault>),
+    /// Of a swarm who is to join, or to leave.
+    Member(AgentName, AgentName, bool),
 }
 
 impl Turn {
@@ -23,8 +25,18 @@ impl Turn {
                 Self::Fault(tool.clone(), fault.kind(), Some(*fault))
             }
             Command::Heal { tool, kind, .. } => Self::Fault(tool.clone(), *kind, None),
+            Command::Roster { swarm, change, .. } => Self::member(swarm, change)?,
             _ => return None,
         })
+    }
+
+    fn member(swarm: &AgentName, change: &RosterChange) -> Option<Self> {
+        let (agent, joins) = match change {
+            RosterChange::Add { agent } => (agent, true),
+            RosterChange::Remove { agent } => (agent, false),
+            RosterChange::Replace { .. } => return None,
+        };
+        Some(Self::Member(swarm.clone(), agent.clone(), joins))
     }
 
     fn done(kind: &EventKind) -> Option<Self> {
@@ -35,6 +47,7 @@ impl Turn {
                 Self::Fault(tool.clone(), fault.kind(), Some(*fault))
             }
             EventKind::FaultHealed { tool, fault, .. } => Self::Fault(tool.clone(), *fault, None),
+            EventKind::RosterChanged { swarm, change, .. } => Self::member(swarm, change)?,
             _ => return None,
         })
     }
@@ -48,6 +61,9 @@ impl Turn {
             }
             (Self::Fault(tool, kind, _), Self::Fault(same, other, _)) => {
                 tool == same && kind == other
+            }
+            (Self::Member(swarm, agent, _), Self::Member(same, other, _)) => {
+                swarm == same && agent == other
             }
             _ => false,
         }
@@ -75,6 +91,14 @@ impl Turned {
         if let Some(at) = self.waiting.iter().position(|asked| asked.is_about(&done)) {
             self.waiting.remove(at);
         }
+    }
+
+    /// Whether this agent was asked to join a swarm, or to leave it, and has not yet.
+    pub fn member(&self, swarm: &AgentName, agent: &AgentName) -> Option<bool> {
+        self.waiting.iter().rev().find_map(|turn| match turn {
+            Turn::Member(of, who, joins) if of == swarm && who == agent => Some(*joins),
+            _ => None,
+        })
     }
 
     /// How many tasks at once were asked for last; `now` where nothing is waited for.

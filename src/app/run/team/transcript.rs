@@ -4,13 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::super::RunPage;
 use super::super::scroll::Lines;
 use super::super::told::took_ms;
+use super::super::{Next, RunPage};
 use super::tree::speaking;
 use crate::app::measure::{columns, wrap_within};
 use crate::event::kind::{Entry, Inner, ToolCall};
-use crate::event::world::World;
 use crate::event::world::team::{HopKind, Line, LineKind, shown};
 use crate::event::{Elapsed, Seq, SpanId};
 use crate::scenario::name::AgentName;
@@ -58,6 +57,8 @@ pub enum How {
     Over,
     /// Not let, or not carried out.
     Refused,
+    /// The person's next message, which waits for the end of the run.
+    Next,
 }
 
 impl How {
@@ -71,7 +72,7 @@ impl How {
 
     fn most(self) -> usize {
         match self {
-            Self::Message | Self::Said | Self::Coming => MOST[0],
+            Self::Message | Self::Said | Self::Coming | Self::Next => MOST[0],
             Self::Called | Self::Over | Self::Refused => MOST[1],
             Self::Good | Self::Bad => MOST[2],
         }
@@ -137,7 +138,7 @@ impl<'a> Transcript<'a> {
             before: &plan.session.history,
             lines: team.lines.len(),
             coming: coming.collect(),
-            ending: ending(world),
+            ending: ending(page),
             names,
             width,
         })
@@ -236,7 +237,11 @@ impl Lines for Transcript<'_> {
 }
 
 /// How a run ended, and the best that there is where it was stopped.
-fn ending(world: &World) -> Vec<(How, String)> {
+fn ending(page: &RunPage) -> Vec<(How, String)> {
+    let world = page.shown();
+    if let Next::Waiting(text) = page.next_message() {
+        return vec![(How::Next, text.to_string())];
+    }
     let Some(((team, _), closed)) = world.team().zip(world.closed.as_ref()) else {
         return Vec::new();
     };

@@ -9,7 +9,6 @@ use crate::app::run::table::first_seat;
 use crate::app::run::team::graph::{Graph, LIST_HEAD, START, Work};
 use crate::app::run::team::pictured;
 use crate::event::world::team::{AgentRow, Team};
-use crate::scenario::name::AgentName;
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -40,9 +39,8 @@ fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &
     let theme = cx.theme;
     let dim = theme.style(Role::Dim);
     let selected = page.selected_agent();
-    let row = |name: &AgentName| team.agent(name);
     let holder = graph.boxes.iter().find(|boxed| {
-        row(&boxed.agent).is_some_and(|row| row.turns > 0 && holds(world, team, row))
+        team.agent(&boxed.agent).is_some_and(|row| row.turns > 0 && holds(world, team, row))
     });
     // Who is selected has the frame of what is focused, else who is in control.
     let framed = selected.or(holder.map(|boxed| &boxed.agent));
@@ -56,7 +54,7 @@ fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &
     }
     tiles.paint(cx, buf);
     for boxed in &graph.boxes {
-        let Some(row) = row(&boxed.agent) else { continue };
+        let Some(row) = team.agent(&boxed.agent) else { continue };
         let frame = boxed.frame;
         let inside = Rect::new(frame.x + 1, frame.y + 1, frame.width.saturating_sub(2), 1);
         let mut pen = Pen::new(buf, inside.intersection(area), cx.glyphs);
@@ -217,14 +215,14 @@ fn listed(
         }
         pen.cell(&row.turns.to_string(), 6, plain);
         pen.cell(&format::took(dwell(world, row, now)), 8, plain);
-        pen.put(&passed(cx, team, &row.name), dim);
+        pen.put(&passed(cx, team, row), dim);
     }
 }
 
 /// Whom an agent passed work to, and how often.
-fn passed(cx: &Cx, team: &Team, from: &AgentName) -> String {
+fn passed(cx: &Cx, team: &Team, from: &AgentRow) -> String {
     let mut told = Vec::new();
-    for edge in team.edges.iter().filter(|edge| edge.from.as_ref() == Some(from)).take(12) {
+    for edge in team.edges.iter().filter(|edge| edge.from.as_ref() == Some(&from.name)).take(12) {
         let how = cx.glyphs.of(if edge.consults { Glyph::Consults } else { Glyph::Arrow });
         let mut text = format!("{how} {} {}", edge.to, edge.count);
         if edge.refused > 0 {

@@ -66,11 +66,16 @@ fn head(cx: &Cx, pen: &mut Pen, spoken: &Spoken<'_>, mark: Option<Glyph>, names:
         Some(glyph) => pen.glyph(glyph, theme.style(Role::Key)),
         None => pen.space(1),
     };
-    let at = spoken.at.map_or_else(|| "before".to_owned(), format::moment);
+    let at = match (spoken.how, spoken.at) {
+        (How::Next, _) => "next".to_owned(),
+        (_, None) => "before".to_owned(),
+        (_, Some(at)) => format::moment(at),
+    };
     pen.put(&at, dim).to(start + TIME);
     let (author, role) = match (spoken.author, spoken.how, spoken.at) {
         ("", How::Message, None) => ("you", Role::Dim),
         ("", How::Message, Some(_)) => ("you", Role::Strong),
+        ("", How::Next, _) => ("you", Role::Notice),
         ("", ..) => ("run", Role::Dim),
         (author, _, None) => (author, Role::Dim),
         (author, How::Coming, _) => (author, Role::Running),
@@ -84,6 +89,7 @@ fn head(cx: &Cx, pen: &mut Pen, spoken: &Spoken<'_>, mark: Option<Glyph>, names:
         How::Bad => (Glyph::Failed, Role::Failed),
         How::Over => (Glyph::Arrow, Role::Strong),
         How::Refused => (Glyph::Refused, Role::Refused),
+        How::Next => (Glyph::Waiting, Role::NeedsYou),
     };
     let role = if spoken.at.is_none() { Role::Dim } else { role };
     pen.put_within(cx.glyphs.of(glyph), 2, theme.style(role));
@@ -97,6 +103,7 @@ fn style(cx: &Cx, spoken: &Spoken<'_>) -> Style {
         (_, How::Called | How::Good) => Role::Dim,
         (_, How::Bad) => Role::Failed,
         (_, How::Refused) => Role::Refused,
+        (_, How::Next) => Role::Notice,
     })
 }
 

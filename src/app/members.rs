@@ -1,0 +1,221 @@
+//! The members drawer of a team: who is in each of its swarms, and who could join. What it shows as
+//! a member is always a fact; what was asked is shown beside it.
+
+use ratatui::layout::Rect;
+
+use super::action::Action;
+use super::effect::Effect;
+use super::home::moved;
+use super::layout::{drawer, inside, keep_in_view};
+use super::notice::NoticeKind;
+use super::over::PRESENT;
+use super::overlay::Overlay;
+use super::run::RunPage;
+use super::state::{Size, State};
+use super::update::Update;
+use crate::event::kind::{By, RosterChange};
+use crate::event::world::World;
+use crate::event::{Command, RunId};
+use crate::scenario::name::AgentName;
+
+/// The widest that the drawer gets.
+const COLS: u16 = 60;
+/// Rows below the list: who is selected, and what a change would do.
+const FOOT: u16 = 6;
+
+/// A line of the drawer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// A swarm.
+    Swarm(AgentName),
+    /// An agent that is in it, or could be.
+    Agent(Place),
+}
+
+/// An agent beside a swarm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The swarm.
+    pub swarm: AgentName,
+    /// The agent.
+    pub agent: AgentName,
+}
+
+/// The parts of the drawer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The swarms and their agents.
+    pub list: Rect,
+    /// What is told of the selected one.
+    pub foot: Rect,
+    /// The first line in view.
+    pub top: usize,
+}
+
+/// The drawer over a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MembersDrawer {
+    /// Whose swarms.
+    pub run: RunId,
+    /// Who is selected.
+    pub selected: Option<Place>,
+}
+
+/// The lines of the drawer: each swarm with its members, then those that could join it.
+pub fn rows(world: &World) -> Vec<Row> {
+    let Some((team, plan)) = world.team() else { return Vec::new() };
+    let mut rows = Vec::new();
+    for swarm in &team.swarms {
+        rows.push(Row::Swarm(swarm.name.clone()));
+        // Those of the start and the bench, in the plan's order: a row never jumps.
+        let start = plan.agent(&swarm.name).map(|head| head.members.as_slice()).unwrap_or_default();
+        let others = plan.agents.iter().filter(|head| head.kind == "agent");
+        let others = others.map(|head| &head.name).filter(|name| !start.contains(name));
+        for agent in start.iter().chain(others) {
+            let place = Place { swarm: swarm.name.clone(), agent: agent.clone() };
+            rows.push(Row::Agent(place));
+        }
+    }
+    rows
+}
+
+/// Whether an agent is in a swarm now.
+pub fn is_member(world: &World, place: &Place) -> bool {
+    let swarm = world.team().and_then(|(team, _)| team.swarm(&place.swarm));
+    swarm.is_some_and(|swarm| swarm.members.contains(&place.agent))
+}
+
+/// Whether a swarm starts with an agent, so that it cannot leave.
+pub fn is_entry(world: &World, place: &Place) -> bool {
+    let swarm = world.team().and_then(|(_, plan)| plan.swarm(&place.swarm));
+    swarm.is_some_and(|swarm| swarm.entry == place.agent)
+}
+
+impl MembersDrawer {
+    /// The drawer of a run, on the first member.
+    pub fn of(run: RunId, world: &World) -> Self {
+        let first = rows(world).into_iter().find_map(|row| match row {
+            Row::Agent(place) => Some(place),
+            Row::Swarm(_) => None,
+        });
+        Self { run, selected: first }
+    }
+
+    /// The parts of its window at this size.
+    pub fn parts(&self, size: Size, world: &World) -> Parts {
+        let rows = rows(world);
+        let wanted = u16::try_from(rows.len().max(1)).unwrap_or(u16::MAX);
+        let column = drawer(size.body(), COLS);
+        let height = column.height.min(wanted.saturating_add(FOOT + 2));
+        let window = Rect { height, ..column };
+        let inner = inside(window);
+        let foot = FOOT.min(inner.height.saturating_sub(2));
+        let list = Rect { height: inner.height - foot, ..inner };
+        let at = self.at(&rows).unwrap_or(0);
+        Parts {
+            window,
+            list,
+            foot: Rect { y: list.bottom(), height: foot, ..inner },
+            // The name of its swarm is seen with it.
+            top: keep_in_view(0, at, usize::from(list.height), rows.len()),
+        }
+    }
+
+    fn at(&self, rows: &[Row]) -> Option<usize> {
+        let selected = self.selected.as_ref()?;
+        rows.iter().position(|row| matches!(row, Row::Agent(place) if place == selected))
+    }
+
+    /// The agent in this line.
+    pub fn place_at(&self, world: &World, line: usize) -> Option<Place> {
+        match rows(world).into_iter().nth(line)? {
+            Row::Agent(place) => Some(place),
+            Row::Swarm(_) => None,
+        }
+    }
+
+    fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
+        let places: Vec<Place> = rows(world)
+            .into_iter()
+            .filter_map(|row| match row {
+                Row::Agent(place) => Some(place),
+                Row::Swarm(_) => None,
+            })
+            .collect();
+        let at = places.iter().position(|place| Some(place) == self.selected.as_ref());
+        match moved(action, at, places.len(), page).and_then(|at| places.get(at)) {
+            Some(place) => {
+                self.selected = Some(place.clone());
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// What a switch of the selected agent asks of the run, or why it asks nothing.
+    fn command(&self, page: &RunPage) -> Result<Command, String> {
+        let world = page.world();
+        let Some(place) = &self.selected else { return Err("This run has no swarm.".to_owned()) };
+        let Place { swarm, agent } = place.clone();
+        if !world.is_live() {
+            return Err("The run has ended: its swarms stay as they are.".to_owned());
+        }
+        if is_entry(world, place) {
+            return Err(format!("{swarm} starts with {agent}: it cannot leave."));
+        }
+        let joined = page.turned().member(&swarm, &agent).unwrap_or(is_member(world, place));
+        let change = match joined {
+            true => RosterChange::Remove { agent },
+            false => RosterChange::Add { agent },
+        };
+        Ok(Command::Roster { swarm, change, by: By::You })
+    }
+}
+
+/// Opens the drawer of the run on the screen.
+pub(super) fn open(state: &mut State) -> Update {
+    let Some(page) = state.watched() else { return Update::idle() };
+    let swarms = page.world().team().is_some_and(|(team, _)| !team.swarms.is_empty());
+    if !swarms {
+        let why = "Nobody joins or leaves here: only swarms have members that do.";
+        state.say(NoticeKind::Info, why);
+        return Update::redraw();
+    }
+    let drawer = MembersDrawer::of(page.id().clone(), page.world());
+    state.overlays.push(Overlay::Members(drawer));
+    Update::redraw()
+}
+
+/// Answers an action in the drawer.
+pub(super) fn on_action(state: &mut State, action: Action) -> Update {
+    let State { overlays, runs, notices, now, size, .. } = state;
+    let Some(Overlay::Members(drawer)) = overlays.last_mut() else { return Update::idle() };
+    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
+        overlays.pop();
+        return Update::redraw();
+    };
+    match action {
+        Action::Cancel | Action::Back | Action::Members => {
+            overlays.pop();
+            Update::redraw()
+        }
+        Action::Toggle => match drawer.command(page) {
+            Ok(command) => {
+                if page.is_scrubbed() {
+                    notices.say(*now, NoticeKind::Info, PRESENT.to_owned());
+                }
+                Update::effect(Effect::Command { run: drawer.run.clone(), command })
+            }
+            Err(why) => {
+                notices.say(*now, NoticeKind::Info, why);
+                Update::redraw()
+            }
+        },
+        action => {
+            let rows = usize::from(drawer.parts(*size, page.world()).list.height).max(1);
+            Update::when(drawer.on_move(action, page.world(), rows))
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The members drawer over a run: who is in each swarm, who could join, and what was asked.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::frame::{self, Frame};
+use super::glyph::Glyph;
+use super::text::{Pen, paint, wrap_within};
+use super::theme::Role;
+use super::{Cx, format};
+use crate::app::State;
+use crate::app::members::{MembersDrawer, Place, Row, is_entry, is_member, rows};
+use crate::app::run::RunPage;
+use crate::event::world::World;
+
+/// Draws the drawer of a run.
+pub fn render(drawer: &MembersDrawer, page: &RunPage, state: &State, cx: &Cx, buf: &mut Buffer) {
+    let world = page.world();
+    let parts = drawer.parts(state.size, world);
+    let title = match world.is_live() {
+        true => format!("Members of {}, live", page.id()),
+        false => format!("Members of {}", page.id()),
+    };
+    let all = rows(world);
+    let swarms = all.iter().filter(|row| matches!(row, Row::Swarm(_))).count();
+    let foot = format::things(swarms as u64, "swarm");
+    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    frame::render(frame, cx, parts.window, buf);
+    let shown = all.iter().skip(parts.top).take(usize::from(parts.list.height));
+    for (row, y) in shown.zip(parts.list.y..) {
+        let at = Rect { y, height: 1, ..parts.list };
+        match row {
+            Row::Swarm(name) => {
+                let count = world.team().and_then(|(team, _)| team.swarm(name));
+                let count = count.map_or(0, |swarm| swarm.members.len());
+                let text = format!("{name}, {}", format::things(count as u64, "member"));
+                let mut pen = Pen::new(buf, at, cx.glyphs);
+                pen.space(1).put(&text, cx.theme.style(Role::Title)).space(1);
+                let rest = pen.left();
+                pen.glyphs(Glyph::Horizontal, rest, cx.theme.style(Role::Border));
+            }
+            Row::Agent(place) => {
+                let selected = drawer.selected.as_ref() == Some(place);
+                agent(page, cx, world, at, place, selected, buf);
+            }
+        }
+    }
+    if let Some(place) = &drawer.selected {
+        told(page, cx, world, parts.foot, place, buf);
+    }
+}
+
+fn agent(
+    page: &RunPage,
+    cx: &Cx,
+    world: &World,
+    area: Rect,
+    place: &Place,
+    selected: bool,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let (plain, dim) = (theme.style(Role::Text), theme.style(Role::Dim));
+    if selected {
+        paint(buf, area, theme.style(Role::Selected));
+    }
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    match selected {
+        true => pen.glyph(Glyph::Selected, theme.style(Role::Key)),
+        false => pen.space(1),
+    };
+    let member = is_member(world, place);
+    let (mark, word, role) =
+        if member { ("[x] ", "member", Role::Flag) } else { ("[ ] ", "bench", Role::Off) };
+    let name = pen.left().saturating_sub(30).clamp(6, 24);
+    pen.put(mark, theme.style(role)).name(place.agent.as_str(), name, plain).space(1);
+    pen.cell(word, 8, theme.style(role));
+    if is_entry(world, place) {
+        pen.put("starts it, stays", dim);
+        return;
+    }
+    match page.turned().member(&place.swarm, &place.agent) {
+        Some(joins) => {
+            let text = if joins { "asked: to join" } else { "asked: to leave" };
+            pen.glyph(Glyph::Waiting, theme.style(Role::NeedsYou)).space(1);
+            pen.put(text, theme.style(Role::Notice));
+        }
+        None => {
+            let row = world.team().and_then(|(team, _)| team.agent(&place.agent));
+            if let Some(row) = row.filter(|row| row.turns > 0) {
+                let sign = theme.agent(row.state);
+                pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, dim);
+            }
+        }
+    }
+}
+
+/// Who is selected, and what a switch would do.
+fn told(page: &RunPage, cx: &Cx, world: &World, area: Rect, place: &Place, buf: &mut Buffer) {
+    let Some((team, plan)) = world.team() else { return };
+    let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
+    let about = plan.agent(&place.agent).map_or("", |head| head.description.as_str());
+    let joined = page.turned().member(&place.swarm, &place.agent);
+    let joined = joined.unwrap_or(is_member(world, place));
+    let (agent, swarm) = (&place.agent, &place.swarm);
+    let holds = team.holder.as_ref() == Some(agent);
+    let would = if !world.is_live() {
+        "The run has ended: its swarms stay as they are.".to_owned()
+    } else if is_entry(world, place) {
+        format!("{swarm} starts with it, so it cannot leave.")
+    } else if joined && holds {
+        format!("If it leaves, what it does now goes on; nobody hands over to {agent} any more.")
+    } else if joined {
+        format!("If it leaves, nobody hands over to {agent} any more, from the next call on.")
+    } else {
+        format!("If it joins, the others may hand over to {agent}, from their next call on.")
+    };
+    let line = |nth: u16| {
+        let row = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+        Rect { y: area.y + nth, height: u16::from(nth < area.height), ..row }
+    };
+    let mut pen = Pen::new(buf, line(0), cx.glyphs);
+    let width = pen.left();
+    pen.glyphs(Glyph::Horizontal, width, cx.theme.style(Role::Border));
+    let mut at = 1;
+    for (text, style) in [(about, dim), (would.as_str(), plain)] {
+        let room = usize::from(area.height.saturating_sub(at));
+        let (rows, _) = wrap_within(text, usize::from(width).max(1), room.min(2));
+        for row in rows.iter().filter(|_| !text.is_empty()) {
+            Pen::new(buf, line(at), cx.glyphs).put(row, style);
+            at += 1;
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A text that can be edited, as it is drawn wherever one stands.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+use ratatui::widgets::Widget;
+
+use super::Cx;
+use super::text::paint;
+use super::theme::Role;
+use crate::app::form::field::TextField;
+use crate::event::visible::{is_hostile, stand_in};
+
+/// Draws a text of `rows` rows, of which `cut` are above `place`; `typing`: whether its cursor shows.
+pub(super) fn render(
+    text: &TextField,
+    cx: &Cx,
+    place: Rect,
+    rows: u16,
+    cut: u16,
+    typing: bool,
+    buf: &mut Buffer,
+) {
+    let style = cx.theme.style(Role::Field);
+    paint(buf, place, style);
+    // Drawn whole beside the screen, then the rows in view: it keeps its own scroll.
+    let whole = Rect::new(0, 0, place.width, rows);
+    let mut beside = Buffer::empty(whole);
+    paint(&mut beside, whole, style);
+    Widget::render(&text.area, whole, &mut beside);
+    for y in 0..place.height {
+        for x in 0..place.width {
+            let (Some(from), Some(to)) =
+                (beside.cell((x, y + cut)), buf.cell_mut((place.x + x, place.y + y)))
+            else {
+                continue;
+            };
+            *to = from.clone();
+            // A file's own text may hold what must not reach a terminal.
+            if let Some(c) = to.symbol().chars().find(|c| is_hostile(*c)) {
+                to.set_symbol(stand_in(c).encode_utf8(&mut [0; 4]));
+            }
+            if !typing {
+                to.modifier.remove(Modifier::REVERSED | Modifier::UNDERLINED);
+            }
+        }
+    }
+}

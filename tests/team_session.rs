@@ -1,0 +1,170 @@
+//! Sessions and members in the dashboard: the next message is typed, kept, sent and answered by a
+//! run of its own; agents join and leave a swarm.
+
+mod console;
+mod facts;
+mod screen;
+
+use std::sync::Arc;
+
+use console::{Person, scenario};
+use crossterm::event::KeyCode as Code;
+use facts::team;
+use roundtable::app::effect::{Effect, LaunchRequest, ModelWanted, RequestId};
+use roundtable::app::state::Screen;
+use roundtable::app::{Key, KeyCode, Msg};
+use roundtable::event::kind::{By, RosterChange};
+use roundtable::event::{Command, EventKind, RunId, SpanId};
+use screen::Dash;
+
+const RUN: &str = "r-90de";
+
+/// A desk on the screen, and what it was started with.
+fn desk(facts: &team::TeamFacts) -> Dash {
+    let mut dash = Dash::new(120, 36);
+    let launch = LaunchRequest {
+        id: RequestId(1),
+        scenario: scenario("support-swarm", &[]),
+        model: ModelWanted::Scripted { instant: true },
+        flags: Vec::new(),
+        seed: Some(3),
+        follows: None,
+    };
+    let (run, zero, launch) = (RunId::new(RUN), dash.now, Some(Box::new(launch)));
+    dash.send(Msg::Started { request: RequestId(1), run: run.clone(), zero, launch });
+    dash.send(Msg::Facts { run, events: facts.log.clone() });
+    dash
+}
+
+#[test]
+fn a_message_to_a_run_that_has_ended_starts_the_next_of_its_session() {
+    let mut dash = desk(&team::answered());
+    dash.text("i");
+    let screen = dash.screen();
+    assert!(screen.contains("Message 2 to support"), "{screen}");
+    assert!(screen.contains("sent at once"), "{screen}");
+    // The scenario's own words are a suggestion; these are typed over it.
+    dash.key(Key::ctrl('a')).key(Key::ctrl('k'));
+    while dash.state.overlays.iter().any(|it| match it {
+        roundtable::app::overlay::Overlay::Message(message) => !message.text.text().is_empty(),
+        _ => false,
+    }) {
+        dash.press(KeyCode::Backspace).press(KeyCode::Delete);
+    }
+    dash.text("When is").press(KeyCode::Enter).text("the next bill?");
+    dash.asked();
+    dash.key(Key::ctrl('s'));
+    let request = dash.launch();
+    let follows = request.follows.clone().expect("it follows a run");
+    assert_eq!((follows.run.as_str(), &*follows.text), (RUN, "When is\nthe next bill?"));
+    assert_eq!(request.seed, Some(3));
+    assert_eq!(request.flags, [("weekend".into(), false)], "as they stand");
+    let next = RunId::new("r-90df");
+    let (request, zero) = (request.id, dash.now);
+    dash.send(Msg::Started { request, run: next.clone(), zero, launch: None });
+    assert_eq!(dash.state.screen, Screen::Run(next));
+}
+
+#[test]
+fn a_draft_is_kept_and_nothing_is_sent_by_closing() {
+    let mut dash = desk(&team::answered());
+    dash.text("i");
+    dash.text("Hello").press(KeyCode::Esc);
+    assert!(dash.asked().is_empty());
+    dash.text("i");
+    let screen = dash.screen();
+    assert!(screen.contains("Hello"), "{screen}");
+}
+
+#[test]
+fn a_message_to_a_run_that_goes_on_waits_for_its_end() {
+    let facts = team::working();
+    let mut dash = desk(&facts);
+    dash.text("i").text("Thanks!").key(Key::ctrl('s'));
+    assert!(dash.asked().is_empty(), "nothing is started while it goes on");
+    let screen = dash.screen();
+    assert!(screen.contains("next"), "{screen}");
+    assert!(screen.contains("it is sent when this run has ended"), "{screen}");
+    let rest = team::answered().log.split_off(facts.log.len());
+    dash.send(Msg::Facts { run: RunId::new(RUN), events: rest });
+    let request = dash.launch();
+    assert!(request.follows.is_some_and(|it| it.text.ends_with("Thanks!")));
+}
+
+#[test]
+fn a_run_that_came_to_nothing_keeps_the_message_for_its_person() {
+    let mut facts = team::working();
+    let mut dash = desk(&facts);
+    dash.text("i").text("Thanks!").key(Key::ctrl('s')).asked();
+    let before = facts.log.len();
+    facts.ends("max_seconds");
+    let events = facts.log.split_off(before);
+    dash.send(Msg::Facts { run: RunId::new(RUN), events });
+    assert!(dash.asked().is_empty(), "nothing is started");
+    let screen = dash.screen();
+    assert!(screen.contains("Not sent, since the run ended with max_seconds"), "{screen}");
+    dash.text("i");
+    assert!(dash.screen().contains("Thanks!"));
+}
+
+#[test]
+fn a_long_paste_is_one_message() {
+    let mut dash = desk(&team::answered());
+    let pasted: Vec<String> = (1..=40).map(|nth| format!("line {nth}")).collect();
+    dash.text("i").send(Msg::Paste(pasted.join("\r\n")));
+    let screen = dash.screen();
+    assert!(screen.contains("line 40"), "{screen}");
+    dash.key(Key::ctrl('s'));
+    let text = dash.launch().follows.expect("it follows").text;
+    assert!(text.ends_with(&pasted.join("\n")), "{text}");
+}
+
+#[test]
+fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
+    let mut facts = team::working();
+    let mut dash = desk(&facts);
+    dash.text("m");
+    let screen = dash.screen();
+    assert!(screen.contains("starts it, stays"), "{screen}");
+    dash.text(" ");
+    assert!(dash.asked().is_empty(), "the entry stays");
+    assert!(dash.screen().contains("support starts with triage: it cannot leave."));
+    // The lawyer sits on the bench.
+    dash.text("G").press(KeyCode::Enter);
+    let change = RosterChange::Add { agent: "lawyer".into() };
+    let (run, swarm) = (RunId::new(RUN), "support".into());
+    let command = Command::Roster { swarm, change: change.clone(), by: By::You };
+    let asked = dash.asked();
+    assert!(
+        matches!(asked.as_slice(), [Effect::Command { run: of, command: it }] if *of == run && *it == command),
+        "{asked:?}"
+    );
+    assert!(dash.screen().contains("asked: to join"), "{}", dash.screen());
+    let members = ["triage", "billing", "fraud", "refunds", "tech", "lawyer"];
+    let members: Arc<[_]> = members.map(Into::into).into();
+    let swarm = "support".into();
+    facts.add(SpanId::RUN, EventKind::RosterChanged { swarm, members, change, by: By::You });
+    let last = facts.log.last().cloned().expect("the fact");
+    dash.send(Msg::Facts { run, events: vec![last] });
+    let screen = dash.screen();
+    assert!(!screen.contains("asked: to join"), "{screen}");
+    let row = screen.lines().find(|line| line.contains("lawyer")).expect("a row");
+    assert!(row.contains("[x]"), "{row}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_goes_on_in_the_real_program() {
+    let mut person = Person::at(120, 36);
+    person.sees("checkout-launch").await;
+    person.starts(scenario("support-swarm", &[]), true);
+    person.sees("DONE").await;
+    person.key(Code::Char('i'));
+    person.sees("Message 2 to").await;
+    person.types(" And thanks.");
+    person.ctrl('s');
+    let seen = person.sees("message 2").await;
+    assert!(seen.text.contains("hop"), "{}", seen.text);
+    person.types("4g");
+    let seen = person.sees("before").await;
+    assert!(seen.text.contains("charged twice"), "{}", seen.text);
+}
