@@ -1,6 +1,8 @@
 //! What a frame costs: the run view at 200x50 with a long log beside a short one, live, with a
 //! filter on, and far back in time.
 
+#[path = "../tests/facts/mod.rs"]
+mod facts;
 mod long;
 mod paired;
 
@@ -57,6 +59,15 @@ fn scrubbed(facts: usize) -> RunPage {
     page
 }
 
+/// A swarm that has handed over once for each hundred of these facts.
+fn swarm(facts: usize) -> RunPage {
+    let mut page = RunPage::new(RunId::new("r-ring"), Duration::ZERO);
+    for batch in facts::team::ring(12, facts / 100).log.chunks(512) {
+        page.apply(batch);
+    }
+    page
+}
+
 fn frames(page: &RunPage) -> Duration {
     let theme = Theme::default();
     let glyphs = Glyphs::Unicode;
@@ -90,4 +101,5 @@ fn main() {
     compare("live", page);
     compare("with a filter", filtered);
     compare("in the past", scrubbed);
+    compare("of a swarm: 10 000 hops / 10", swarm);
 }

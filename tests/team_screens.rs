@@ -4,10 +4,11 @@ mod facts;
 mod screen;
 
 use facts::team::{self, TeamFacts};
-use roundtable::app::Msg;
 use roundtable::app::msg::LiveText;
+use roundtable::app::state::Settings;
+use roundtable::app::{KeyCode, Msg};
 use roundtable::event::RunId;
-use screen::Dash;
+use screen::{Dash, shipped};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
@@ -74,4 +75,112 @@ fn pictures_of_two_to_thirty_agents() {
 fn before_anything_happened() {
     let facts = TeamFacts::desk(team::session(team::CHARGED, "triage"));
     insta::assert_snapshot!("begun_120x36", dash(120, 36, &facts).screen());
+}
+
+#[test]
+fn in_seven_bits_there_is_nothing_else() {
+    let settings = Settings { ascii: true, ..Settings::default() };
+    for (name, facts) in [("swarm", team::working()), ("office", team::office())] {
+        let mut dash = Dash::over(120, 36, shipped(), settings.clone());
+        dash.run("r-90de", &facts.log);
+        let screen = dash.screen();
+        assert!(screen.is_ascii(), "{screen}");
+        insta::assert_snapshot!(format!("ascii_{name}_120x36"), screen);
+        for key in ["m", "i"] {
+            dash.text(key);
+            let screen = dash.screen();
+            assert!(screen.is_ascii(), "{screen}");
+            dash.press(KeyCode::Esc);
+        }
+    }
+}
+
+#[test]
+fn what_came_before_stands_above() {
+    insta::assert_snapshot!("follow_up_120x36", dash(120, 36, &team::follow_up()).dump());
+}
+
+#[test]
+fn each_pane_alone() {
+    for (pane, name) in [(2, "baton"), (3, "calls"), (4, "transcript"), (5, "events")] {
+        let mut dash = dash(80, 24, &team::working());
+        dash.text(&pane.to_string());
+        insta::assert_snapshot!(format!("pane_{name}_80x24"), dash.screen());
+    }
+    let mut small = dash(60, 16, &team::working());
+    insta::assert_snapshot!("pane_graph_60x16", small.screen());
+    small.text("4");
+    insta::assert_snapshot!("pane_transcript_60x16", small.screen());
+}
+
+#[test]
+fn members_of_a_swarm() {
+    let mut dash = dash(120, 36, &team::working());
+    dash.text("mG ");
+    insta::assert_snapshot!("members_120x36", dash.dump());
+}
+
+#[test]
+fn a_model_call_whole() {
+    let mut dash = dash(120, 36, &team::working());
+    dash.text("2gj").text("p");
+    insta::assert_snapshot!("prompt_120x36", dash.screen());
+    dash.text("2");
+    insta::assert_snapshot!("reply_120x36", dash.screen());
+}
+
+#[test]
+fn the_tree_of_calls_folds_and_unfolds() {
+    let mut dash = dash(120, 36, &team::working());
+    // The second hop is folded away with the tool that it called.
+    dash.text("3gj");
+    assert!(!dash.screen().contains("charges  "), "{}", dash.screen());
+    dash.text("l");
+    let screen = dash.screen();
+    let row = screen.lines().find(|line| line.contains("↳ charges")).expect("its tool");
+    assert!(row.contains("0.10s"), "{row}");
+    dash.text("h");
+    assert!(!dash.screen().lines().take(25).any(|line| line.starts_with("│    ✓ ↳ charges")));
+}
+
+#[test]
+fn the_transcript_is_read_line_by_line_and_followed_again() {
+    let mut dash = dash(120, 36, &team::answered());
+    assert!(dash.screen().contains("Transcript · following"), "{}", dash.screen());
+    dash.text("4g");
+    let screen = dash.screen();
+    assert!(screen.contains("Transcript · G follows"), "{screen}");
+    assert!(screen.contains(">00:00.0 you"), "{screen}");
+    let mut seen = 0;
+    for _ in 0..40 {
+        dash.text("j");
+        seen += usize::from(dash.screen().contains(">00:06.2 refunds"));
+    }
+    assert!(seen > 0, "every line is reached");
+    dash.text("k").text("G");
+    assert!(dash.screen().contains("Transcript · following"), "{}", dash.screen());
+}
+
+#[test]
+fn a_click_selects_an_agent_a_hop_a_call_and_a_line() {
+    let mut dash = dash(120, 36, &team::working());
+    let find = |dash: &Dash, text: &str| {
+        let screen = dash.screen();
+        let row = screen.lines().position(|line| line.contains(text)).expect("on the screen");
+        let line = screen.lines().nth(row).expect("its row");
+        let col = line.split(text).next().expect("before it").chars().count();
+        (col as u16, row as u16)
+    };
+    let (col, row) = find(&dash, "fraud ✓");
+    dash.click(col, row);
+    assert!(dash.screen().contains("│> fraud ✓"), "{}", dash.screen());
+    let (col, row) = find(&dash, "rule out testing  ");
+    dash.click(col, row);
+    assert!(dash.screen().contains("│>✓   3 00:02"), "{}", dash.screen());
+    let (col, row) = find(&dash, "1.2s  handed over");
+    dash.click(col, row);
+    assert!(dash.screen().contains("│> ✓ → fraud"), "{}", dash.screen());
+    let (col, row) = find(&dash, "The risk is low");
+    dash.click(col, row);
+    assert!(dash.screen().contains("│>00:03.7 fraud"), "{}", dash.screen());
 }

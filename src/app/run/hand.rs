@@ -123,6 +123,11 @@ impl RunPage {
                 _ => {}
             }
         }
+        if action == Action::Breakpoint && self.world.team().is_some() {
+            let why =
+                "No breakpoint here: who speaks next is not known before. s goes past one step.";
+            return Some(why.to_owned());
+        }
         let chaos = matches!(
             action,
             Action::BreakerHold

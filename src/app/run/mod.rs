@@ -14,6 +14,7 @@ pub mod layout;
 pub mod list;
 mod markdown;
 mod mouse;
+mod next;
 mod past;
 pub mod progress;
 pub mod results;
@@ -44,6 +45,7 @@ pub use self::face::Face;
 pub use self::inspect::{Asks, Inspector, Tab, Target};
 pub use self::layout::{Areas, Pane, Shape};
 pub use self::list::FactList;
+pub use self::next::Next;
 pub use self::subject::Subject;
 pub use self::turned::Turned;
 pub use self::waterfall::Row;
@@ -113,18 +115,6 @@ pub enum Selection {
     Seat(usize),
     /// The text at the end.
     Finalize,
-}
-
-/// The next message of a run's session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Next {
-    /// None yet.
-    #[default]
-    None,
-    /// It was typed, and not sent.
-    Draft(String),
-    /// It is sent once the run has ended.
-    Waiting(Arc<str>),
 }
 
 /// What a page made of an action.
@@ -207,26 +197,6 @@ impl RunPage {
     /// What was asked of its limits and faults and has not come back as a fact yet.
     pub fn turned(&self) -> &Turned {
         &self.turned
-    }
-
-    /// What the run was started with is known.
-    pub(super) fn launched(&mut self, launch: Option<Box<LaunchRequest>>) {
-        self.launch = launch.or(self.launch.take());
-    }
-
-    /// What the run was started with, where it is known.
-    pub fn launch(&self) -> Option<&LaunchRequest> {
-        self.launch.as_deref()
-    }
-
-    /// The next message of its session.
-    pub fn next_message(&self) -> &Next {
-        &self.next
-    }
-
-    /// Keeps the next message of its session; gives what was there before.
-    pub(super) fn keep_message(&mut self, next: Next) -> Next {
-        std::mem::replace(&mut self.next, next)
     }
 
     /// This was asked of the run.

@@ -41,12 +41,15 @@ fn offered(document: &mut Document, tools: &[ToolOffer]) {
     document.gap();
     document.add(Look::Head, format!("{} offered", format::things(tools.len() as u64, "tool")));
     for tool in tools {
-        document.field(&tool.name, tool.description.replace('\n', " "));
+        document.add(Look::Text, tool.name.to_string());
+        if !tool.description.is_empty() {
+            document.add(Look::Dim, format!("  {}", tool.description.replace('\n', " ")));
+        }
         let told = tool.parameters.get("properties").and_then(Value::as_object);
         for (name, about) in told.into_iter().flatten() {
             let kind = about.get("type").and_then(Value::as_str).unwrap_or("any");
             let about = about.get("description").and_then(Value::as_str).unwrap_or_default();
-            document.add(Look::Dim, format!("           {name} ({kind}) {about}").trim_end());
+            document.add(Look::Dim, format!("  {name} ({kind}) {about}").trim_end());
         }
     }
 }

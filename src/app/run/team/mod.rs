@@ -3,6 +3,7 @@
 
 pub mod graph;
 pub mod rows;
+mod target;
 pub mod transcript;
 pub mod tree;
 
@@ -12,15 +13,13 @@ use ratatui::layout::Rect;
 
 use self::rows::Rows;
 use self::tree::Fold;
-use super::inspect::Target;
+use super::RunPage;
 use super::layout::{Areas, Pane};
 use super::scroll::{Lines, Scroll};
-use super::{Face, RunPage};
 use crate::app::action::Action;
 use crate::event::SpanId;
-use crate::event::kind::{Purpose, TeamPlan};
+use crate::event::kind::TeamPlan;
 use crate::event::world::team::Team;
-use crate::event::world::{SpanKind, World};
 use crate::scenario::name::AgentName;
 
 /// Rows of the baton's foot below its hops, where there is room for it.
@@ -60,12 +59,7 @@ impl TeamView {
 
 /// The agents that a picture shows: all but the swarm that the person talks to, whose members
 /// speak for it, and those that are in no team.
-pub fn pictured<'a>(
-    world: &'a World,
-    team: &'a Team,
-    plan: &'a TeamPlan,
-) -> impl Iterator<Item = &'a AgentName> {
-    let _ = world;
+pub fn pictured<'a>(team: &'a Team, plan: &'a TeamPlan) -> impl Iterator<Item = &'a AgentName> {
     let swarm = plan.swarm(&plan.root).is_some();
     plan.agents.iter().map(|agent| &agent.name).filter(move |name| {
         let row = team.agent(name);
@@ -142,63 +136,6 @@ impl RunPage {
         }
     }
 
-    /// What Enter looks at in the panes of a team.
-    pub(super) fn team_target(&self) -> Option<Target> {
-        let world = self.shown();
-        let (team, plan) = world.team()?;
-        let said = |name: &AgentName| team.agent(name).and_then(|row| row.said);
-        let of_holder = || {
-            let whom = team.answered_by.as_ref().or(team.holder.as_ref()).unwrap_or(&plan.root);
-            said(whom).map(Target::Call)
-        };
-        match self.focus() {
-            Pane::First => match &self.team.agent {
-                Some(agent) => said(agent).map(Target::Call),
-                None => of_holder(),
-            },
-            Pane::Second => {
-                let row = self.team.hops.row(team.hops.len());
-                let hop = row.and_then(|row| team.hops.get(row));
-                hop.map_or_else(of_holder, |hop| Some(Target::Call(hop.span)))
-            }
-            Pane::Third => {
-                let tree = self.tree()?;
-                let row = self.call_cursor(&tree).row(tree.len());
-                match row.and_then(|row| tree.row(row)) {
-                    Some(node) if node.span == SpanId::RUN => said(&plan.root).map(Target::Call),
-                    Some(node) => Some(Target::Call(node.span)),
-                    None => of_holder(),
-                }
-            }
-            Pane::Fourth => {
-                let lines = self.transcript(80)?;
-                let last = lines.count().checked_sub(1)?;
-                let (seq, call) = lines.fact(self.team.line.unwrap_or(last).min(last))?;
-                Some(call.map_or(Target::Fact(seq), Target::Call))
-            }
-            Pane::Events => None,
-        }
-    }
-
-    /// The model call whose prompt tells what an agent was shown in this call: its own, or of an
-    /// agent's whole run the last within.
-    pub(super) fn prompt_call(&self, call: SpanId) -> SpanId {
-        let world = self.shown();
-        let of_run = matches!(
-            world.spans.get(call).map(|span| &span.what),
-            Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. }))
-        );
-        if !of_run {
-            return call;
-        }
-        let is_say = |span: &&crate::event::world::Span| {
-            matches!(span.what, SpanKind::Call(Purpose::Say { .. }))
-        };
-        let attempt = world.spans.last_child(call).map(|attempt| attempt.id);
-        let said = attempt.and_then(|it| world.spans.children(it).filter(is_say).last());
-        said.map_or(call, |span| span.id)
-    }
-
     /// Moves in the panes of a team.
     pub(super) fn move_in_team(&mut self, action: Action, areas: &Areas) {
         let height =
@@ -217,9 +154,8 @@ impl RunPage {
     }
 
     fn move_among_agents(&mut self, action: Action) {
-        let world = self.shown();
-        let Some((team, plan)) = world.team() else { return };
-        let all: Vec<AgentName> = pictured(world, team, plan).cloned().collect();
+        let Some((team, plan)) = self.shown().team() else { return };
+        let all: Vec<AgentName> = pictured(team, plan).cloned().collect();
         let Some(last) = all.len().checked_sub(1) else { return };
         let at = self.team.agent.as_ref().and_then(|name| all.iter().position(|it| it == name));
         let holder = team.holder.as_ref();
@@ -390,23 +326,6 @@ impl RunPage {
             }
             Pane::Events => {}
         }
-    }
-
-    /// What is copied of the focused pane of a team.
-    pub(super) fn team_text(&self) -> Option<String> {
-        let world = self.shown();
-        let (team, _) = world.team().filter(|_| self.face() == Face::Team)?;
-        if let (Pane::Fourth, Some(line)) = (self.focus(), self.team.line) {
-            return self.transcript(80)?.line(line).map(|spoken| spoken.text.into_owned());
-        }
-        if let (Pane::Second, Some(row)) = (self.focus(), self.team.hops.row(team.hops.len())) {
-            let hop = team.hops.get(row)?;
-            let from = hop.from.as_ref().map_or("you", |from| from.as_str());
-            let message = hop.message.as_deref().unwrap_or_default();
-            return Some(format!("{from} -> {}  {message}", hop.to).trim_end().to_owned());
-        }
-        let partial = || team.partial.as_ref().map(|(text, _)| text.to_string());
-        world.answer.as_ref().map(|answer| answer.to_string()).or_else(partial)
     }
 }
 

@@ -178,7 +178,7 @@ fn foot(
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("context", LABEL, dim);
     carried(cx, &mut pen, team);
-    let unused: Vec<&str> = pictured(world, team, plan)
+    let unused: Vec<&str> = pictured(team, plan)
         .filter(|name| team.agent(name).is_none_or(|row| row.turns == 0))
         .map(|name| name.as_str())
         .collect();

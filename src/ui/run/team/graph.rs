@@ -22,8 +22,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     let Some((team, plan)) = world.team() else {
         return empty(cx, area, "The run is being started.", buf);
     };
-    let all: Vec<&AgentRow> =
-        pictured(world, team, plan).filter_map(|name| team.agent(name)).collect();
+    let all: Vec<&AgentRow> = pictured(team, plan).filter_map(|name| team.agent(name)).collect();
     match page.graph(area) {
         Some(graph) => drawn(page, cx, area, &graph, team, buf),
         None => {

@@ -1,0 +1,86 @@
+//! What the panes of a team are about: what Enter and the prompt look at, what is copied.
+
+use super::super::inspect::Target;
+use super::super::layout::Pane;
+use super::super::scroll::Lines;
+use super::super::{Face, RunPage};
+use crate::event::SpanId;
+use crate::event::kind::Purpose;
+use crate::event::world::SpanKind;
+use crate::scenario::name::AgentName;
+
+impl RunPage {
+    /// What Enter looks at in the panes of a team.
+    pub(in crate::app::run) fn team_target(&self) -> Option<Target> {
+        let world = self.shown();
+        let (team, plan) = world.team()?;
+        let said = |name: &AgentName| team.agent(name).and_then(|row| row.said);
+        let of_holder = || {
+            let whom = team.answered_by.as_ref().or(team.holder.as_ref()).unwrap_or(&plan.root);
+            said(whom).map(Target::Call)
+        };
+        match self.focus() {
+            Pane::First => match &self.team.agent {
+                Some(agent) => said(agent).map(Target::Call),
+                None => of_holder(),
+            },
+            Pane::Second => {
+                let row = self.team.hops.row(team.hops.len());
+                let hop = row.and_then(|row| team.hops.get(row));
+                hop.map_or_else(of_holder, |hop| Some(Target::Call(hop.span)))
+            }
+            Pane::Third => {
+                let tree = self.tree()?;
+                let row = self.call_cursor(&tree).row(tree.len());
+                match row.and_then(|row| tree.row(row)) {
+                    Some(node) if node.span == SpanId::RUN => said(&plan.root).map(Target::Call),
+                    Some(node) => Some(Target::Call(node.span)),
+                    None => of_holder(),
+                }
+            }
+            Pane::Fourth => {
+                let lines = self.transcript(80)?;
+                let last = lines.count().checked_sub(1)?;
+                let (seq, call) = lines.fact(self.team.line.unwrap_or(last).min(last))?;
+                Some(call.map_or(Target::Fact(seq), Target::Call))
+            }
+            Pane::Events => None,
+        }
+    }
+
+    /// The model call whose prompt tells what an agent was shown in this call: its own, or of an
+    /// agent's whole run the last within.
+    pub(in crate::app::run) fn prompt_call(&self, call: SpanId) -> SpanId {
+        let world = self.shown();
+        let of_run = matches!(
+            world.spans.get(call).map(|span| &span.what),
+            Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. }))
+        );
+        if !of_run {
+            return call;
+        }
+        let is_say = |span: &&crate::event::world::Span| {
+            matches!(span.what, SpanKind::Call(Purpose::Say { .. }))
+        };
+        let attempt = world.spans.last_child(call).map(|attempt| attempt.id);
+        let said = attempt.and_then(|it| world.spans.children(it).filter(is_say).last());
+        said.map_or(call, |span| span.id)
+    }
+
+    /// What is copied of the focused pane of a team.
+    pub(in crate::app::run) fn team_text(&self) -> Option<String> {
+        let world = self.shown();
+        let (team, _) = world.team().filter(|_| self.face() == Face::Team)?;
+        if let (Pane::Fourth, Some(line)) = (self.focus(), self.team.line) {
+            return self.transcript(80)?.line(line).map(|spoken| spoken.text.into_owned());
+        }
+        if let (Pane::Second, Some(row)) = (self.focus(), self.team.hops.row(team.hops.len())) {
+            let hop = team.hops.get(row)?;
+            let from = hop.from.as_ref().map_or("you", |from| from.as_str());
+            let message = hop.message.as_deref().unwrap_or_default();
+            return Some(format!("{from} -> {}  {message}", hop.to).trim_end().to_owned());
+        }
+        let partial = || team.partial.as_ref().map(|(text, _)| text.to_string());
+        world.answer.as_ref().map(|answer| answer.to_string()).or_else(partial)
+    }
+}
