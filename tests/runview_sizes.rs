@@ -360,3 +360,36 @@ fn hostile_text_leaves_as_it_is_and_is_exported_whole() {
     let words = page.words();
     assert!(words.text.contains('\u{1b}'), "what is copied is what was said");
 }
+
+#[test]
+fn hostile_teams_never_break_columns() {
+    for text in HOSTILE {
+        let long = text.repeat(2_000 / text.len() + 1);
+        let mut facts = TeamFacts::desk(team::session(text, "triage"));
+        let calls = [("charges", serde_json::json!({ text: long.clone() }))];
+        facts.hop("triage", None).says("triage", 300, &long, &calls);
+        facts.tool("triage", "charges", serde_json::json!({ "of": text }), long.clone().into());
+        facts.says("triage", 200, text, &[]).hands("triage", "billing", Some(&long));
+        facts.asks("billing").after(100);
+        for (cols, rows) in [(60, 16), (80, 24), (100, 34), (120, 36), (200, 50)] {
+            let size = Size { cols, rows };
+            let mut page = page(&facts.log);
+            let live = LiveText { text: long.clone(), ..LiveText::default() };
+            page.set_live(facts.attempt_of("billing"), Some(live));
+            for actions in [
+                &[][..],
+                &[Action::Pane(2), Action::Top],
+                &[Action::Pane(3), Action::Top, Action::Right],
+                &[Action::Pane(4), Action::Top, Action::Down, Action::PageDown, Action::Up],
+                &[Action::Inspect, Action::Pane(1), Action::Bottom],
+                &[Action::Cancel, Action::Pane(1), Action::Down],
+            ] {
+                for action in actions {
+                    page.on_action(*action, size);
+                }
+                let told = format!("{text:?} at {cols}x{rows} after {actions:?}");
+                check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
+            }
+        }
+    }
+}

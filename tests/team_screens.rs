@@ -6,7 +6,7 @@ mod screen;
 use facts::team::{self, TeamFacts};
 use roundtable::app::msg::LiveText;
 use roundtable::app::state::Settings;
-use roundtable::app::{KeyCode, Msg};
+use roundtable::app::{Key, KeyCode, Msg};
 use roundtable::event::RunId;
 use screen::{Dash, shipped};
 
@@ -183,4 +183,26 @@ fn a_click_selects_an_agent_a_hop_a_call_and_a_line() {
     let (col, row) = find(&dash, "The risk is low");
     dash.click(col, row);
     assert!(dash.screen().contains("│>00:03.7 fraud"), "{}", dash.screen());
+}
+
+#[test]
+fn facts_of_a_team_are_filtered_by_agent_and_led_back_to_their_cause() {
+    let mut dash = dash(120, 36, &team::working());
+    dash.text("/agent == \"fraud\"").press(KeyCode::Enter);
+    let screen = dash.screen();
+    assert!(screen.contains("54 events · 9 shown"), "{screen}");
+    dash.press(KeyCode::Esc).text("/").key(Key::ctrl('u'));
+    dash.text("handoff.refused").press(KeyCode::Enter).text("gc");
+    let screen = dash.screen();
+    let selected = screen.lines().find(|line| line.starts_with("│>")).expect("a selected fact");
+    assert!(selected.contains("call.answered") && selected.contains("billing"), "{selected}");
+}
+
+#[test]
+fn keys_that_mean_nothing_to_a_team_say_so() {
+    let mut dash = dash(120, 36, &team::office());
+    dash.text("B");
+    assert!(dash.screen().contains("No breakpoint here"), "{}", dash.screen());
+    dash.text("i");
+    assert!(dash.screen().contains("was started with is not known"), "{}", dash.screen());
 }

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use super::{dwell, empty, names};
 use crate::app::run::RunPage;
 use crate::app::run::team::{baton_parts, pictured};
-use crate::event::kind::TeamPlan;
+use crate::event::kind::{HandoffRefusal, TeamPlan};
 use crate::event::world::World;
 use crate::event::world::team::{HopKind, HopRow, HopState, Team};
 use crate::ui::Cx;
@@ -117,7 +117,7 @@ fn one(
     pen.space(1);
     let message = hop.message.as_deref().unwrap_or_default();
     let (why, role) = match &hop.state {
-        HopState::Refused(why) => (why.to_string(), Role::Refused),
+        HopState::Refused(why) => (refusal(*why, places.why), Role::Refused),
         HopState::Failed(reason) => (reason.to_string(), sign_role(reason)),
         _ if !message.is_empty() => (message.replace(['\n', '\r', '\t'], " "), Role::Text),
         _ => (hop_without_words(hop).to_owned(), Role::Dim),
@@ -131,6 +131,16 @@ fn sign_role(reason: &crate::event::StopReason) -> Role {
     match reason {
         crate::event::StopReason::Cancelled => Role::Off,
         _ => Role::Failed,
+    }
+}
+
+/// Why a hand-off was refused, in few words where there is little room.
+fn refusal(why: HandoffRefusal, width: u16) -> String {
+    let whole = why.to_string();
+    match why {
+        _ if columns(&whole) <= usize::from(width) => whole,
+        HandoffRefusal::MaxHandoffs(most) => format!("more than {most}"),
+        HandoffRefusal::Repetitive => "repetitive".to_owned(),
     }
 }
 
@@ -184,8 +194,8 @@ fn foot(
         .collect();
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("not used", LABEL, dim);
-    let none = if world.is_live() { "none: each was asked" } else { "nobody: each was asked" };
-    let text = if unused.is_empty() { none.to_owned() } else { unused.join(", ") };
+    let none = "nobody: each was asked".to_owned();
+    let text = if unused.is_empty() { none } else { unused.join(", ") };
     pen.put(&text, if unused.is_empty() { dim } else { cx.theme.style(Role::Text) });
 }
 
