@@ -210,6 +210,8 @@ pub enum MarkKind {
     Fault(ToolName, bool),
     /// The run was paused.
     Paused,
+    /// The limits of a swarm refused a hand-off.
+    Refused,
     /// A call or a contribution failed for good.
     Failed,
     /// The run ended.
@@ -325,7 +327,7 @@ impl World {
             EventKind::RoundStarted { round, .. } => self.mark(event, MarkKind::Round(*round)),
             EventKind::ContributionRefused { .. } => self.mark(event, MarkKind::Failed),
             EventKind::HandoffMade { to, .. } => self.mark(event, MarkKind::Handoff(to.clone())),
-            EventKind::HandoffRefused { .. } => self.mark(event, MarkKind::Failed),
+            EventKind::HandoffRefused { .. } => self.mark(event, MarkKind::Refused),
             EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;

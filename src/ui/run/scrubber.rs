@@ -167,9 +167,11 @@ impl Labels {
 /// The lower, the sooner a mark is set; `None`: never.
 fn rank_of(what: &MarkKind) -> Option<u8> {
     match what {
-        MarkKind::Flag(..) | MarkKind::Failed | MarkKind::Breaker(..) | MarkKind::Fault(..) => {
-            Some(0)
-        }
+        MarkKind::Flag(..)
+        | MarkKind::Failed
+        | MarkKind::Refused
+        | MarkKind::Breaker(..)
+        | MarkKind::Fault(..) => Some(0),
         MarkKind::Round(_) | MarkKind::Handoff(_) | MarkKind::Consulted(_) | MarkKind::Finalize => {
             Some(1)
         }
@@ -206,6 +208,7 @@ fn label(cx: &Cx, what: &MarkKind, finalize: &str) -> (String, Role) {
         MarkKind::Breaker(tool, BreakerStage::Disabled) => (format!("{tool} off"), Role::Dim),
         MarkKind::Fault(tool, true) => (format!("fault {tool}"), Role::Flag),
         MarkKind::Fault(tool, false) => (format!("healed {tool}"), Role::Dim),
+        MarkKind::Refused => (glyph(Glyph::Refused), Role::Refused),
         MarkKind::Failed => (glyph(Glyph::Failed), Role::Failed),
         MarkKind::Paused => (glyph(Glyph::Paused), Role::Paused),
         MarkKind::Retry => (glyph(Glyph::Retry), Role::Retry),
