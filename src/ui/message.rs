@@ -25,7 +25,7 @@ pub fn render(message: &MessageBox, page: &RunPage, cx: &Cx, size: Size, buf: &m
     };
     let when = match page.world().is_live() {
         true => "sent when this run has ended",
-        false => "sent at once: the next run of the session answers it",
+        false => "sent at once, to a run of its own",
     };
     let said = format!("{from}{when}");
     Pen::new(buf, below, cx.glyphs).put(&said, cx.theme.style(Role::Dim));
