@@ -29,6 +29,7 @@ fn hops_say_who_had_control_and_how_it_went_on() {
                 HopState::Running => "runs",
                 HopState::Done => "done",
                 HopState::HandedOver => "over",
+                HopState::Degraded { .. } => "degraded",
                 HopState::Failed(_) => "failed",
                 HopState::Refused(_) => "refused",
             };
@@ -130,4 +131,66 @@ fn a_run_that_is_cut_off_leaves_nobody_at_work() {
     let world = fold(&facts);
     let root = team(&world).agent(&"project_manager".into()).expect("the root");
     assert_eq!((root.state, root.since), (AgentState::Failed, None));
+}
+
+#[test]
+fn an_agent_that_runs_twice_at_once_speaks_until_both_are_silent() {
+    let speaking = |facts: &TeamFacts| {
+        team(&fold(facts)).agent(&"researcher".into()).expect("an agent").speaking
+    };
+    for first_ends_first in [true, false] {
+        let mut facts = TeamFacts::office();
+        let ask = || serde_json::json!({ "request": "x" });
+        let calls = [("researcher", ask()), ("dev_team", ask())];
+        facts.says("project_manager", 10, "", &calls);
+        facts.consults("project_manager", "researcher", "x", Inner::Text).asks("researcher");
+        let first = facts.attempt_of("researcher");
+        facts.consults("project_manager", "dev_team", "x", Inner::Text);
+        facts.says("dev_team", 10, "", &[("researcher", ask())]);
+        facts.consults("dev_team", "researcher", "x", Inner::Text).asks("researcher");
+        let second = facts.attempt_of("researcher");
+        assert_eq!(speaking(&facts), Some(second));
+        let (ends, left) = if first_ends_first { (first, second) } else { (second, first) };
+        for (attempt, speaks) in [(ends, Some(left)), (left, None)] {
+            facts.replies(attempt, "Said.");
+            assert_eq!(speaking(&facts), speaks);
+        }
+    }
+}
+
+#[test]
+fn a_swarm_that_runs_twice_at_once_shows_the_limits_of_the_run_that_moved_last() {
+    let mut facts = TeamFacts::office();
+    let ask = || serde_json::json!({ "request": "x" });
+    facts.says("project_manager", 10, "", &[("desk", ask()), ("dev_team", ask())]);
+    facts.consults("project_manager", "desk", "x", Inner::Text).hop_within("desk", "front", None);
+    let (first, said) = (facts.within("desk"), facts.asks("front").call_of("front"));
+    facts.consults("project_manager", "dev_team", "x", Inner::Text).asks("dev_team");
+    facts.consults("dev_team", "desk", "x", Inner::Text).hop_within("desk", "front", None);
+    let second = facts.within("desk");
+    let told = |facts: &TeamFacts| {
+        let world = fold(facts);
+        let row = team(&world).swarm(&"desk".into()).expect("the swarm").clone();
+        (row.span, row.guard.handoffs, row.rejections, row.refused)
+    };
+    let why = HandoffRefusal::Repetitive;
+    assert_eq!(told(&facts), (Some(second), 0, 0, None));
+    facts.refused_within("desk", first, 4, 2, why, said);
+    assert_eq!(told(&facts), (Some(first), 4, 2, Some(why)));
+    facts.made_within("desk", second, 1, said);
+    assert_eq!(told(&facts), (Some(second), 1, 0, None));
+    facts.made_within("desk", first, 5, said);
+    assert_eq!(told(&facts), (Some(first), 5, 2, Some(why)));
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_the_owner_that_the_session_had() {
+    let owner =
+        |facts: &TeamFacts| fold(facts).outcome().expect("an outcome").fields["owner"].clone();
+    let mut first = team::working();
+    first.ends("max_seconds");
+    assert_eq!(owner(&first), serde_json::Value::Null);
+    let mut second = team::follow_up();
+    second.hands("refunds", "billing", None).ends("max_seconds");
+    assert_eq!(owner(&second), "refunds");
 }

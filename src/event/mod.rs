@@ -17,6 +17,7 @@ pub mod stop;
 mod stop_text;
 pub mod task;
 pub mod team;
+pub mod told;
 pub mod tool;
 pub mod visible;
 mod weight;

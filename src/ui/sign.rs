@@ -117,6 +117,7 @@ impl Theme {
             HopState::Failed(StopReason::Cancelled) => {
                 self.sign(Glyph::Off, "cancelled", Role::Off)
             }
+            HopState::Degraded { .. } => self.sign(Glyph::Alert, "degraded", Role::Retry),
             HopState::Failed(_) => self.sign(Glyph::Failed, "failed", Role::Failed),
             HopState::Refused(_) => self.sign(Glyph::Refused, "refused", Role::Refused),
         }

@@ -414,6 +414,63 @@ impl TeamFacts {
         self.add(SpanId::RUN, EventKind::RunClosed(Box::new(closed)))
     }
 
+    /// Any attempt is answered with a text.
+    pub fn replies(&mut self, attempt: SpanId, text: &str) -> &mut Self {
+        let reply = Reply::of_agent(text.into());
+        self.add(attempt, EventKind::AttemptAnswered(Box::new(reply)))
+    }
+
+    /// A hand-off to `back` in this run of a swarm: its nth.
+    pub fn made_within(
+        &mut self,
+        swarm: &str,
+        run: SpanId,
+        handoffs: u32,
+        said: SpanId,
+    ) -> &mut Self {
+        let kind = EventKind::HandoffMade {
+            swarm: swarm.into(),
+            from: "front".into(),
+            to: "back".into(),
+            message: None,
+            guard: LoopGuard { handoffs, ..LoopGuard::default() },
+            said,
+        };
+        self.add(run, kind)
+    }
+
+    /// A hand-off to `back` is refused in this run of a swarm: its nth, and so many refusals.
+    pub fn refused_within(
+        &mut self,
+        swarm: &str,
+        run: SpanId,
+        handoffs: u32,
+        rejections: u32,
+        why: HandoffRefusal,
+        said: SpanId,
+    ) -> &mut Self {
+        let kind = EventKind::HandoffRefused {
+            swarm: swarm.into(),
+            from: "front".into(),
+            to: "back".into(),
+            why,
+            guard: LoopGuard { handoffs, ..LoopGuard::default() },
+            rejections,
+            said,
+        };
+        self.add(run, kind)
+    }
+
+    /// The span in which an agent's last run works: its attempt.
+    pub fn within(&self, name: &str) -> SpanId {
+        self.runs[name].1
+    }
+
+    /// The model call of an agent that is out.
+    pub fn call_of(&self, name: &str) -> SpanId {
+        self.asks[name].0
+    }
+
     /// The attempt of an agent's model call that is out.
     pub fn attempt_of(&self, name: &str) -> SpanId {
         self.asks[name].1

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use super::WORD;
 use crate::app::run::told;
 use crate::cli::paint::Paint;
-use crate::event::kind::{Inner, Purpose, ToolCall};
+use crate::event::kind::{Purpose, ToolCall};
 use crate::event::visible::{visible, visible_within};
 use crate::event::world::SpanKind;
-use crate::event::world::team::{self, HopKind, HopState, Line, LineKind, Team};
+use crate::event::world::team::{HopKind, HopState, Line, LineKind, Team};
 use crate::event::{Event, EventKind, SpanId, World};
 use crate::pattern::team::policy::TRANSFER;
 use crate::ui::format;
@@ -23,7 +23,7 @@ const SAID_CHARS: usize = 200;
 pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<String>> {
     let (team, _) = world.team()?;
     let new = team.lines.iter().rev().take_while(|line| line.seq == event.seq);
-    let mut lines: Vec<String> = new.filter_map(|line| one(line, world, paint)).collect();
+    let mut lines: Vec<String> = new.filter_map(|line| one(line, paint)).collect();
     lines.reverse();
     match &event.kind {
         EventKind::AnswerPartial { .. } | EventKind::RosterChanged { .. } => {
@@ -94,7 +94,7 @@ fn signed(paint: &Paint, sign: Sign, depth: u16, who: &str, what: &str) -> Strin
     format!("  {word}  {inward}{}  {what}", visible(who)).trim_end().to_owned()
 }
 
-fn one(line: &Line, world: &World, paint: &Paint) -> Option<String> {
+fn one(line: &Line, paint: &Paint) -> Option<String> {
     let (sign, what) = match &line.what {
         LineKind::Message(text) => (Sign::Message, cut(text)),
         LineKind::Said(text) => (Sign::Said, cut(text)),
@@ -103,7 +103,6 @@ fn one(line: &Line, world: &World, paint: &Paint) -> Option<String> {
         LineKind::Called(call) => (Sign::Asks, called(call)),
         LineKind::Result { of, text, ok } => {
             let sign = if *ok { Sign::Result } else { Sign::Failed };
-            let text = if *ok && is_inner_prose(line, of, world) { "" } else { text };
             return Some(signed(paint, sign, line.depth, of, &cut(text)));
         }
         LineKind::HandedOver { to, message } => {
@@ -132,13 +131,6 @@ fn called(call: &ToolCall) -> String {
 
 fn cut(text: &str) -> String {
     visible_within(text.trim(), SAID_CHARS)
-}
-
-/// Whether a result is the reply of a member within a team that shows no prose of what is in it.
-fn is_inner_prose(line: &Line, of: &str, world: &World) -> bool {
-    let by = world.spans.get(line.span).map_or(SpanId::RUN, |span| span.parent);
-    let is_agent = world.team().is_some_and(|(team, _)| team.agent(&of.into()).is_some());
-    is_agent && team::shown(by, &world.spans) != Inner::Text
 }
 
 /// Whether a call is of an agent that was put to work, not of a model or tool.

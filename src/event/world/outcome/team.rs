@@ -28,8 +28,9 @@ impl World {
         let handoffs = world.hops.iter().filter(|hop| hop.kind == HopKind::Handoff);
         let made = handoffs.filter(|hop| !matches!(hop.state, HopState::Refused(_)));
         add("handoffs", made.map(|hop| handoff(hop, plan)).collect());
-        let owner = if success { world.answered_by.as_ref() } else { None };
-        add("owner", value(&owner.or(world.holder.as_ref())));
+        // A run that is stopped leaves the session with the owner that it had.
+        let owner = if success { &world.answered_by } else { &plan.session.owner };
+        add("owner", value(owner));
         // Ours: which of the session's messages it is, and where it went on from.
         add("message", plan.session.message.into());
         if let Some(after) = &plan.session.after {
@@ -56,12 +57,17 @@ fn handoff(hop: &HopRow, plan: &TeamPlan) -> Value {
 
 /// One time that an agent was put to work.
 fn step(hop: &HopRow) -> Value {
+    let mut stand_in = None;
     let (status, reason) = match &hop.state {
         HopState::Running => ("cancelled", None),
         HopState::Done => ("done", None),
         HopState::HandedOver => ("handed_over", None),
         HopState::Failed(StopReason::Cancelled) => ("cancelled", None),
         HopState::Failed(reason) => ("failed", Some(reason.to_string())),
+        HopState::Degraded { by, reason } => {
+            stand_in = Some(by.word());
+            ("degraded", Some(reason.to_string()))
+        }
         HopState::Refused(why) => ("refused", Some(why.to_string())),
     };
     let mut row = json!({
@@ -80,6 +86,9 @@ fn step(hop: &HopRow) -> Value {
     });
     if let Some(reason) = reason {
         row["stop_reason"] = reason.into();
+    }
+    if let Some(by) = stand_in {
+        row["stand_in"] = by.into();
     }
     row
 }

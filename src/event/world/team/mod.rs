@@ -7,17 +7,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+mod lines;
 mod rows;
 
+pub use self::lines::shown;
 pub use self::rows::{
     AgentRow, AgentState, Edge, HopKind, HopRow, HopState, Line, LineKind, SwarmRow,
 };
 
+use self::lines::{Came, depth};
 use super::chunked::Chunked;
 use super::rests::Rests;
 use super::spans::{SpanKind, Spans};
-use crate::event::kind::{CallStarted, Inner, LoopGuard, Purpose, Reply, TeamPlan};
-use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::event::kind::{CallStarted, HandoffRefusal, LoopGuard, Purpose, StandIn, TeamPlan};
+use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason, told};
 use crate::scenario::name::AgentName;
 
 /// A run of a team or a swarm as its log tells it.
@@ -44,8 +47,12 @@ pub struct Team {
     pub answered_by: Option<AgentName>,
     /// The best text that there was when the run was stopped, and whose.
     pub partial: Option<(Arc<str>, AgentName)>,
-    /// Model calls that are open, by their span: whose, and the attempt that speaks.
-    says: BTreeMap<SpanId, AgentName>,
+    /// Model calls that are open, by their span.
+    says: BTreeMap<SpanId, Say>,
+    /// What the last attempt of a call said that failed, by the call, until it ends.
+    failing: BTreeMap<SpanId, Arc<str>>,
+    /// How the limits of each run of a swarm stand, by the swarm's span.
+    limits: BTreeMap<SpanId, Limits>,
     /// Rows that have not ended, by the span of their call.
     open: BTreeMap<SpanId, usize>,
     /// What is handed over, until the target's hop begins; by the swarm's span.
@@ -59,10 +66,19 @@ struct Passing {
     said: SpanId,
 }
 
-/// Where a span stands among the teams.
-struct Place {
-    depth: u16,
-    inner: Inner,
+/// A model call that is open: whose, and the attempt that speaks.
+#[derive(Clone, Debug)]
+struct Say {
+    agent: AgentName,
+    attempt: Option<SpanId>,
+}
+
+/// How the limits of one run of a swarm stand.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limits {
+    guard: LoopGuard,
+    rejections: u32,
+    refused: Option<HandoffRefusal>,
 }
 
 impl Team {
@@ -130,39 +146,41 @@ impl Team {
     pub(super) fn apply(&mut self, event: &Event, spans: &Spans, rests: &Rests) {
         match &event.kind {
             EventKind::CallStarted(call) => self.call(event, call, spans),
-            EventKind::AttemptStarted { parent, .. } => {
-                if let Some(row) = self.says.get(parent).cloned().and_then(|it| self.row(&it)) {
-                    row.speaking = Some(event.span);
-                }
+            EventKind::AttemptStarted { parent, .. } => self.attempt(*parent, Some(event.span)),
+            EventKind::AttemptAnswered(reply) => {
+                self.limits.remove(&event.span);
+                self.answered(event, reply, spans);
             }
-            EventKind::AttemptAnswered(reply) => self.answered(event, reply, spans),
-            EventKind::AttemptFailed(_) => {
-                let call = spans.get(event.span).map(|span| span.parent);
-                if let Some(by) = call.and_then(|call| self.says.get(&call)).cloned()
-                    && let Some(row) = self.row(&by)
-                {
-                    row.speaking = None;
-                }
+            EventKind::AttemptFailed(failed) => {
+                self.limits.remove(&event.span);
+                let Some(call) = spans.get(event.span).map(|span| span.parent) else { return };
+                self.attempt(call, None);
+                self.failing.insert(call, failed.text.as_str().into());
             }
-            EventKind::CallAnswered { .. } => self.ends(event, None, spans, rests),
+            // It says nothing of itself, and what one before it said is no longer the last.
+            EventKind::AttemptRefused { .. } => {
+                self.failing.remove(&event.span);
+            }
+            EventKind::CallAnswered { .. } => self.ends(event, &Ended::Answered, spans, rests),
+            EventKind::CallDegraded { reason, by, value: Some(value), .. } => {
+                let ended = Ended::Degraded { by: *by, reason, value };
+                self.ends(event, &ended, spans, rests);
+            }
             EventKind::CallDegraded { reason, .. } | EventKind::CallFailed { reason, .. } => {
-                self.ends(event, Some(reason), spans, rests);
+                self.ends(event, &Ended::Failed(reason), spans, rests);
             }
             EventKind::HandoffMade { swarm, from, to, message, guard, said } => {
                 let passing = Passing { message: message.clone(), said: *said };
                 self.passing.insert(event.span, passing);
-                if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
-                    row.guard = *guard;
-                }
+                self.moves(swarm, event.span, |limits| limits.guard = *guard);
                 let what = LineKind::HandedOver { to: to.clone(), message: message.clone() };
                 self.line(event, *said, from, what, spans);
             }
             EventKind::HandoffRefused { swarm, from, to, why, guard, rejections, said } => {
-                if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
-                    row.guard = *guard;
-                    row.rejections = *rejections;
-                    row.refused = Some(*why);
-                }
+                self.moves(swarm, event.span, |limits| {
+                    (limits.guard, limits.rejections) = (*guard, *rejections);
+                    limits.refused = Some(*why);
+                });
                 self.edge(Some(from), to, false).refused += 1;
                 self.hops.push(HopRow {
                     at: event.at,
@@ -176,7 +194,7 @@ impl Team {
                     state: HopState::Refused(*why),
                     span: *said,
                     said: Some(*said),
-                    depth: place(*said, spans).depth,
+                    depth: depth(*said, spans),
                     seq: event.seq,
                 });
                 self.line(
@@ -213,6 +231,35 @@ impl Team {
 
     fn row(&mut self, name: &AgentName) -> Option<&mut AgentRow> {
         self.agents.iter_mut().find(|row| row.name == *name)
+    }
+
+    /// An attempt of a model call begins, or ends.
+    fn attempt(&mut self, call: SpanId, attempt: Option<SpanId>) {
+        if let Some(say) = self.says.get_mut(&call) {
+            say.attempt = attempt;
+            let agent = say.agent.clone();
+            self.speaks(&agent);
+        }
+    }
+
+    /// Where an agent speaks now: it may run more than once at a time.
+    fn speaks(&mut self, agent: &AgentName) {
+        let its = self.says.values().filter(|say| say.agent == *agent);
+        let latest = its.filter_map(|say| say.attempt).max();
+        if let Some(row) = self.row(agent) {
+            row.speaking = latest;
+        }
+    }
+
+    /// The limits of one run of a swarm move; its row shows the run that moved last.
+    fn moves(&mut self, swarm: &AgentName, span: SpanId, change: impl FnOnce(&mut Limits)) {
+        let limits = self.limits.entry(span).or_default();
+        change(limits);
+        if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
+            row.span = Some(span);
+            (row.guard, row.rejections) = (limits.guard, limits.rejections);
+            row.refused = limits.refused;
+        }
     }
 
     fn edge(&mut self, from: Option<&AgentName>, to: &AgentName, consults: bool) -> &mut Edge {
@@ -252,7 +299,7 @@ impl Team {
         }
         let (team, from, kind) = match &call.purpose {
             Purpose::Say { agent, .. } => {
-                self.says.insert(event.span, agent.clone());
+                self.says.insert(event.span, Say { agent: agent.clone(), attempt: None });
                 if let Some(row) = self.row(agent) {
                     row.calls += 1;
                     row.said = Some(event.span);
@@ -262,11 +309,8 @@ impl Team {
             Purpose::Member { by, .. } => (by, Some(by), HopKind::Consult),
             Purpose::Hop { swarm, from: Some(from), .. } => (swarm, Some(from), HopKind::Handoff),
             Purpose::Hop { swarm, from: None, .. } => {
-                if let Some(row) = self.swarms.iter_mut().find(|row| row.name == *swarm) {
-                    // Limits are a swarm's own, afresh each time that it is put to work.
-                    let (guard, span) = (LoopGuard::default(), Some(call.parent));
-                    *row = SwarmRow { span, guard, rejections: 0, refused: None, ..row.clone() };
-                }
+                // Limits are a swarm's own, afresh each time that it is put to work.
+                self.moves(swarm, call.parent, |limits| *limits = Limits::default());
                 (swarm, None, HopKind::Start)
             }
             _ => return,
@@ -301,68 +345,17 @@ impl Team {
             state: HopState::Running,
             span: event.span,
             said,
-            depth: place(call.parent, spans).depth,
+            depth: depth(call.parent, spans),
             seq: event.seq,
         };
         let at = self.hops.push(row);
         self.open.insert(event.span, at);
     }
 
-    fn answered(&mut self, event: &Event, reply: &Reply, spans: &Spans) {
-        let Some(call) = spans.get(event.span).map(|span| span.parent) else { return };
-        let Some(SpanKind::Call(purpose)) = spans.get(call).map(|span| &span.what) else { return };
-        match purpose {
-            Purpose::Say { agent, round, .. } => {
-                if let Some(row) = self.row(agent) {
-                    row.speaking = None;
-                }
-                if *round == 1
-                    && let Some(usage) = reply.usage
-                {
-                    let attempt = spans.get(call).map(|span| span.parent);
-                    let hop = attempt.and_then(|it| spans.get(it)).map(|span| span.parent);
-                    let place = hop.and_then(|hop| self.open.get(&hop)).copied();
-                    if let Some(row) = place.and_then(|place| self.hops.get_mut(place)) {
-                        row.context = Some(usage.prompt_tokens);
-                    }
-                }
-                if !reply.text.is_empty() {
-                    let what = LineKind::Said(Arc::clone(&reply.text));
-                    self.line(event, call, agent, what, spans);
-                }
-                // A hand-off has a line of its own, made or refused.
-                for made in reply.tool_calls.iter().filter(|made| *made.name != *TRANSFER) {
-                    self.line(event, call, agent, LineKind::Called(made.clone()), spans);
-                }
-            }
-            Purpose::Member { agent, .. } => {
-                let text = Arc::clone(&reply.text);
-                let what = LineKind::Result { of: agent.as_str().into(), text, ok: true };
-                self.result(event, call, purpose, what, spans);
-            }
-            Purpose::Tool { tool, .. } => {
-                let tool = tool.as_str().into();
-                let text = reply.result.as_ref().map_or_else(String::new, ToString::to_string);
-                let what = LineKind::Result { of: tool, text: text.into(), ok: true };
-                self.result(event, call, purpose, what, spans);
-            }
-            Purpose::Hop { .. } => {
-                let place = self.open.get(&call).copied();
-                if let Some(row) = place.and_then(|place| self.hops.get_mut(place))
-                    && reply.finish.as_deref() == Some(HANDED_OVER)
-                {
-                    row.state = HopState::HandedOver;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn ends(&mut self, event: &Event, failed: Option<&StopReason>, spans: &Spans, rests: &Rests) {
-        if let Some(by) = self.says.remove(&event.span) {
-            if let Some(row) = self.row(&by) {
-                row.speaking = None;
-            }
+    fn ends(&mut self, event: &Event, ended: &Ended<'_>, spans: &Spans, rests: &Rests) {
+        let last = self.failing.remove(&event.span);
+        if let Some(say) = self.says.remove(&event.span) {
+            self.speaks(&say.agent);
             return;
         }
         let purpose = match spans.get(event.span).map(|span| &span.what) {
@@ -373,111 +366,39 @@ impl Team {
             && let Some(row) = self.hops.get_mut(place)
         {
             row.until = Some(event.at);
-            match failed {
-                Some(reason) => row.state = HopState::Failed(reason.clone()),
-                None if row.state == HopState::Running => row.state = HopState::Done,
-                None => {}
+            match *ended {
+                Ended::Failed(reason) => row.state = HopState::Failed(reason.clone()),
+                Ended::Degraded { by, reason, .. } => {
+                    row.state = HopState::Degraded { by, reason: reason.clone() };
+                }
+                Ended::Answered if row.state == HopState::Running => row.state = HopState::Done,
+                Ended::Answered => {}
             }
             let (to, from) = (row.to.clone(), row.at);
-            self.over(&to, from, event.at, failed.is_some(), rests);
+            let failed = !matches!(ended, Ended::Answered);
+            self.over(&to, from, event.at, failed, rests);
         }
-        let of: Arc<str> = match purpose {
-            Purpose::Member { agent, .. } => agent.as_str().into(),
-            Purpose::Tool { tool, .. } => tool.as_str().into(),
-            _ => return,
+        let came = match ended {
+            Ended::Answered => return,
+            Ended::Degraded { value, .. } => Came::Told(told::value(value)),
+            Ended::Failed(reason) => Came::Failed(reason, last),
         };
-        if let Some(reason) = failed {
-            let text = reason.to_string().into();
-            let what = LineKind::Result { of, text, ok: false };
-            self.result(event, event.span, purpose, what, spans);
-        }
-    }
-
-    /// A result stands with the one who called.
-    fn result(
-        &mut self,
-        event: &Event,
-        call: SpanId,
-        purpose: &Purpose,
-        what: LineKind,
-        spans: &Spans,
-    ) {
-        let by = match purpose {
-            Purpose::Member { by, .. } => by,
-            Purpose::Tool { agent, .. } => agent,
-            _ => return,
-        };
-        let parent = spans.get(call).map_or(SpanId::RUN, |span| span.parent);
-        let by = by.clone();
-        self.line_at(event, call, place(parent, spans), &by, what);
-    }
-
-    fn line(
-        &mut self,
-        event: &Event,
-        span: SpanId,
-        author: &AgentName,
-        what: LineKind,
-        spans: &Spans,
-    ) {
-        self.line_at(event, span, place(span, spans), author, what);
-    }
-
-    /// Adds a line where it is shown: of what stands in a member those that its team shows.
-    fn line_at(
-        &mut self,
-        event: &Event,
-        span: SpanId,
-        place: Place,
-        author: &AgentName,
-        what: LineKind,
-    ) {
-        let shown = match place.inner {
-            Inner::Text => true,
-            Inner::Progress => !matches!(what, LineKind::Said(_)),
-            Inner::Hidden => false,
-        };
-        if shown {
-            let (at, seq, depth) = (event.at, event.seq, place.depth);
-            let author = Some(author.clone());
-            self.lines.push(Line { at, seq, span, author, depth, what });
+        match (purpose, came) {
+            // What stands in for a member of a swarm is its answer.
+            (Purpose::Hop { agent, .. }, Came::Told(text)) if !text.is_empty() => {
+                self.line(event, event.span, agent, LineKind::Said(text), spans);
+            }
+            (_, came) => self.result(event, event.span, purpose, came, spans),
         }
     }
 }
 
-/// The tool that a swarm's members hand over with.
-pub const TRANSFER: &str = "transfer_to_agent";
+/// How a call ended.
+enum Ended<'e> {
+    Answered,
+    Degraded { by: StandIn, reason: &'e StopReason, value: &'e Value },
+    Failed(&'e StopReason),
+}
 
 /// How the reply of a hop ends that handed over: `finish` of the fact.
 pub const HANDED_OVER: &str = "handoff";
-
-/// In how many teams a span stands, and how much of it they show: the least of all that are around
-/// it.
-fn place(span: SpanId, spans: &Spans) -> Place {
-    let mut found = Place { depth: 0, inner: Inner::Text };
-    let mut at = spans.get(span);
-    // A file may hold spans that stand in each other.
-    let mut left = 256;
-    while let Some(span) = at.filter(|span| span.id != SpanId::RUN && left > 0) {
-        left -= 1;
-        if let SpanKind::Call(Purpose::Member { inner, .. }) = &span.what {
-            found.depth += 1;
-            found.inner = least(found.inner, *inner);
-        }
-        at = spans.get(span.parent);
-    }
-    found
-}
-
-fn least(one: Inner, other: Inner) -> Inner {
-    match (one, other) {
-        (Inner::Hidden, _) | (_, Inner::Hidden) => Inner::Hidden,
-        (Inner::Progress, _) | (_, Inner::Progress) => Inner::Progress,
-        (Inner::Text, Inner::Text) => Inner::Text,
-    }
-}
-
-/// How much of a span's live text is shown: of what an agent says while it says it.
-pub fn shown(span: SpanId, spans: &Spans) -> Inner {
-    place(span, spans).inner
-}

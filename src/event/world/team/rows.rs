@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::kind::{HandoffRefusal, LoopGuard, ToolCall};
+use crate::event::kind::{HandoffRefusal, LoopGuard, StandIn, ToolCall};
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
 use crate::scenario::name::AgentName;
 
@@ -22,7 +22,8 @@ pub struct AgentRow {
     pub dwell: Duration,
     /// Since when it is at work, where it is.
     pub since: Option<Elapsed>,
-    /// The attempt of its model call that is out: its live text is there.
+    /// The attempt of its model call that is out, the latest where it runs more than once at a
+    /// time: its live text is there.
     pub speaking: Option<SpanId>,
     /// Its last model call.
     pub said: Option<SpanId>,
@@ -95,6 +96,13 @@ pub enum HopState {
     Done,
     /// It handed over.
     HandedOver,
+    /// It came to nothing, and something stands in for what it would have said.
+    Degraded {
+        /// What stands in.
+        by: StandIn,
+        /// Why it came to nothing.
+        reason: StopReason,
+    },
     /// It came to nothing.
     Failed(StopReason),
     /// The limits refused it.
@@ -123,7 +131,7 @@ pub struct SwarmRow {
     pub name: AgentName,
     /// Its members now.
     pub members: Arc<[AgentName]>,
-    /// Its span of the last time that it was put to work.
+    /// The span of its run that moved last: it may run more than once at a time.
     pub span: Option<SpanId>,
     /// How its limits stand, in that run of it.
     pub guard: LoopGuard,
@@ -140,7 +148,8 @@ pub struct Line {
     pub at: Elapsed,
     /// The fact.
     pub seq: Seq,
-    /// The span that it belongs to: of what an agent says that of its model call.
+    /// The span that it belongs to: of what an agent says that of its model call, of what stands in
+    /// for that the call of its run.
     pub span: SpanId,
     /// Who; `None`: the person.
     pub author: Option<AgentName>,
@@ -163,7 +172,7 @@ pub enum LineKind {
     Result {
         /// Which.
         of: Arc<str>,
-        /// The text or value.
+        /// What the one who called was told; empty where its team shows no prose.
         text: Arc<str>,
         /// Whether it is an answer, not a failure.
         ok: bool,

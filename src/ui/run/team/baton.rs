@@ -119,6 +119,7 @@ fn one(
     let (why, role) = match &hop.state {
         HopState::Refused(why) => (refusal(*why, places.why), Role::Refused),
         HopState::Failed(reason) => (reason.to_string(), sign_role(reason)),
+        HopState::Degraded { by, reason } => (format!("{reason}; {}", by.word()), Role::Retry),
         _ if !message.is_empty() => (message.replace(['\n', '\r', '\t'], " "), Role::Text),
         _ => (hop_without_words(hop).to_owned(), Role::Dim),
     };
