@@ -206,9 +206,9 @@ impl RunHandle {
         self.belt.snapshots()
     }
 
-    /// The same session's next message, answered with what this run leaves: to be asked for once it
-    /// has ended.
-    pub fn follow_up(&self, text: impl Into<Arc<str>>) -> Session {
+    /// The same session's next message, answered with what this run leaves. `None` while it goes on,
+    /// and of a pattern without sessions.
+    pub fn follow_up(&self, text: impl Into<Arc<str>>) -> Option<Session> {
         self.session.next(self.id.clone(), text)
     }
 

@@ -483,7 +483,10 @@ async fn a_tools_failure_is_told_and_its_result_is_given_back() {
     let shown = cast.shown("lead", 2);
     assert_eq!(shown[3], "tool: {\"seen\":3}");
     assert!(shown[4].starts_with("tool: error: tool_error:gone:status"), "{}", shown[4]);
-    assert_eq!(shown[5], "tool: error: the arguments of look are not a JSON object");
+    assert_eq!(
+        shown[5],
+        "tool: error: the arguments of look are not a JSON object; members: a; tools: look, gone"
+    );
     assert_eq!(answer(&world), "Well.");
 }
 
@@ -500,7 +503,7 @@ async fn a_session_goes_on_at_the_coordinator_with_all_that_it_had_said_and_been
     let first = engine.start(team::launch(&scenario, &cast));
     assert_eq!(answer(&team::world(&first).await), "Answer 1.");
     let mut next = team::launch(&scenario, &cast);
-    next.session = Some(first.follow_up("And now?"));
+    next.session = first.follow_up("And now?");
     let second = engine.start(next);
     let world = team::world(&second).await;
     assert_eq!(answer(&world), "Answer 2.");

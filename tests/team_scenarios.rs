@@ -58,7 +58,8 @@ async fn go_on(
     assert!(odd.is_none(), "{odd:?}");
     let world = World::of(facts.iter().map(|fact| &**fact));
     let outcome = serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON");
-    let next = run.follow_up(follow_up.unwrap_or_else(|| "And then?".into()));
+    let next =
+        run.follow_up(follow_up.unwrap_or_else(|| "And then?".into())).expect("it has ended");
     Played { facts, world, outcome, next }
 }
 

@@ -403,7 +403,7 @@ async fn two(
     }
     let said = outcome(&world(&first).await);
     let mut second = launch(swarm, cast);
-    second.session = Some(first.follow_up("And then?"));
+    second.session = first.follow_up("And then?");
     let second = engine.start(second);
     (said, outcome(&world(&second).await))
 }
@@ -465,7 +465,7 @@ async fn a_follow_up_starts_at_the_entry_or_at_the_owner_of_the_last_reply() {
     first.send(Command::Roster { swarm: "swarm".into(), change: left, by: By::You });
     assert_eq!(answer(&world(&first).await), "b answers.", "who holds the baton ends its turn");
     let mut second = launch(&swarm, &cast);
-    second.session = Some(first.follow_up("And then?"));
+    second.session = first.follow_up("And then?");
     assert_eq!(answer(&world(&engine.start(second)).await), "a answers.");
     assert_eq!(
         cast.heard().pop().expect("asked").request.tools[0].parameters["properties"]["agent_name"]
@@ -488,7 +488,7 @@ async fn a_stopped_message_leaves_no_call_without_its_result() {
     let stopped = world(&first).await;
     assert_eq!(reason(&stopped), "max_tool_rounds");
     let mut second = launch(&swarm, &cast);
-    second.session = Some(first.follow_up("Again?"));
+    second.session = first.follow_up("Again?");
     assert_eq!(answer(&world(&engine.start(second)).await), "Again.");
     let shown = cast.heard().pop().expect("asked").messages;
     let calls = shown.iter().filter(|it| it.contains("[look")).count();

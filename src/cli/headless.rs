@@ -57,10 +57,10 @@ pub async fn run<W: Write>(
     let mut before: Option<RunHandle> = None;
     let mut exit = Exit::Ok;
     for (place, (text, mut launch)) in turns.into_iter().enumerate() {
-        launch.session = Some(match &before {
+        launch.session = match &before {
             Some(run) => run.follow_up(text),
-            None => Session::first(text),
-        });
+            None => Some(Session::first(text)),
+        };
         let run = engine.start(launch);
         wanted.watch(&run);
         let (world, broken) =

@@ -371,6 +371,9 @@ pub enum FailureClass {
     /// Refused before the tool was asked: an address that it may not reach, or arguments that do
     /// not fit. What asks for it has to change, not the tool.
     Denied,
+    /// An agent was ended by limits of its own (`max_tool_rounds`, `stuck`, hand-offs): nothing is
+    /// wrong with it, and asking again would come to the same.
+    Limit,
     /// A panic, contained.
     Panic,
     /// The run was stopped in the middle of it.
@@ -379,7 +382,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [FailureClass; 14] = [
+    pub const ALL: [FailureClass; 15] = [
         Self::Timeout,
         Self::Resolve,
         Self::Connect,
@@ -392,6 +395,7 @@ impl FailureClass {
         Self::Tool,
         Self::TooLarge,
         Self::Denied,
+        Self::Limit,
         Self::Panic,
         Self::Cancelled,
     ];
@@ -416,6 +420,7 @@ impl FailureClass {
             Self::Tool => "tool",
             Self::TooLarge => "too_large",
             Self::Denied => "denied",
+            Self::Limit => "limit",
             Self::Panic => "panic",
             Self::Cancelled => "cancelled",
         }
@@ -435,7 +440,7 @@ impl FailureClass {
             | Self::TooLarge
             | Self::Panic => true,
             Self::Status => status.is_some_and(|status| status >= 500),
-            Self::RateLimited | Self::Auth | Self::Denied | Self::Cancelled => false,
+            Self::RateLimited | Self::Auth | Self::Denied | Self::Limit | Self::Cancelled => false,
         }
     }
 }

@@ -355,6 +355,7 @@ pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
         FailureClass::BadResponse
         | FailureClass::Tool
         | FailureClass::TooLarge
+        | FailureClass::Limit
         | FailureClass::Denied => LlmError::BadResponse,
     };
     StopReason::LlmError(error)

@@ -46,6 +46,11 @@ impl<'a, T: Send + 'a> Crew<'a, T> {
         }
     }
 
+    /// The result of the member at this place, if it is there already.
+    pub fn taken(&mut self, place: usize) -> Option<T> {
+        self.done.remove(&place)
+    }
+
     /// The result of the member at this place; `None` if no such member was started.
     pub async fn take(&mut self, place: usize) -> Option<T> {
         loop {

@@ -328,51 +328,34 @@ impl Gate {
 
     /// Completes with the reason when the run has been cancelled or its time is up.
     pub async fn over_now(&self) -> StopReason {
-        loop {
-            let changed = self.changed.notified();
-            tokio::pin!(changed);
-            changed.as_mut().enable();
-            let wake = {
-                let state = self.lock();
-                if let Some(reason) = self.over(&state) {
-                    return reason;
-                }
-                if state.standing_since().is_some() {
-                    None
-                } else {
-                    Instant::now().checked_add(self.max.saturating_sub(state.active()))
-                }
-            };
-            let deadline = async {
-                match wake {
-                    Some(wake) => sleep_until(wake).await,
-                    None => pending().await,
-                }
-            };
-            tokio::select! {
-                () = changed => {}
-                () = deadline => {}
-            }
-        }
+        self.wait_for(self.max, |state| self.over(state)).await
     }
 
     /// Completes once the run has gone on for so long from now, pauses left out.
     pub async fn has_gone_on(&self, for_so_long: Duration) {
-        let Some(until) = self.active().checked_add(for_so_long) else { return pending().await };
+        let until = self.active().saturating_add(for_so_long);
+        self.wait_for(until, |state| (state.active() >= until).then_some(())).await;
+    }
+
+    /// Looks again at each change, and once the run has gone on until then.
+    async fn wait_for<T>(&self, until: Duration, found: impl Fn(&State) -> Option<T>) -> T {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
             let wake = {
                 let state = self.lock();
-                let left = until.saturating_sub(state.active());
-                if left.is_zero() {
-                    return;
+                if let Some(found) = found(&state) {
+                    return found;
                 }
-                state.standing_since().is_none().then(|| Instant::now().checked_add(left))
+                if state.standing_since().is_some() {
+                    None
+                } else {
+                    Instant::now().checked_add(until.saturating_sub(state.active()))
+                }
             };
             let reached = async {
-                match wake.flatten() {
+                match wake {
                     Some(wake) => sleep_until(wake).await,
                     None => pending().await,
                 }

@@ -18,7 +18,7 @@ pub struct Session {
     pub after: Option<RunId>,
     /// What was there at its start.
     pub before: Memory,
-    left: Arc<Mutex<Memory>>,
+    left: Arc<Mutex<Option<Memory>>>,
 }
 
 /// What a team remembers from one message of a session to the next.
@@ -39,15 +39,15 @@ impl Session {
         Self { message: 1, text: text.into(), after: None, before, left }
     }
 
-    /// The same session's next message, after this run.
-    pub fn next(&self, run: RunId, text: impl Into<Arc<str>>) -> Self {
-        let before = self.left.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    /// The same session's next message, after this run; `None` while it has left nothing yet.
+    pub fn next(&self, run: RunId, text: impl Into<Arc<str>>) -> Option<Self> {
+        let before = self.left.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let message = self.message.saturating_add(1);
-        Self { message, text: text.into(), after: Some(run), before, left: Arc::default() }
+        Some(Self { message, text: text.into(), after: Some(run), before, left: Arc::default() })
     }
 
     /// Leaves this to the next message, in place of what was left before.
     pub fn leave(&self, memory: Memory) {
-        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = memory;
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
     }
 }

@@ -118,7 +118,10 @@ impl Services {
         let session = match &request.follows {
             None => None,
             Some(follows) => match self.engine.run(&follows.run) {
-                Some(run) => Some(run.follow_up(Arc::clone(&follows.text))),
+                Some(run) => match run.follow_up(Arc::clone(&follows.text)) {
+                    Some(session) => Some(session),
+                    None => return stop(format!("{} still goes on", follows.run)),
+                },
                 None => {
                     let what = "was dropped to bound memory, and its session with it";
                     return stop(format!("{} {what}: n starts another", follows.run));

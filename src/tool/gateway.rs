@@ -53,12 +53,22 @@ pub trait CallScope: Send + Sync {
         let _ = limit;
         None
     }
+    /// The attempt stands in line at the tool's bulkhead until what this gives is dropped: others
+    /// have to go on before it can.
+    fn stands_in_line(&self) -> Option<Box<dyn InLine + '_>> {
+        None
+    }
     /// The call slots that this call shares with others: it holds one from before its first attempt
     /// to its end.
     fn pool(&self) -> Option<&Semaphore> {
         None
     }
 }
+
+/// What stands for an attempt that is in line.
+pub trait InLine: Send {}
+
+impl<T: Send> InLine for T {}
 
 /// A call that is to be made.
 #[derive(Debug)]
@@ -229,10 +239,14 @@ async fn attempt(
     {
         return refuse(reason, None, false);
     }
+    let mut in_line = None;
     let queued = || {
         bus.publish(call, EventKind::AttemptQueued { attempt: number });
+        in_line = scope.stands_in_line();
     };
-    let pass = match guard.enter(scope.remaining(), queued).await {
+    let entered = guard.enter(scope.remaining(), queued).await;
+    drop(in_line);
+    let pass = match entered {
         Ok(pass) => pass,
         Err(NotNow::CircuitOpen { retry_in }) => {
             return refuse(StopReason::CircuitOpen(guard.name().clone()), retry_in, true);

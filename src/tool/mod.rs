@@ -28,5 +28,5 @@ pub mod settings;
 
 pub use answering::{Tool, ToolRequest};
 pub use belt::{Belt, GuardedTool, Making};
-pub use gateway::{Answered, Attempt, Call, CallFailed, CallScope, Callee};
+pub use gateway::{Answered, Attempt, Call, CallFailed, CallScope, Callee, InLine};
 pub use guard::{Guard, GuardSnapshot};

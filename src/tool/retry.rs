@@ -41,6 +41,7 @@ pub fn is_retried(failure: &AttemptFailed) -> bool {
         | FailureClass::BadResponse
         | FailureClass::TooLarge
         | FailureClass::Denied
+        | FailureClass::Limit
         | FailureClass::Panic
         | FailureClass::Cancelled => false,
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 
 use super::gate::Halt;
 use super::handover::Handed;
@@ -12,6 +13,7 @@ use super::policy::{self, TRANSFER};
 use super::talk::{Role, Said, Talk};
 use crate::event::EventKind;
 use crate::event::kind::{CallFault, Purpose, ToolCall};
+use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::run::{Caller, Crew, ToolAsk};
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
 use crate::scenario::name::{AgentName, ToolName};
@@ -97,7 +99,9 @@ impl Play<'_> {
             }
         }
         let handed_over = match talk.role {
-            Role::Member(name, swarm) => self.hand_over(talk, name, swarm, said, calls, &mut told),
+            Role::Member(name, swarm) => {
+                self.hand_over(talk, name, swarm, said, calls, &mut told).await
+            }
             Role::Alone | Role::Coordinator(_) => Ok(None),
         };
         let mut carried = Carried { told: Vec::new(), handed_over: None, replies: Vec::new() };
@@ -134,14 +138,13 @@ impl Play<'_> {
             return Ok(Work::Consult(Consultation { team, member, request, turn }));
         }
         if let Some(tool) = talk.model.tools.iter().find(|tool| tool.as_str() == name) {
-            let args = policy::arguments(call).map_err(|text| (CallFault::BadArguments, text))?;
+            let args = policy::arguments(call).map_err(|wrong| {
+                let there = there_are(talk, members_of(talk));
+                (CallFault::BadArguments, format!("{wrong}; {there}"))
+            })?;
             return Ok(Work::Tool { tool: tool.clone(), args: Arc::new(args) });
         }
-        let members = match talk.role {
-            Role::Coordinator(team) => &*team.members,
-            Role::Alone | Role::Member(..) => &[],
-        };
-        let there = there_are(talk, members);
+        let (name, there) = (told_name(name), there_are(talk, members_of(talk)));
         Err((CallFault::UnknownTool, format!("there is no tool {name:?}; {there}")))
     }
 
@@ -159,7 +162,7 @@ impl Play<'_> {
         let fact = EventKind::ToolCallRefused {
             agent: talk.name.clone(),
             index: place(index),
-            tool: call.name.to_string(),
+            tool: told_name(&call.name),
             why,
             text: told.text.to_string(),
         };
@@ -177,19 +180,38 @@ impl Play<'_> {
     ) -> Result<(), Box<Halt>> {
         let branches = u32::try_from(work.iter().flatten().count()).unwrap_or(u32::MAX);
         let fork = self.cx.gate().fork(branches);
+        // What stops the run does not wait for what else is out.
+        let stops = Notify::new();
         let mut crew = Crew::default();
         for (index, work) in work.into_iter().enumerate() {
             let Some(work) = work else { continue };
-            let fork = &fork;
+            let (fork, stops) = (&fork, &stops);
             crew.start(index, async move {
                 let came = self.carry(talk, said, index, work).await;
                 fork.done();
+                if came.is_err() {
+                    stops.notify_one();
+                }
                 came
             });
         }
-        for (index, told) in told.iter_mut().enumerate() {
-            if let Some(came) = crew.take(index).await {
-                *told = Some(came?);
+        let mut next = 0;
+        while next < told.len() {
+            tokio::select! {
+                biased;
+                came = crew.take(next) => {
+                    if let Some(came) = came {
+                        told[next] = Some(came?);
+                    }
+                    next += 1;
+                }
+                () = stops.notified() => break,
+            }
+        }
+        // Of several that stop the run the first of the calls does.
+        for place in next..told.len() {
+            if let Some(Err(halt)) = crew.taken(place) {
+                return Err(halt);
             }
         }
         Ok(())
@@ -222,7 +244,7 @@ impl Play<'_> {
             parent: talk.place.span,
             tool,
             purpose,
-            path: format!("tool:{}:{}:{index}", talk.place.path, said.round),
+            path: format!("tool:{}:{}:{index}", talk.place.draws, said.round),
             args,
             request_id: None,
             caller: &Plain,
@@ -245,7 +267,7 @@ impl Play<'_> {
     /// do without it.
     pub(super) fn failed(&self, tool: &ToolName, failed: &CallFailed) -> Result<Told, Box<Halt>> {
         if failed.unavailable && self.cx.needs(tool) {
-            return Err(Box::new(Halt { fatal: true, ..*Halt::of(failed.reason.clone()) }));
+            return Err(Halt::of_call(failed).fatal());
         }
         Ok(match &failed.last {
             // What an agent says of its end begins with the reason.
@@ -260,6 +282,19 @@ impl Play<'_> {
 
 pub(super) fn is_transfer(talk: &Talk<'_>, call: &ToolCall) -> bool {
     matches!(talk.role, Role::Member(..)) && &*call.name == TRANSFER
+}
+
+/// A name that a model made up, bounded and visible.
+pub(super) fn told_name(name: &str) -> String {
+    visible_within(name, REASON_CHARS)
+}
+
+/// The members that a coordinator may consult.
+fn members_of<'t>(talk: &Talk<'t>) -> &'t [AgentName] {
+    match talk.role {
+        Role::Coordinator(team) => &team.members,
+        Role::Alone | Role::Member(..) => &[],
+    }
 }
 
 /// What an agent can call, for one who called something else.

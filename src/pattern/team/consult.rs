@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::carry::{Consultation, Told, place};
-use super::gate::{Behind, Halt, text_of};
+use super::gate::{Behind, Halt, Try, text_of};
 use super::play::{Answer, Play};
 use super::talk::{Place, Said, Talk};
 use crate::event::kind::{CallStarted, Inner, Prompt, Purpose, Reply};
@@ -30,10 +30,12 @@ impl Play<'_> {
             HistoryScope::Isolated => [].into(),
         };
         let path = format!("{}/{}.{turn}", talk.place.path, member.name);
-        let attempt = |span| {
+        let draws = format!("{}/{}.{turn}", talk.place.draws, member.name);
+        let attempt = |it: Try| {
             let (path, inherited) = (&path, Arc::clone(&inherited));
+            let draws = it.draws(&draws);
             let run = async move {
-                let place = Place { span, path, outer: false };
+                let place = Place { span: it.span, path, draws: &draws, outer: false };
                 let asked = Some(talk.name);
                 let Answer { text, .. } =
                     self.run(member, place, request, asked, turn, inherited).await?;
@@ -41,7 +43,7 @@ impl Play<'_> {
             };
             Box::pin(run) as BoxFuture<'_, Result<Reply, Box<Halt>>>
         };
-        let behind = Behind::new(self.cx, &member.name, format!("member:{path}"), attempt);
+        let behind = Behind::new(self.cx, &member.name, format!("member:{draws}"), None, attempt);
         let started = CallStarted {
             parent: talk.place.span,
             tool: ToolName::from(member.name.as_str()),
@@ -58,10 +60,8 @@ impl Play<'_> {
         };
         match behind.make(started).await {
             Ok(answered) => Ok(Told { text: text_of(&answered), ok: true, member: true }),
-            Err(failed) => match behind.halted() {
-                Some(halt) if halt.fatal => Err(halt),
-                _ => self.failed(&ToolName::from(member.name.as_str()), &failed),
-            },
+            Err((_, halt)) if halt.fatal => Err(halt),
+            Err((failed, _)) => self.failed(&ToolName::from(member.name.as_str()), &failed),
         }
     }
 }

@@ -26,7 +26,6 @@ struct State {
     rejections: u32,
     /// The last text that anyone said, and who.
     best: Option<(Arc<str>, AgentName)>,
-    holder: AgentName,
 }
 
 /// What one agent has been shown so far. It only grows, so each call of its model adds to the one
@@ -47,16 +46,14 @@ pub(super) struct Back {
     after: Option<SpanId>,
     seen: usize,
     offered: Option<Arc<[ToolOffer]>>,
+    limiter: Limiter,
+    rejections: u32,
+    best: Option<(Arc<str>, AgentName)>,
 }
 
 impl Floor {
     /// A floor on which nobody has spoken, or what a session left of it.
-    pub fn new(
-        inherited: Arc<[ChatMessage]>,
-        history: &[Entry],
-        limits: SwarmLimits,
-        holder: AgentName,
-    ) -> Self {
+    pub fn new(inherited: Arc<[ChatMessage]>, history: &[Entry], limits: SwarmLimits) -> Self {
         let state = State {
             entries: history.to_vec(),
             threads: BTreeMap::new(),
@@ -64,7 +61,6 @@ impl Floor {
             limiter: Limiter::new(limits),
             rejections: 0,
             best: None,
-            holder,
         };
         Self { state: Mutex::new(state), inherited }
     }
@@ -76,7 +72,6 @@ impl Floor {
     /// Someone is given something: its turn begins.
     pub fn give(&self, to: &AgentName, from: Option<&AgentName>, text: &Arc<str>) {
         let mut state = self.lock();
-        state.holder = to.clone();
         let (to, from, text) = (to.clone(), from.cloned(), Arc::clone(text));
         state.entries.push(Entry::Input { to, from, text });
     }
@@ -101,7 +96,7 @@ impl Floor {
         let mut state = self.lock();
         let state = &mut *state;
         let thread = state.threads.entry(agent.clone()).or_insert_with(|| Thread {
-            opening: self.opening(instruction),
+            opening: self.opening(instruction, alone),
             conversation: Conversation::default(),
             after: None,
             seen: 0,
@@ -132,10 +127,11 @@ impl Floor {
         (thread.conversation.clone(), prompt)
     }
 
-    fn opening(&self, instruction: &Arc<str>) -> Arc<[ChatMessage]> {
+    fn opening(&self, instruction: &Arc<str>, alone: bool) -> Arc<[ChatMessage]> {
         let system = (!instruction.is_empty())
             .then(|| ChatMessage::new(Speaker::System, Arc::clone(instruction)));
-        system.into_iter().chain(self.inherited.iter().cloned()).collect()
+        let inherited = self.inherited.iter().filter(|_| !alone).cloned();
+        system.into_iter().chain(inherited).collect()
     }
 
     /// An agent's model has replied.
@@ -150,6 +146,12 @@ impl Floor {
         let (by, text, calls) =
             (agent.clone(), Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
         state.entries.push(Entry::Said { by, text, calls });
+    }
+
+    /// Something answers in an agent's place.
+    pub fn stands_in(&self, agent: &AgentName, text: &Arc<str>) {
+        let (by, text, calls) = (agent.clone(), Arc::clone(text), [].into());
+        self.lock().entries.push(Entry::Said { by, text, calls });
     }
 
     /// A call came to something.
@@ -181,11 +183,6 @@ impl Floor {
         self.lock().best.clone()
     }
 
-    /// Who is in control.
-    pub fn holder(&self) -> AgentName {
-        self.lock().holder.clone()
-    }
-
     /// Where an agent's run begins.
     pub fn mark(&self, agent: &AgentName) -> Back {
         let state = self.lock();
@@ -196,6 +193,9 @@ impl Floor {
             after: thread.and_then(|it| it.after),
             seen: thread.map_or(0, |it| it.seen),
             offered: thread.and_then(|it| it.offered.clone()),
+            limiter: state.limiter.clone(),
+            rejections: state.rejections,
+            best: state.best.clone(),
         }
     }
 
@@ -203,6 +203,9 @@ impl Floor {
     pub fn go_back(&self, agent: &AgentName, to: &Back) {
         let mut state = self.lock();
         state.entries.truncate(to.entries);
+        state.limiter = to.limiter.clone();
+        state.rejections = to.rejections;
+        state.best.clone_from(&to.best);
         if let Some(thread) = state.threads.get_mut(agent) {
             thread.conversation.go_back(to.bookmark);
             thread.after = to.after;
@@ -225,7 +228,12 @@ impl Floor {
             }
             _ => entries.len(),
         };
-        entries[..whole].into()
+        // Nor does it take words that are none.
+        let said = |entry: &&Entry| match entry {
+            Entry::Said { text, calls, .. } => !text.trim().is_empty() || !calls.is_empty(),
+            Entry::Input { .. } | Entry::Result { .. } => true,
+        };
+        entries[..whole].iter().filter(said).cloned().collect()
     }
 }
 

@@ -2,7 +2,7 @@
 //! Its attempts are bounded by the run's own clock, since it can rest at boundaries in the middle of
 //! one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -10,15 +10,19 @@ use serde_json::Value;
 
 use crate::bus::Bus;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply};
+use crate::event::visible::visible_within;
 use crate::event::{SpanId, StopReason};
-use crate::run::RunContext;
+use crate::run::{LLM, RunContext};
 use crate::scenario::name::{AgentName, ToolName};
-use crate::tool::{Answered, Attempt, Call, CallFailed, CallScope, Callee, faults};
+use crate::tool::{Answered, Attempt, Call, CallFailed, CallScope, Callee, Guard, InLine, faults};
 
 /// Why an agent came to no answer.
 #[derive(Clone, Debug)]
 pub(super) struct Halt {
     pub reason: StopReason,
+    /// What this is to the gateway of the agent: of a model call that failed its own class.
+    class: FailureClass,
+    status: Option<u16>,
     /// The best text that there was, and whose.
     pub partial: Option<(Arc<str>, AgentName)>,
     /// Nobody is told: the whole run stops.
@@ -26,67 +30,148 @@ pub(super) struct Halt {
 }
 
 impl Halt {
+    /// The agent's own limits ended it.
     pub fn of(reason: StopReason) -> Box<Self> {
-        Box::new(Self { reason, partial: None, fatal: false })
+        let class = match reason {
+            StopReason::NodeTimeout(_) => FailureClass::Timeout,
+            StopReason::LlmEmpty => FailureClass::BadResponse,
+            _ => FailureClass::Limit,
+        };
+        Box::new(Self { reason, class, status: None, partial: None, fatal: false })
     }
 
-    /// For the one who asked.
-    pub fn text(&self) -> String {
-        match &self.partial {
+    /// A call that it cannot do without failed. A model that must not be asked any more ends the
+    /// run, whoever wanted to ask it.
+    pub fn of_call(failed: &CallFailed) -> Box<Self> {
+        let (class, status) = match &failed.last {
+            Some(last) => (last.class, last.status),
+            None => (FailureClass::Limit, None),
+        };
+        let fatal = match &failed.reason {
+            StopReason::CircuitOpen(tool) | StopReason::BulkheadFull(tool) => tool.as_str() == LLM,
+            _ => false,
+        };
+        Box::new(Self { class, status, fatal, ..*Self::of(failed.reason.clone()) })
+    }
+
+    /// The whole run stops for it.
+    pub fn fatal(mut self: Box<Self>) -> Box<Self> {
+        self.fatal = true;
+        self
+    }
+
+    /// How the attempt of the agent fails. What ends the run, or its own time, is not tried again
+    /// and nothing stands in for it.
+    fn failed(&self) -> Box<AttemptFailed> {
+        let last = self.fatal || matches!(self.reason, StopReason::NodeTimeout(_));
+        let class = if last { FailureClass::Limit } else { self.class };
+        let text = match &self.partial {
             Some((text, by)) => format!("{}; {by} had said: {text}", self.reason),
             None => self.reason.to_string(),
+        };
+        let text = visible_within(&text, FAILURE_CHARS);
+        Box::new(AttemptFailed { status: self.status, ..*AttemptFailed::of(class, text) })
+    }
+}
+
+/// The most characters of what an agent's failure says.
+const FAILURE_CHARS: usize = 300;
+
+/// One attempt at a run of an agent.
+#[derive(Clone, Copy)]
+pub(super) struct Try {
+    /// The span of the attempt.
+    pub span: SpanId,
+    /// From 1.
+    pub number: u32,
+}
+
+impl Try {
+    /// What the random numbers of this attempt hang on: another than those of the first.
+    pub fn draws(self, path: &str) -> String {
+        match self.number {
+            1 => path.to_owned(),
+            number => format!("{path}~{number}"),
         }
     }
 }
 
 /// One call of an agent through the gateway.
 pub(super) struct Behind<'a, F> {
-    pub cx: &'a RunContext,
-    pub agent: &'a AgentName,
+    cx: &'a RunContext,
+    agent: &'a AgentName,
     /// Where in the run: what random numbers hang on.
-    pub path: String,
-    /// One run of the agent within the span of an attempt.
-    pub attempt: F,
+    path: String,
+    /// One run of the agent.
+    attempt: F,
+    /// Bound of all attempts together from the first on, waits between them left out
+    /// (`node_timeout_s`).
+    bound: Option<Duration>,
+    /// When the first attempt began, by the run's clock.
+    began: OnceLock<Duration>,
     /// What the last attempt failed of.
-    pub halted: Mutex<Option<Box<Halt>>>,
+    halted: Mutex<Option<Box<Halt>>>,
 }
 
 impl<'a, F> Behind<'a, F>
 where
-    F: Fn(SpanId) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
+    F: Fn(Try) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
 {
-    pub fn new(cx: &'a RunContext, agent: &'a AgentName, path: String, attempt: F) -> Self {
-        Self { cx, agent, path, attempt, halted: Mutex::default() }
+    pub fn new(
+        cx: &'a RunContext,
+        agent: &'a AgentName,
+        path: String,
+        bound: Option<Duration>,
+        attempt: F,
+    ) -> Self {
+        let (began, halted) = (OnceLock::new(), Mutex::default());
+        Self { cx, agent, path, attempt, bound, began, halted }
     }
 
-    /// Makes the call. An agent that the gateway does not know is one that nobody guards.
-    pub async fn make(&self, started: CallStarted) -> Result<Answered, Box<CallFailed>> {
+    /// Makes the call.
+    ///
+    /// # Errors
+    /// Why the agent came to nothing; nothing stands in for it.
+    pub async fn make(
+        &self,
+        started: CallStarted,
+    ) -> Result<Answered, (Box<CallFailed>, Box<Halt>)> {
         let name = ToolName::from(self.agent.as_str());
         let Some(guarded) = self.cx.belt().get(&name).map(Arc::clone) else {
-            let (span, reason) = (started.parent, StopReason::ToolError(name, FailureClass::Tool));
+            // The engine puts every agent on the belt.
+            let (span, reason) = (started.parent, StopReason::InternalError);
+            let halt = Halt::of(reason.clone()).fatal();
             let (attempts, last, unavailable) = (0, None, true);
-            return Err(Box::new(CallFailed { span, attempts, reason, last, unavailable }));
+            return Err((Box::new(CallFailed { span, attempts, reason, last, unavailable }), halt));
         };
+        // What an agent answers hangs on all that it is shown: no last good value is kept for it,
+        // and what stands in for it is what the scenario declares.
         let safe = guarded.guard.policy().0.safe_mode.enabled;
-        let said = || started.args.as_deref().map(Value::to_string).unwrap_or_default();
-        let call = Call { safe_key: safe.then(said), started };
-        let callee = Through { behind: self, guard: &guarded.guard, safe };
-        call.make(self, &guarded.guard, &callee).await
+        let call = Call { safe_key: safe.then(String::new), started };
+        let callee = Through { behind: self, guard: &guarded.guard };
+        call.make(self, &guarded.guard, &callee).await.map_err(|failed| {
+            let halted = self.halted().take().filter(|halt| halt.reason == failed.reason);
+            let halt = halted.unwrap_or_else(|| Halt::of_call(&failed));
+            let needed = failed.unavailable && self.cx.needs(&name);
+            (failed, if needed { halt.fatal() } else { halt })
+        })
     }
 
-    /// What the last attempt failed of; to be asked once.
-    pub fn halted(&self) -> Option<Box<Halt>> {
-        self.halted.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn halted(&self) -> MutexGuard<'_, Option<Box<Halt>>> {
+        self.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn halt(&self, halt: Option<Box<Halt>>) {
-        *self.halted.lock().unwrap_or_else(PoisonError::into_inner) = halt;
+    /// What is left of the bound of all attempts.
+    fn left(&self) -> Option<Duration> {
+        let now = self.cx.gate().active();
+        let began = *self.began.get_or_init(|| now);
+        Some(self.bound?.saturating_sub(now.saturating_sub(began)))
     }
 }
 
 impl<'a, F> CallScope for Behind<'a, F>
 where
-    F: Fn(SpanId) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
+    F: Fn(Try) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
 {
     fn bus(&self) -> &Bus {
         self.cx.bus()
@@ -105,8 +190,7 @@ where
     }
 
     fn reason(&self, failure: &AttemptFailed) -> StopReason {
-        let halted = self.halted.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*halted {
+        match &*self.halted() {
             Some(halt) => halt.reason.clone(),
             None => StopReason::ToolError(ToolName::from(self.agent.as_str()), failure.class),
         }
@@ -115,45 +199,60 @@ where
     fn time_up(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
         Some(Box::pin(self.cx.gate().has_gone_on(limit)))
     }
+
+    /// Whoever holds the permit may rest at a boundary: a pause does not wait for this one.
+    fn stands_in_line(&self) -> Option<Box<dyn InLine + '_>> {
+        Some(Box::new(self.cx.gate().only_waits()))
+    }
 }
 
 struct Through<'b, 'a, F> {
     behind: &'b Behind<'a, F>,
-    guard: &'b crate::tool::Guard,
-    safe: bool,
+    guard: &'b Guard,
+}
+
+impl<'a, F> Through<'_, 'a, F>
+where
+    F: Fn(Try) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
+{
+    fn halt(&self, halt: Box<Halt>) -> Box<AttemptFailed> {
+        let failed = halt.failed();
+        *self.behind.halted() = Some(halt);
+        failed
+    }
+
+    async fn run(&self, attempt: &Attempt<'_>) -> Result<Reply, Box<AttemptFailed>> {
+        let (span, number) = (attempt.span, attempt.number);
+        let run = async {
+            (self.behind.attempt)(Try { span, number }).await.map_err(|halt| self.halt(halt))
+        };
+        let injected = self.guard.faults();
+        if injected.is_empty() {
+            return run.await;
+        }
+        faults::through(&injected, self.behind.draw(number, "fault"), run).await
+    }
 }
 
 impl<'a, F> Callee for Through<'_, 'a, F>
 where
-    F: Fn(SpanId) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
+    F: Fn(Try) -> BoxFuture<'a, Result<Reply, Box<Halt>>> + Send + Sync,
 {
     fn attempt<'t>(
         &'t self,
         attempt: Attempt<'t>,
     ) -> BoxFuture<'t, Result<Reply, Box<AttemptFailed>>> {
         Box::pin(async move {
-            self.behind.halt(None);
-            let run = async {
-                let mut reply = (self.behind.attempt)(attempt.span).await.map_err(|halt| {
-                    let class = match halt.reason {
-                        StopReason::NodeTimeout(_) => FailureClass::Timeout,
-                        _ => FailureClass::Tool,
-                    };
-                    let failed = AttemptFailed::of(class, halt.text());
-                    self.behind.halt(Some(halt));
-                    failed
-                })?;
-                if self.safe && reply.finish.is_none() {
-                    reply.result = Some(Arc::new(Value::from(&*reply.text)));
+            *self.behind.halted() = None;
+            let Some(left) = self.behind.left() else { return self.run(&attempt).await };
+            tokio::select! {
+                biased;
+                ended = self.run(&attempt) => ended,
+                () = self.behind.cx.gate().has_gone_on(left) => {
+                    let reason = StopReason::NodeTimeout(self.behind.agent.clone());
+                    Err(self.halt(Halt::of(reason)))
                 }
-                Ok(reply)
-            };
-            let injected = self.guard.faults();
-            if injected.is_empty() {
-                return run.await;
             }
-            let draw = self.behind.draw(attempt.number, "fault");
-            faults::through(&injected, draw, run).await
         })
     }
 }

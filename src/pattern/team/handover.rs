@@ -1,12 +1,12 @@
 //! The hand-offs of a reply: which of them counts, and whether the swarm's limits let it pass.
 
-use super::carry::{Told, is_transfer, listed};
+use super::carry::{Told, is_transfer, listed, told_name};
 use super::gate::Halt;
 use super::play::Play;
 use super::policy::{self, Transfer};
 use super::talk::{Said, Talk};
 use crate::event::kind::{CallFault, HandoffRefusal, LoopGuard, ToolCall};
-use crate::event::{EventKind, StopReason};
+use crate::event::{Boundary, EventKind, StopReason};
 use crate::scenario::agent::Swarm;
 use crate::scenario::name::AgentName;
 
@@ -17,8 +17,9 @@ pub(super) struct Handed {
 }
 
 impl Play<'_> {
-    /// Judges the hand-offs of a reply: of several the first that names someone counts.
-    pub(super) fn hand_over(
+    /// Judges the hand-offs of a reply: of several the first that names someone counts. The run
+    /// can rest before the one that the limits let pass is carried out.
+    pub(super) async fn hand_over(
         &self,
         talk: &Talk<'_>,
         name: &AgentName,
@@ -27,11 +28,10 @@ impl Play<'_> {
         calls: &[ToolCall],
         told: &mut [Option<Told>],
     ) -> Result<Option<Handed>, Box<Halt>> {
-        let members = self.cx.rosters().members(name);
         let mut counted = false;
         let (mut handed, mut halt) = (None, None);
         for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_transfer(talk, call)) {
-            let transfer = match chosen(talk, call, &members, counted) {
+            let transfer = match chosen(talk, call, &self.cx.rosters().members(name), counted) {
                 Ok(chosen) => chosen,
                 Err((why, text)) => {
                     told[index] = Some(self.refuse(talk, said, index, call, why, &text));
@@ -46,14 +46,24 @@ impl Play<'_> {
             });
             told[index] = Some(match judged {
                 Ok(()) => {
-                    let text = format!("handed over to {}", transfer.to).into();
-                    handed = Some(Handed { transfer, guard });
-                    Told { text, ok: true, member: false }
+                    let to = transfer.to.clone();
+                    let (path, handoff) = (talk.team.path.into(), guard.handoffs);
+                    let outer = talk.place.outer;
+                    self.rest(Boundary::Handoff { path, handoff, to, outer }).await;
+                    // Whoever it goes to may have left while the run rested.
+                    match chosen(talk, call, &self.cx.rosters().members(name), false) {
+                        Ok(transfer) => {
+                            let text = format!("handed over to {}", transfer.to).into();
+                            handed = Some(Handed { transfer, guard });
+                            Told { text, ok: true, member: false }
+                        }
+                        Err((why, text)) => self.refuse(talk, said, index, call, why, &text),
+                    }
                 }
                 Err(why) => {
                     let (swarm_name, from) = (name.clone(), talk.name.clone());
                     self.cx.publish(
-                        talk.team,
+                        talk.team.span,
                         EventKind::HandoffRefused {
                             swarm: swarm_name,
                             from,
@@ -109,7 +119,7 @@ fn chosen(
         return Err((CallFault::ToItself, text));
     }
     if !members.contains(to) {
-        let text = format!("there is no agent {:?}; {}", to.as_str(), others());
+        let text = format!("there is no agent {:?}; {}", told_name(to.as_str()), others());
         return Err((CallFault::UnknownAgent, text));
     }
     Ok(transfer)

@@ -1,6 +1,6 @@
 //! The loops of source `002`: an agent that is asked, whatever it is, runs to its answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 
@@ -8,7 +8,7 @@ use super::floor::Floor;
 use super::gate::Halt;
 use super::starting;
 use super::swarm::Running;
-use super::talk::{Place, Role, Talk, Turned};
+use super::talk::{Place, Role, Talk, TeamPlace, Turned};
 use crate::event::kind::ChatMessage;
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::pattern::asked;
@@ -47,14 +47,16 @@ pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Resu
         AgentKind::Model(_) | AgentKind::Team(_) => SwarmLimits::default(),
     };
     let start = starting(spec, session);
-    let floor = Floor::new([].into(), &session.before.history, limits, start.clone());
+    let floor = Floor::new([].into(), &session.before.history, limits);
     // However the run ends, the next message of the session goes on from there.
-    let _leaves = Leaves { cx, floor: &floor };
+    let leaves = Leaves { cx, floor: &floor, owner: OnceLock::new() };
     cx.at_phase(start.to_string());
-    let place = Place { span: SpanId::RUN, path: spec.root.as_str(), outer: true };
+    let path = spec.root.as_str();
+    let place = Place { span: SpanId::RUN, path, draws: path, outer: true };
     let ended = play.on(&floor, root, place, &session.text, None, 1, &start).await;
     let Answer { text, by } = ended.map_err(|halt| halt.reason)?;
     let text = text.trim().into();
+    let _ = leaves.owner.set(by.clone());
     cx.publish(SpanId::RUN, EventKind::AnswerComposed { text, by: Some(by) });
     Ok(())
 }
@@ -63,13 +65,16 @@ pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Resu
 struct Leaves<'l> {
     cx: &'l RunContext,
     floor: &'l Floor,
+    /// Whose reply it was, once there is one.
+    owner: OnceLock<AgentName>,
 }
 
 impl Drop for Leaves<'_> {
     fn drop(&mut self) {
+        let before = &self.cx.session().before;
         self.cx.session().leave(Memory {
             history: self.floor.settled(),
-            owner: Some(self.floor.holder()),
+            owner: self.owner.get().or(before.owner.as_ref()).cloned(),
             rosters: self.cx.rosters().changed(),
         });
     }
@@ -91,7 +96,7 @@ impl Play<'_> {
                 AgentKind::Swarm(swarm) => (swarm.limits, &swarm.entry),
                 AgentKind::Model(_) | AgentKind::Team(_) => (SwarmLimits::default(), &agent.name),
             };
-            let floor = Floor::new(inherited, &[], limits, start.clone());
+            let floor = Floor::new(inherited, &[], limits);
             self.on(&floor, agent, place, request, from, turn, start).await
         })
     }
@@ -117,7 +122,7 @@ impl Play<'_> {
             }
         };
         floor.give(&agent.name, None, input);
-        let team = place.span;
+        let team = TeamPlace { span: place.span, path: place.path };
         let (name, begun) = (&agent.name, false);
         let talk = Talk { name, model, role, place, team, floor, turn, input, from, begun };
         match self.talk(&talk).await? {

@@ -12,11 +12,11 @@ pub use crate::scenario::agent::TRANSFER;
 use crate::scenario::canonical;
 use crate::scenario::name::AgentName;
 
-/// How often in a row an agent may call the same tool with the same arguments, less one.
+/// So many calls of the same tool with the same arguments in a row stop an agent.
 const STUCK: u32 = 3;
 
 /// The limits of one run of a swarm (source `002`, `SwarmConfig`).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Limiter {
     limits: SwarmLimits,
     handoffs: u32,

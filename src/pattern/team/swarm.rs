@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 
 use super::floor::Floor;
-use super::gate::{Behind, Halt, text_of};
+use super::gate::{Behind, Halt, Try, text_of};
 use super::play::{Answer, Play};
 use super::policy;
-use super::talk::{Place, Role, Talk, Turned, model_of};
+use super::talk::{Place, Role, Talk, TeamPlace, Turned, model_of};
 use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
 use crate::event::world::team::HANDED_OVER;
-use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::event::{EventKind, StopReason};
 use crate::scenario::agent::Swarm;
 use crate::scenario::name::{AgentName, ToolName};
 
@@ -53,9 +53,6 @@ impl Play<'_> {
                 Turned::HandedOver { handed, said } => (handed, said),
             };
             let policy::Transfer { to, message } = handed.transfer;
-            let outer = place.outer;
-            let (path, handoff) = (place.path.into(), handed.guard.handoffs);
-            self.rest(Boundary::Handoff { path, handoff, to: to.clone(), outer }).await;
             input = policy::handoff_input(
                 swarm.handoff_input.as_deref(),
                 root_input,
@@ -83,6 +80,7 @@ impl Play<'_> {
     /// The best text so far goes with a swarm that was stopped.
     fn stopped(&self, running: &Running<'_>, mut halt: Box<Halt>) -> Box<Halt> {
         if let Some((text, by)) = running.floor.best() {
+            let text: Arc<str> = text.trim().into();
             let partial = EventKind::AnswerPartial { text: Arc::clone(&text), by: by.clone() };
             self.cx.publish(running.place.span, partial);
             halt.partial = Some((text, by));
@@ -107,33 +105,25 @@ impl Play<'_> {
         let path = format!("{}/{holder}.{turn}", place.path);
         let back = floor.mark(holder);
         let turned = Mutex::new(None);
-        let attempt = |span: SpanId| {
+        let draws = format!("{}/{holder}.{turn}", place.draws);
+        let attempt = |it: Try| {
             let (path, back, turned) = (&path, &back, &turned);
+            let draws = it.draws(&draws);
             let run = async move {
                 floor.go_back(holder, back);
                 let talk = Talk {
                     name: holder,
                     model,
                     role: Role::Member(name, swarm),
-                    place: Place { span, path, outer: place.outer },
-                    team: place.span,
+                    place: Place { span: it.span, path, draws: &draws, outer: place.outer },
+                    team: TeamPlace { span: place.span, path: place.path },
                     floor,
                     turn,
                     input,
                     from,
                     begun: from.is_some(),
                 };
-                let bound = swarm.node_timeout.filter(|_| from.is_some());
-                let ended = match bound {
-                    Some(bound) => tokio::select! {
-                        biased;
-                        ended = self.talk(&talk) => ended,
-                        () = self.cx.gate().has_gone_on(bound) => {
-                            Err(Halt::of(StopReason::NodeTimeout(holder.clone())))
-                        }
-                    },
-                    None => self.talk(&talk).await,
-                }?;
+                let ended = self.talk(&talk).await?;
                 let reply = match &ended {
                     Turned::Answered { text, .. } => Reply::of_agent(Arc::clone(text)),
                     Turned::HandedOver { .. } => Reply {
@@ -146,7 +136,8 @@ impl Play<'_> {
             };
             Box::pin(run) as BoxFuture<'_, Result<Reply, Box<Halt>>>
         };
-        let behind = Behind::new(self.cx, holder, format!("hop:{path}"), attempt);
+        let bound = swarm.node_timeout.filter(|_| from.is_some());
+        let behind = Behind::new(self.cx, holder, format!("hop:{draws}"), bound, attempt);
         let started = CallStarted {
             parent: place.span,
             tool: ToolName::from(holder.as_str()),
@@ -165,10 +156,15 @@ impl Play<'_> {
                 let ended = turned.lock().unwrap_or_else(PoisonError::into_inner).take();
                 match ended.filter(|_| answered.stand_in.is_none()) {
                     Some(ended) => Ok(ended),
-                    None => Ok(Turned::Answered { text: text_of(&answered), by: None }),
+                    None => {
+                        let text = text_of(&answered);
+                        floor.go_back(holder, &back);
+                        floor.stands_in(holder, &text);
+                        Ok(Turned::Answered { text, by: None })
+                    }
                 }
             }
-            Err(failed) => Err(behind.halted().unwrap_or_else(|| Halt::of(failed.reason.clone()))),
+            Err((_, halt)) => Err(halt),
         }
     }
 }

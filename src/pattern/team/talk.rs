@@ -11,8 +11,8 @@ use super::gate::Halt;
 use super::handover::Handed;
 use super::offers;
 use super::play::Play;
-use super::policy::{Repeats, TRANSFER};
-use crate::event::kind::{Purpose, ToolOffer};
+use super::policy::{self, Repeats, TRANSFER};
+use crate::event::kind::{Purpose, ToolCall, ToolOffer};
 use crate::event::{Boundary, SpanId, StopReason};
 use crate::pattern::asked;
 use crate::run::Ask;
@@ -26,8 +26,19 @@ pub(super) struct Place<'p> {
     pub span: SpanId,
     /// Its path: `pm`, `pm/dev_team.1`.
     pub path: &'p str,
+    /// The same with the attempts that are around it: what random numbers hang on.
+    pub draws: &'p str,
     /// Whether it is the one that the person talks to.
     pub outer: bool,
+}
+
+/// Where a team stands.
+#[derive(Clone, Copy)]
+pub(super) struct TeamPlace<'p> {
+    /// The span of its own facts.
+    pub span: SpanId,
+    /// Its path.
+    pub path: &'p str,
 }
 
 /// An agent that runs.
@@ -36,8 +47,8 @@ pub(super) struct Talk<'t> {
     pub model: &'t ModelAgent,
     pub role: Role<'t>,
     pub place: Place<'t>,
-    /// The span of its team.
-    pub team: SpanId,
+    /// Where its team stands.
+    pub team: TeamPlace<'t>,
     pub floor: &'t Floor,
     /// How often its team had it run.
     pub turn: u32,
@@ -107,7 +118,7 @@ impl Play<'_> {
                 stale => stale.insert(Offered { offers: self.offers(talk, &members), members }),
             };
             let ask = self.ask(talk, round, offered, &results);
-            let (said, reply) = self.cx.ask(ask).await.map_err(|failed| Halt::of(failed.reason))?;
+            let (said, reply) = self.cx.ask(ask).await.map_err(|failed| Halt::of_call(&failed))?;
             talk.floor.said(talk.name, said, &reply);
             let calls = &reply.tool_calls;
             if calls.is_empty() {
@@ -119,9 +130,7 @@ impl Play<'_> {
             if round > talk.model.max_tool_rounds {
                 return Err(Halt::of(StopReason::MaxToolRounds));
             }
-            // Hand-offs have limits of their own.
-            let mut repeatable = calls.iter().filter(|call| &*call.name != TRANSFER);
-            if repeatable.any(|call| repeats.is_stuck(call)) {
+            if calls.iter().any(|call| self.is_stuck(talk, call, &mut repeats)) {
                 return Err(Halt::of(StopReason::Stuck(talk.name.clone())));
             }
             let Carried { told, handed_over, replies } =
@@ -145,6 +154,21 @@ impl Play<'_> {
                 return Ok(Turned::Answered { text, by });
             }
         }
+    }
+
+    /// Whether a call is the same again and again. Hand-offs that someone takes have limits of their
+    /// own, and what comes after one is no repetition.
+    fn is_stuck(&self, talk: &Talk<'_>, call: &ToolCall, repeats: &mut Repeats) -> bool {
+        if let Role::Member(swarm, _) = talk.role
+            && &*call.name == TRANSFER
+            && policy::transfer(call).is_ok_and(|transfer| {
+                transfer.to != *talk.name && self.cx.rosters().members(swarm).contains(&transfer.to)
+            })
+        {
+            *repeats = Repeats::default();
+            return false;
+        }
+        repeats.is_stuck(call)
     }
 
     /// Rests at a boundary. A run that is over is ended from outside, so nothing of it is told as a
@@ -190,7 +214,7 @@ impl Play<'_> {
         Ask {
             parent: talk.place.span,
             purpose: Purpose::Say { agent: talk.name.clone(), turn: talk.turn, round },
-            path: format!("ask:{}:{round}", talk.place.path),
+            path: format!("ask:{}:{round}", talk.place.draws),
             messages,
             prompt,
             tools: Arc::clone(offers),
