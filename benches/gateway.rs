@@ -39,7 +39,7 @@ async fn work(number: u32) -> Result<u32, Box<AttemptFailed>> {
 /// All policies around an attempt that is answered at once; facts aside.
 async fn guarded(guard: &Guard, number: u32) -> u32 {
     let (policy, limit) = guard.policy();
-    let pass = guard.enter(LIMIT, || {}).await.expect("let through");
+    let pass = guard.enter(LIMIT, |_| None).await.expect("let through");
     let faults = guard.faults();
     let answered = bounded(limit, work(number)).await.expect("answered");
     pass.settle(Verdict::Success);

@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 async fn guarded(guard: &Guard) {
     let (_, limit) = guard.policy();
-    let pass = guard.enter(LIMIT, || {}).await.expect("let through");
+    let pass = guard.enter(LIMIT, |_| None).await.expect("let through");
     assert!(guard.faults().is_empty());
     bounded(limit, async { Ok::<(), Box<AttemptFailed>>(()) }).await.expect("answered");
     pass.settle(Verdict::Success);

@@ -47,7 +47,7 @@ message = 2
 text = "Back again."
 calls = [{ tool = "transfer_to_agent", args = { agent_name = "billing" } }]
 [[script]]
-agent = "front"
+agent = "billing"
 message = 3
 text = "You are welcome."
 "#;
@@ -144,7 +144,7 @@ fn a_session_goes_on_with_what_was_said_though_a_run_was_stopped() {
         [
             "roundtable: message 1 of 3, front starts: My invoice is wrong.",
             "roundtable: message 2 of 3, billing starts: And the one of May?",
-            "roundtable: message 3 of 3, front starts: Thank you.",
+            "roundtable: message 3 of 3, billing starts: Thank you.",
         ]
     );
 }
@@ -293,11 +293,12 @@ fn members_are_told_as_far_as_their_team_shows_them() {
 
 #[test]
 fn every_run_of_a_session_rests_at_the_same_boundaries() {
-    let at = "ask:1:desk/front.1";
+    let at = "ask:1:desk/billing.1";
     let ended = run(&desk(), &["--format", "jsonl", "--pause-at", &format!("{at}=1ms")]);
     let lines = ended.lines();
     let paused = lines.iter().filter(|line| line["kind"] == "paused");
-    // front begins the first run and the third; in the second the hand-off to it is the place.
+    // billing begins the second run and the third, since it owns the last reply; in the first the
+    // hand-off to it is the place.
     assert_eq!(paused.map(|line| &line["at"]).collect::<Vec<_>>(), [&json!([at]); 2]);
     for (at, says) in [
         ("ask:1:nobody", "no such agent: \"nobody\"; there are: "),

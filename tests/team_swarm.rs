@@ -163,6 +163,25 @@ async fn handoff_input_rewrites_what_the_target_is_given() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_target_is_given_does_not_grow_without_end() {
+    let cast = Cast::new(|heard| {
+        let next = match heard.agent.as_str() {
+            "a" => "b",
+            "b" => "c",
+            _ => "a",
+        };
+        if heard.turn > 6 { says("done") } else { hands(next, None) }
+    });
+    let swarm = of(&["a", "b", "c"], |swarm| {
+        swarm.handoff_input = Some("{parent_input}{parent_input}".into());
+        swarm.independent_history = true;
+    });
+    play(&swarm, &cast).await;
+    let longest = cast.heard().iter().map(|heard| heard.last.len()).max();
+    assert!(longest.is_some_and(|longest| (60_000..70_000).contains(&longest)), "{longest:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unknown_name_or_oneself_comes_back_with_the_names_and_does_not_count() {
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
         ("a", 1) => hands("z", None),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
 /// A shared handle of one tool's bulkhead.
@@ -108,14 +109,15 @@ impl Bulkhead {
     /// Takes a permit, in line with others for at most `max_wait`: zero is not at all, `None` as
     /// long as the caller keeps waiting. Safe to cancel at any point.
     pub async fn enter(&self, max_wait: Option<Duration>) -> Result<Permit, Full> {
-        self.enter_telling(max_wait, || {}).await
+        self.enter_telling(max_wait, || None).await
     }
 
-    /// As [`Bulkhead::enter`]; calls `queued` when it has to stand in line.
-    pub async fn enter_telling(
+    /// As [`Bulkhead::enter`]; calls `queued` when it has to stand in line, which may give a clock
+    /// of its own for the wait.
+    pub async fn enter_telling<'t>(
         &self,
         max_wait: Option<Duration>,
-        queued: impl FnOnce(),
+        queued: impl FnOnce() -> Option<BoxFuture<'t, ()>>,
     ) -> Result<Permit, Full> {
         if max_wait == Some(Duration::ZERO) {
             return self.try_enter();
@@ -128,11 +130,17 @@ impl Bulkhead {
             }
             self.queue(&mut hold)
         };
-        queued();
+        let time_up = queued();
         if let Some(max_wait) = max_wait {
-            match tokio::time::timeout(max_wait, &mut place.answer).await {
-                Ok(Ok(permit)) => return Ok(permit),
-                Ok(Err(_)) | Err(_) => {
+            let time_up = time_up.unwrap_or_else(|| Box::pin(tokio::time::sleep(max_wait)));
+            let answered = tokio::select! {
+                biased;
+                answered = &mut place.answer => answered.ok(),
+                () = time_up => None,
+            };
+            match answered {
+                Some(permit) => return Ok(permit),
+                None => {
                     let mut hold = self.hold();
                     if hold.line.remove(&place.number).is_some() {
                         hold.counts.rejected += 1;

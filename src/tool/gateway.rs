@@ -240,9 +240,10 @@ async fn attempt(
         return refuse(reason, None, false);
     }
     let mut in_line = None;
-    let queued = || {
+    let queued = |max_wait| {
         bus.publish(call, EventKind::AttemptQueued { attempt: number });
         in_line = scope.stands_in_line();
+        scope.time_up(max_wait)
     };
     let entered = guard.enter(scope.remaining(), queued).await;
     drop(in_line);

@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -220,14 +221,15 @@ impl Guard {
     }
 
     /// Asks the breaker, then the bulkhead, for one attempt. Where all permits are out it stands in
-    /// line as long as the policy and `remaining` let it, and calls `queued` first.
+    /// line as long as the policy and `remaining` let it, and calls `queued` with that time first: it may
+    /// give a clock of its own.
     ///
     /// # Errors
     /// [`NotNow`] when the tool must not be asked now.
-    pub async fn enter(
+    pub async fn enter<'t>(
         &self,
         remaining: Duration,
-        queued: impl FnOnce(),
+        queued: impl FnOnce(Duration) -> Option<BoxFuture<'t, ()>>,
     ) -> Result<Pass<'_>, NotNow> {
         let leave = self.leave()?;
         let max_wait = self.lock().policy.bulkhead.map_or(Some(Duration::ZERO), |it| it.max_wait);
@@ -235,7 +237,7 @@ impl Guard {
         let mut since = None;
         let stands = || {
             since = Some(Instant::now());
-            queued();
+            queued(max_wait)
         };
         let permit = match self.bulkhead.enter_telling(Some(max_wait), stands).await {
             Ok(permit) => permit,

@@ -61,6 +61,7 @@ impl Play<'_> {
                 &to,
                 message.as_ref(),
             );
+            input = bounded(input);
             self.cx.publish(
                 place.span,
                 EventKind::HandoffMade {
@@ -167,4 +168,16 @@ impl Play<'_> {
             Err((_, halt)) => Err(halt),
         }
     }
+}
+
+/// The most bytes of what a hand-off's target is given: a template may put in the source's own
+/// input more than once, and so grow with each hop.
+const INPUT_CAP: usize = 64 << 10;
+
+fn bounded(input: Arc<str>) -> Arc<str> {
+    if input.len() <= INPUT_CAP {
+        return input;
+    }
+    let end = input.floor_char_boundary(INPUT_CAP);
+    format!("{}…", &input[..end]).into()
 }
