@@ -178,6 +178,6 @@ fn bounded(input: Arc<str>) -> Arc<str> {
     if input.len() <= INPUT_CAP {
         return input;
     }
-    let end = input.floor_char_boundary(INPUT_CAP);
+    let end = (0..=INPUT_CAP).rev().find(|end| input.is_char_boundary(*end)).unwrap_or(0);
     format!("{}…", &input[..end]).into()
 }
