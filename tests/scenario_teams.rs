@@ -2,7 +2,8 @@
 use std::time::Duration;
 
 use roundtable::scenario::agent::{
-    AgentKind, CoordinatorTeam, HistoryScope, InnerText, MemberTools, Swarm, SwarmLimits, TeamSpec,
+    AgentKind, CoordinatorTeam, HandoffPiece, HandoffTemplate, HistoryScope, InnerText,
+    MemberTools, Swarm, SwarmLimits, TeamSpec,
 };
 use roundtable::scenario::model::PatternSpec;
 use roundtable::scenario::{Origin, Override, Scenario, check, load};
@@ -190,7 +191,7 @@ fn a_swarm_is_read_with_its_limits_and_without_any_the_source_s_hold() {
     assert_eq!(desk.node_timeout, Some(Duration::from_millis(1_500)));
     assert!(desk.cross_request_transfer && desk.independent_history);
     let handed = "{from} to {to} about it: {message}; {root_input} {parent_input}";
-    assert_eq!(desk.handoff_input.as_deref(), Some(handed));
+    assert_eq!(desk.handoff_input, Some(HandoffTemplate::of(handed)));
     for text in [SWARM.to_owned(), SWARM.replace("entry =", "node_timeout_s = 0\nentry =")] {
         let scenario = read(&text, &[]);
         assert_eq!(scenario.pattern.name(), "swarm");
@@ -207,6 +208,26 @@ fn a_swarm_is_read_with_its_limits_and_without_any_the_source_s_hold() {
         assert!(!desk.cross_request_transfer && !desk.independent_history);
         assert_eq!(desk.handoff_input, None);
     }
+}
+
+#[test]
+fn what_an_input_says_is_no_part_of_a_handoffs_template() {
+    let text = TEAM.replace(r#"value = "it""#, r#"value = "{message} of {from}""#);
+    let line = text.lines().find(|line| line.starts_with("handoff_input")).expect("the template");
+    let text = text.replace(line, r"handoff_input = '\{{to}} {to}: {{what}}, {message}{'");
+    let scenario = read(&text, &[]);
+    let template = swarm(spec(&scenario), "desk").handoff_input.clone().expect("a template");
+    let (a, b) = ("a".into(), "b".into());
+    let filled = template.fill("root", "parent", &a, &b, Some("m"));
+    assert_eq!(filled, "{{to}} b: {message} of {from}, m{");
+    let pieces = [
+        HandoffPiece::Literal("{{to}} ".to_owned()),
+        HandoffPiece::To,
+        HandoffPiece::Literal(": {message} of {from}, ".to_owned()),
+        HandoffPiece::Message,
+        HandoffPiece::Literal("{".to_owned()),
+    ];
+    assert_eq!(template.pieces(), pieces);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use roundtable::event::kind::{HandoffRefusal, ToolCall};
 use roundtable::pattern::team::policy::{
     Limiter, Repeats, Transfer, arguments, handoff_input, request, transfer,
 };
-use roundtable::scenario::agent::{SwarmLimits, check_names};
+use roundtable::scenario::agent::{HandoffTemplate, SwarmLimits, check_names};
 use roundtable::scenario::name::AgentName;
 use serde_json::Value;
 
@@ -169,8 +169,10 @@ fn a_transfer_says_to_whom_and_may_say_what() {
 fn the_targets_input_is_the_template_or_the_message_or_the_sources_own() {
     let (parent, message): (Arc<str>, Arc<str>) = ("parent".into(), "{to} {root_input}".into());
     let (a, b) = (AgentName::from("a"), AgentName::from("b"));
-    let input =
-        |template, message| handoff_input(template, "root", &parent, &a, &b, message).to_string();
+    let input = |template: Option<&str>, message| {
+        handoff_input(template.map(HandoffTemplate::of).as_ref(), "root", &parent, &a, &b, message)
+            .to_string()
+    };
     assert_eq!(input(None, Some(&message)), "{to} {root_input}");
     assert_eq!(input(None, None), "parent");
     let all = "{root_input}|{parent_input}|{from}|{to}|{message}|{other}|{";

@@ -7,7 +7,7 @@ use std::time::Duration;
 use roundtable::event::kind::{By, FailureClass, RosterChange};
 use roundtable::event::world::team::{HopKind, HopState};
 use roundtable::event::{Command, EventKind, World};
-use roundtable::scenario::agent::{Swarm, SwarmLimits};
+use roundtable::scenario::agent::{HandoffTemplate, Swarm, SwarmLimits};
 use serde_json::{Value, json};
 use team::{
     Cast, Heard, Line, agent, answer, calls, consults, ended, engine, fails, hands, launch,
@@ -153,7 +153,7 @@ async fn handoff_input_rewrites_what_the_target_is_given() {
     });
     let template = "{from}>{to}: {message} ({root_input}; {parent_input})";
     let swarm = of(&["a", "b", "c"], |swarm| {
-        swarm.handoff_input = Some(template.into());
+        swarm.handoff_input = Some(HandoffTemplate::of(template));
         swarm.independent_history = true;
     });
     play(&swarm, &cast).await;
@@ -173,7 +173,7 @@ async fn what_a_target_is_given_does_not_grow_without_end() {
         if heard.turn > 6 { says("done") } else { hands(next, None) }
     });
     let swarm = of(&["a", "b", "c"], |swarm| {
-        swarm.handoff_input = Some("{parent_input}{parent_input}".into());
+        swarm.handoff_input = Some(HandoffTemplate::of("{parent_input}{parent_input}"));
         swarm.independent_history = true;
     });
     play(&swarm, &cast).await;

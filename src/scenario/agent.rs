@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::name::{AgentName, ToolName};
 
 /// `pattern = "team"` or `pattern = "swarm"`: the agent that a person talks to, and those it works
@@ -100,7 +102,8 @@ pub struct CoordinatorTeam {
 }
 
 /// What members see, and what is seen of them (source `002`, `MemberToolConfig`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MemberTools {
     /// Whether a member's own output is shown live inside the coordinator's.
     pub stream_inner: bool,
@@ -113,7 +116,8 @@ pub struct MemberTools {
 }
 
 /// How much of a member's output is shown inside the coordinator's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum InnerText {
     /// All of it.
     #[default]
@@ -123,7 +127,8 @@ pub enum InnerText {
 }
 
 /// What a member sees of the coordinator's history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HistoryScope {
     /// The user's input, the coordinator's messages, earlier members' results.
     #[default]
@@ -149,9 +154,114 @@ pub struct Swarm {
     pub cross_request_transfer: bool,
     /// Whether members other than the entry see only their own turns.
     pub independent_history: bool,
-    /// What the target of a hand-off is given, with `{root_input}`, `{parent_input}`, `{from}`,
-    /// `{to}` and `{message}`; `None`: the message, or else the source's own input.
-    pub handoff_input: Option<Arc<str>>,
+    /// What the target of a hand-off is given; `None`: the message, or else the source's own input.
+    pub handoff_input: Option<HandoffTemplate>,
+}
+
+/// What the target of a hand-off is given, in pieces: what an input or an agent says is never read
+/// as part of the template.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HandoffTemplate(Vec<HandoffPiece>);
+
+/// A piece of a [`HandoffTemplate`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandoffPiece {
+    /// A text as it stands.
+    Literal(String),
+    /// `{root_input}`: what the swarm was given.
+    RootInput,
+    /// `{parent_input}`: what the one that hands over was given.
+    ParentInput,
+    /// `{from}`: who hands over.
+    From,
+    /// `{to}`: to whom.
+    To,
+    /// `{message}`: what is said with it, or nothing.
+    Message,
+}
+
+impl HandoffPiece {
+    /// What a template may name.
+    pub const NAMES: [&str; 5] = ["root_input", "parent_input", "from", "to", "message"];
+
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "root_input" => Self::RootInput,
+            "parent_input" => Self::ParentInput,
+            "from" => Self::From,
+            "to" => Self::To,
+            "message" => Self::Message,
+            _ => return None,
+        })
+    }
+}
+
+impl HandoffTemplate {
+    /// The template of a text; what is in braces and no name of it stands as it is.
+    pub fn of(text: &str) -> Self {
+        let mut template = Self::default();
+        template.text(text);
+        template
+    }
+
+    /// Goes on with a text that is read as a template.
+    pub fn text(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some(open) = rest.find('{') {
+            let (before, after) = rest.split_at(open);
+            self.literal(before);
+            let named = after.find('}').and_then(|close| {
+                Some((HandoffPiece::named(&after[1..close])?, &after[close + 1..]))
+            });
+            rest = match named {
+                Some((piece, after)) => {
+                    self.0.push(piece);
+                    after
+                }
+                None => {
+                    self.literal("{");
+                    &after[1..]
+                }
+            };
+        }
+        self.literal(rest);
+    }
+
+    /// Goes on with a text as it stands.
+    pub fn literal(&mut self, text: &str) {
+        match self.0.last_mut() {
+            _ if text.is_empty() => {}
+            Some(HandoffPiece::Literal(last)) => last.push_str(text),
+            _ => self.0.push(HandoffPiece::Literal(text.to_owned())),
+        }
+    }
+
+    /// Its pieces in order; no two texts stand side by side.
+    pub fn pieces(&self) -> &[HandoffPiece] {
+        &self.0
+    }
+
+    /// What the target of this hand-off is given.
+    pub fn fill(
+        &self,
+        root: &str,
+        parent: &str,
+        from: &AgentName,
+        to: &AgentName,
+        message: Option<&str>,
+    ) -> String {
+        let filled = self.0.iter().map(|piece| match piece {
+            HandoffPiece::Literal(text) => text,
+            HandoffPiece::RootInput => root,
+            HandoffPiece::ParentInput => parent,
+            HandoffPiece::From => from.as_str(),
+            HandoffPiece::To => to.as_str(),
+            HandoffPiece::Message => message.unwrap_or_default(),
+        });
+        filled.collect()
+    }
 }
 
 /// When a hand-off is refused (source `002`, `SwarmConfig`). 0 turns a limit off.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::agent::{
-    AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, RosterFault, Swarm,
-    SwarmLimits, TeamSpec, check_names,
+    AgentKind, AgentSpec, CoordinatorTeam, HandoffPiece, HandoffTemplate, MemberTools, ModelAgent,
+    RosterFault, Swarm, SwarmLimits, TeamSpec, check_names,
 };
 use super::build::unknown;
 use super::format::{File, Pattern};
@@ -17,7 +17,7 @@ use super::named::Entry;
 use super::nesting::nesting;
 use super::reader::{Reader, among};
 use super::shape::{Prose, Text};
-use super::template::Filling;
+use super::template::{Filling, Part};
 use super::tree::Span;
 
 /// What the keys of an agent make of it.
@@ -272,7 +272,7 @@ fn member_tools(table: &MemberToolsTable) -> MemberTools {
 fn swarm(
     table: &AgentTable,
     members: Vec<AgentName>,
-    handoff_input: Option<Arc<str>>,
+    handoff_input: Option<HandoffTemplate>,
 ) -> Option<Swarm> {
     let node_timeout = table.node_timeout_s.as_ref().map(|wait| wait.value.0);
     Some(Swarm {
@@ -291,35 +291,35 @@ fn swarm(
     })
 }
 
-/// What a hand-off's template may name.
-const HANDOFF_NAMES: [&str; 5] = ["root_input", "parent_input", "from", "to", "message"];
-
 /// The template of what a hand-off's target is given: `{{input}}` is filled in now, `{message}` and
 /// the like when it is handed over.
-fn handoff_input(text: &Prose, filling: &Filling<'_>, cx: &mut Reader) -> Option<Arc<str>> {
-    let mut rest = 0;
-    while let Some(found) = text.text[rest..].find('{') {
-        let open = rest + found;
-        if text.text[open..].starts_with("{{") {
-            // An input, which is judged where it is filled in.
-            rest = text.text[open..].find("}}").map_or(text.text.len(), |end| open + end + 2);
-            continue;
-        }
-        rest = open + 1;
-        let Some(length) = text.text[open..].find('}') else { break };
-        let name = &text.text[open + 1..open + length];
-        let like_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
-        if name.chars().all(like_a_name) && !HANDOFF_NAMES.contains(&name) {
-            let at = cx.inside(text.at, open, open + length + 1);
-            cx.error(
-                at,
-                format!("`{{{name}}}` is nothing of a hand-off"),
-                among(name, HANDOFF_NAMES),
-            );
+fn handoff_input(text: &Prose, filling: &Filling<'_>, cx: &mut Reader) -> Option<HandoffTemplate> {
+    let mut template = HandoffTemplate::default();
+    for part in filling.parts(&text.text, text.at, cx) {
+        match part {
+            Part::Own(from, own) => {
+                judge_names(own, from, text.at, cx);
+                template.text(own);
+            }
+            Part::Filled(value) => template.literal(&value),
         }
     }
-    let filled = filling.text(&text.text, text.at, cx);
-    (!cx.failed_here()).then(|| filled.into())
+    (!cx.failed_here()).then_some(template)
+}
+
+/// Whether what looks like a name in braces is one, in a part of a template that begins `from` bytes
+/// into it.
+fn judge_names(own: &str, from: usize, at: Span, cx: &mut Reader) {
+    for (open, _) in own.match_indices('{') {
+        let Some(length) = own[open..].find('}') else { return };
+        let name = &own[open + 1..open + length];
+        let like_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
+        if name.chars().all(like_a_name) && !HandoffPiece::NAMES.contains(&name) {
+            let at = cx.inside(at, from + open, from + open + length + 1);
+            let what = format!("`{{{name}}}` is nothing of a hand-off");
+            cx.error(at, what, among(name, HandoffPiece::NAMES));
+        }
+    }
 }
 
 /// Whom a person talks to.

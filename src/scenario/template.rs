@@ -15,35 +15,58 @@ pub(super) struct Filling<'i> {
     pub facts: Option<&'i Map<String, Value>>,
 }
 
+/// A part of a text whose inputs are filled in.
+pub(super) enum Part<'t> {
+    /// What the file says, and where in the text.
+    Own(usize, &'t str),
+    /// What stands in the place of an input, or of two braces.
+    Filled(String),
+}
+
+impl Part<'_> {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Own(_, text) => text,
+            Self::Filled(text) => text,
+        }
+    }
+}
+
 impl Filling<'_> {
     /// The text with its inputs filled in. `\{{` stands for two braces. What is no input is told.
     pub fn text(&self, text: &str, at: Span, cx: &mut Reader) -> String {
-        let mut out = String::with_capacity(text.len());
+        let parts = self.parts(text, at, cx);
+        parts.iter().map(Part::as_str).collect()
+    }
+
+    /// The same in its parts.
+    pub fn parts<'t>(&self, text: &'t str, at: Span, cx: &mut Reader) -> Vec<Part<'t>> {
+        let mut parts = Vec::new();
         let mut rest = 0;
         while let Some(found) = text[rest..].find("{{") {
             let open = rest + found;
             if let Some(before) = text[rest..open].strip_suffix('\\') {
-                out.push_str(before);
-                out.push_str("{{");
+                parts.push(Part::Own(rest, before));
+                parts.push(Part::Filled("{{".to_owned()));
                 rest = open + 2;
                 continue;
             }
-            out.push_str(&text[rest..open]);
+            parts.push(Part::Own(rest, &text[rest..open]));
             let Some(length) = text[open..].find("}}") else {
                 let at = cx.inside(at, open, open + 2);
                 cx.error(at, "`{{` is not closed", "`}}` ends it; `\\{{` stands for two braces");
-                return out;
+                return parts;
             };
             let close = open + length;
             let name = text[open + 2..close].trim();
             match self.value(name) {
-                Some(value) => out.push_str(&plain(value)),
+                Some(value) => parts.push(Part::Filled(plain(value).into_owned())),
                 None => self.unknown(name, cx.inside(at, open, close + 2), cx),
             }
             rest = close + 2;
         }
-        out.push_str(&text[rest..]);
-        out
+        parts.push(Part::Own(rest, &text[rest..]));
+        parts
     }
 
     /// The same, but a text that is one input and nothing else takes its value with its type, so

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::event::kind::{HandoffRefusal, LoopGuard, ToolCall};
-use crate::scenario::agent::SwarmLimits;
 pub use crate::scenario::agent::TRANSFER;
+use crate::scenario::agent::{HandoffTemplate, SwarmLimits};
 use crate::scenario::canonical;
 use crate::scenario::name::AgentName;
 
@@ -160,40 +160,15 @@ pub fn transfer(call: &ToolCall) -> Result<Transfer, String> {
 /// The input of a hand-off's target: the template filled in, else the message, else the source's
 /// own input.
 pub fn handoff_input(
-    template: Option<&str>,
+    template: Option<&HandoffTemplate>,
     root: &str,
     parent: &Arc<str>,
     from: &AgentName,
     to: &AgentName,
     message: Option<&Arc<str>>,
 ) -> Arc<str> {
-    let Some(template) = template else {
-        return Arc::clone(message.unwrap_or(parent));
-    };
-    let mut filled = String::with_capacity(template.len() + parent.len());
-    let mut rest = template;
-    // One pass: what an agent said is never read as a template.
-    while let Some(open) = rest.find('{') {
-        filled.push_str(&rest[..open]);
-        rest = &rest[open..];
-        let known = [
-            ("{root_input}", root),
-            ("{parent_input}", parent),
-            ("{from}", from.as_str()),
-            ("{to}", to.as_str()),
-            ("{message}", message.map_or("", |message| message)),
-        ];
-        match known.iter().find(|(name, _)| rest.starts_with(name)) {
-            Some((name, value)) => {
-                filled.push_str(value);
-                rest = &rest[name.len()..];
-            }
-            None => {
-                filled.push('{');
-                rest = &rest[1..];
-            }
-        }
+    match template {
+        Some(template) => template.fill(root, parent, from, to, message.map(|it| &**it)).into(),
+        None => Arc::clone(message.unwrap_or(parent)),
     }
-    filled.push_str(rest);
-    filled.into()
 }

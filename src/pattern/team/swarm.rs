@@ -54,7 +54,7 @@ impl Play<'_> {
             };
             let policy::Transfer { to, message } = handed.transfer;
             input = policy::handoff_input(
-                swarm.handoff_input.as_deref(),
+                swarm.handoff_input.as_ref(),
                 root_input,
                 &input,
                 &holder,
