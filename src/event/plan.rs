@@ -2,10 +2,12 @@
 //! pattern has of its own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::team::SessionHead;
+use crate::scenario::agent::{HandoffTemplate, MemberTools};
 use crate::scenario::name::{AgentName, FlagName, InputName, RoleName, ToolName};
 
 /// The pattern and its limits, as the run was started with.
@@ -168,18 +170,28 @@ pub struct AgentHead {
     /// Its members at the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<AgentName>,
+    /// Its system prompt; empty: it has none.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub instruction: Arc<str>,
     /// The tools it may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolName>,
+    /// Replies with tool calls that are carried out before its loop is stopped; `None`: it does not
+    /// speak, or the log does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tool_rounds: Option<u32>,
     /// Whether a coordinator's calls of one reply run at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parallel_tools: bool,
+    /// What a coordinator's members see, and what is seen of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_tools: Option<MemberTools>,
     /// What a swarm alone has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swarm: Option<SwarmHead>,
 }
 
-/// Entry and limits of a swarm; 0 is off.
+/// How a swarm hands over, and its limits; 0 is off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwarmHead {
     /// Who starts.
@@ -194,4 +206,17 @@ pub struct SwarmHead {
     pub max_rejections: u32,
     /// Milliseconds of a member's run that a hand-off started.
     pub node_timeout_ms: u64,
+    /// Whether the next message of a session starts at the agent that owned the last reply.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cross_request_transfer: bool,
+    /// Whether members other than the entry see only their own turns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub independent_history: bool,
+    /// What the target of a hand-off is given; `None`: the message, or else the source's own input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff_input: Option<HandoffTemplate>,
+}
+
+fn is_empty(text: &Arc<str>) -> bool {
+    text.is_empty()
 }

@@ -12,6 +12,7 @@ use super::kind::{
 };
 use super::plan_fault::PlanFault;
 use super::stop::{ContributionFault, StopReason};
+use crate::scenario::agent::HandoffPiece;
 
 /// What an entry of a table takes beside its name and value.
 const ENTRY: usize = 64;
@@ -68,9 +69,17 @@ fn texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
 }
 
 fn agent(head: &AgentHead) -> usize {
+    let template = head.swarm.as_ref().and_then(|swarm| swarm.handoff_input.as_ref());
+    let pieces = template.iter().flat_map(|template| template.pieces());
+    let pieces = pieces.map(|piece| match piece {
+        HandoffPiece::Literal(text) => size_of_val(piece) + text.len(),
+        _ => size_of_val(piece),
+    });
     size_of_val(head)
+        + pieces.sum::<usize>()
         + head.name.as_str().len()
         + head.description.len()
+        + head.instruction.len()
         + texts(head.members.iter().map(|it| it.as_str()))
         + texts(head.tools.iter().map(|it| it.as_str()))
 }

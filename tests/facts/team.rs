@@ -42,8 +42,11 @@ fn agent(name: &str, about: &str, kind: &str) -> AgentHead {
         description: about.to_owned(),
         kind: kind.to_owned(),
         members: Vec::new(),
+        instruction: Arc::default(),
         tools: Vec::new(),
+        max_tool_rounds: Some(16),
         parallel_tools: false,
+        member_tools: None,
         swarm: None,
     }
 }
@@ -56,6 +59,9 @@ fn limits(entry: &str) -> SwarmHead {
         repetitive_handoff_min_unique: 2,
         max_rejections: 3,
         node_timeout_ms: 0,
+        cross_request_transfer: false,
+        independent_history: false,
+        handoff_input: None,
     }
 }
 
