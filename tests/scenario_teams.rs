@@ -617,6 +617,56 @@ fn the_root_is_what_the_pattern_says() {
 }
 
 #[test]
+fn what_can_never_help_is_told_of() {
+    judge(
+        SWARM,
+        &[
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nrepetitive_handoff_window = 2\nrepetitive_handoff_min_unique = 3",
+                &[
+                    "11:33: warning: agents.desk.repetitive_handoff_min_unique: 3 different names cannot be among 2: every hand-off is refused once the window is full (at most the window; 0: any number)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nrepetitive_handoff_window = 2",
+                &[
+                    "10:29: warning: agents.desk.repetitive_handoff_window: 3 different names cannot be among 2: every hand-off is refused once the window is full (at least `repetitive_handoff_min_unique`, which is 3; 0: none)",
+                ],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nrepetitive_handoff_window = 2\nrepetitive_handoff_min_unique = 2",
+                &[],
+            ),
+            (
+                "entry = \"front\"",
+                "entry = \"front\"\nrepetitive_handoff_window = 2\nrepetitive_handoff_min_unique = 0",
+                &[],
+            ),
+        ],
+    );
+    judge(
+        TEAM,
+        &[
+            (
+                "[tools.writer]",
+                "[tools.writer]\nsafe_mode = { enabled = true, cache_ttl_s = 60, fallback = { a = 1 } }",
+                &[
+                    "58:45: warning: tools.writer.safe_mode.cache_ttl_s: the answers of an agent are not kept (what it says depends on what it is shown; `fallback` stands in for it)",
+                ],
+            ),
+            (
+                "[tools.tickets]",
+                "[tools.tickets]\nsafe_mode = { enabled = true, cache_ttl_s = 60 }",
+                &[],
+            ),
+        ],
+    );
+}
+
+#[test]
 fn agents_that_nobody_can_come_to_are_told_of() {
     judge(
         TEAM,

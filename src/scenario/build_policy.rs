@@ -121,7 +121,7 @@ fn safe_mode(table: &SafeModeTable, filling: &Filling<'_>, cx: &mut Reader) -> S
     SafeMode {
         enabled: table.enabled,
         allow_partial: table.allow_partial,
-        cache_ttl: table.cache_ttl_s.map(|seconds| seconds.0),
+        cache_ttl: table.cache_ttl_s.as_ref().map(|seconds| seconds.value.0),
         fallback: fallback.map(|fallback| Arc::new(Value::Object(fallback))),
     }
 }

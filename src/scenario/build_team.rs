@@ -132,6 +132,7 @@ fn agent(
                 }
                 None => None,
             };
+            refuses_all(table, cx);
             AgentKind::Swarm(swarm(table, members?, handoff_input)?)
         }
     };
@@ -289,6 +290,27 @@ fn swarm(
         independent_history: table.independent_history.value,
         handoff_input,
     })
+}
+
+/// A window that can never hold so many different names.
+fn refuses_all(table: &AgentTable, cx: &mut Reader) {
+    let (window, unique) = (&table.repetitive_handoff_window, &table.repetitive_handoff_min_unique);
+    let (names, most) = (unique.value.0, window.value.0);
+    if most == 0 || names <= most {
+        return;
+    }
+    let what = format!(
+        "{names} different names cannot be among {most}: every hand-off is refused once the window \
+         is full"
+    );
+    // Of the two the one that the file says; the other may be the usual.
+    if unique.at.end > 0 {
+        let help = "at most the window; 0: any number";
+        cx.within("repetitive_handoff_min_unique", |cx| cx.warn(unique.at, what, help));
+    } else {
+        let help = format!("at least `repetitive_handoff_min_unique`, which is {names}; 0: none");
+        cx.within("repetitive_handoff_window", |cx| cx.warn(window.at, what, help));
+    }
 }
 
 /// The template of what a hand-off's target is given: `{{input}}` is filled in now, `{message}` and

@@ -203,6 +203,13 @@ fn asked_agent(
     let policy = tool_policy(table, filling, cx);
     let faults = faults(&table.faults, cx);
     let mut policy = policy?;
+    if let Some(kept) = &table.safe_mode.as_ref()?.cache_ttl_s {
+        policy.safe_mode.cache_ttl = None;
+        let help = "what it says depends on what it is shown; `fallback` stands in for it";
+        cx.within("safe_mode.cache_ttl_s", |cx| {
+            cx.warn(kept.at, "the answers of an agent are not kept", help);
+        });
+    }
     // What it did in an attempt that failed was done, and its own calls are retried already.
     if table.retries.as_ref()?.max_attempts.at.end == 0 {
         policy.max_attempts = 1;

@@ -174,7 +174,7 @@ record! {
         /// Whether the run may go on without it.
         allow_partial: bool = default(true),
         /// Seconds that its last good value is kept. Without it: not at all.
-        cache_ttl_s: Seconds = optional,
+        cache_ttl_s: At<Seconds> = optional,
         /// The value that stands in for it. `{{input}}` is filled in.
         fallback: Free = optional,
     }
