@@ -3,6 +3,7 @@
 
 mod binary;
 
+use std::io::Write;
 use std::process::Stdio;
 
 use binary::{Ended, Home, Running};
@@ -308,13 +309,62 @@ fn every_run_of_a_session_rests_at_the_same_boundaries() {
         ("ask:1:front", "never comes here"),
         ("handoff:1:front/billing", "never comes here"),
         ("round:1", "never comes here; there are: ask:1:desk/front.1"),
+        ("ask:1:desk/front", "front has no turn, front.1 is its first"),
+        ("ask:1:desk/front.0", "front.0 has no turn, front.1 is its first"),
+        ("ask:1:desk/front.01", "front.01 has no turn, front.1 is its first"),
+        ("ask:1:desk/front.x", "front.x has no turn, front.1 is its first"),
+        ("ask:1:desk/desk.1", "desk is no member of desk"),
+        ("ask:1:desk/front.1/billing.1", "billing is no member of front"),
+        ("ask:18:desk/front.1", "max_tool_rounds of front is 16"),
+        ("handoff:1:desk", "desk is no member of desk"),
+        ("handoff:1:desk/billing", "of desk it is handoff:1:billing"),
+        ("handoff:2:billing", "max_handoffs of desk is 1"),
     ] {
         let ended = run(&desk(), &["--pause-at", at]);
         assert_eq!(ended.code, Some(2), "{at}: {ended:?}");
         assert!(ended.err.contains(says), "{at}: {}", ended.err);
     }
-    for at in ["ask:9:desk/billing.2", "handoff:7:billing", "handoff:1:desk/billing"] {
+    for at in ["ask:9:desk/billing.2", "ask:17:desk/front.1", "handoff:1:billing"] {
         let ended = run(&desk(), &["--message", "Hello.", "--pause-at", &format!("{at}=1ms")]);
+        assert_eq!(ended.code, Some(0), "{at}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_path_goes_from_each_team_to_a_member_of_it() {
+    let home = Home::new();
+    home.write("desk.toml", &TEAM.replace("INNER", "include"));
+    let there = "there are: ask:1:pm, ask:1:pm/devs.1";
+    for (at, says) in [
+        ("ask:1:pm/coder.1", "coder is no member of pm"),
+        ("ask:1:pm/devs.1/writer.1", "writer is no member of devs"),
+        ("ask:1:devs/coder.1", "a path begins with pm"),
+        ("ask:1:pm.1/writer.1", "a path begins with pm"),
+        ("handoff:1:writer", "pm is no swarm, nobody hands over in it"),
+        ("handoff:1:pm/devs.1/coder", "devs is no swarm, nobody hands over in it"),
+    ] {
+        let ended = run(&home, &["--pause-at", at]);
+        assert_eq!(ended.code, Some(2), "{at}: {ended:?}");
+        assert!(ended.err.contains(&format!("{says}; {there}\n")), "{at}: {}", ended.err);
+    }
+    // A swarm within: its hand-offs are called by where it stands.
+    let (head, _) = TEAM.split_once("[[script]]").expect("a script");
+    let swarm = "members = [\"coder\"]\nentry = \"coder\"\n";
+    let within = head.replace("members = [\"coder\"]\n", swarm).replace("INNER", "include");
+    home.write("desk.toml", &format!("{within}[[script]]\ntext = \"Done.\"\n"));
+    for (at, says) in [
+        ("handoff:1:coder", "pm is no swarm"),
+        ("handoff:1:pm/devs/coder", "devs has no turn, devs.1 is its first"),
+        ("handoff:1:pm/devs.1/pm", "pm is no member of devs"),
+        ("ask:1:pm/devs.1", "never comes here; there are: ask:1:pm, handoff:1:pm/devs.1/AGENT"),
+    ] {
+        let ended = run(&home, &["--pause-at", at]);
+        assert_eq!(ended.code, Some(2), "{at}: {ended:?}");
+        assert!(ended.err.contains(says), "{at}: {}", ended.err);
+    }
+    // A model agent that is no member yet may join.
+    for at in ["handoff:1:pm/devs.1/writer", "ask:1:pm/devs.1/coder.2"] {
+        let ended = run(&home, &["--pause-at", &format!("{at}=1ms")]);
         assert_eq!(ended.code, Some(0), "{at}: {ended:?}");
     }
 }
@@ -351,5 +401,25 @@ fn an_interrupt_ends_the_session_and_what_was_answered_is_written() {
     assert_eq!(reasons(&session), ["cancelled"]);
     assert_eq!((&session["messages"], &session["answered"]), (&json!(3), &json!(0)));
     assert!(err.contains("cancelled after message 1 of 3"), "{err}");
+    drop(stdin);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_is_what_the_exit_code_says_though_a_message_before_was_stopped() {
+    let home = desk();
+    let at = "ask:1:desk/billing.1";
+    let args = ["run", "desk.toml", "--instant", "--format", "jsonl", "--pause-at", at];
+    let mut running = Running::start(home.command(&args).stdin(Stdio::piped()));
+    let mut stdin = running.stdin();
+    running.until("paused");
+    stdin.write_all(b"\n").expect("a line");
+    running.until("paused");
+    running.signal("INT");
+    let (status, out, err) = running.end();
+    let last = out.lines().last().expect("a session");
+    let session: Value = serde_json::from_str(last).expect("JSON");
+    assert_eq!(reasons(&session), ["success", "max_handoffs", "cancelled"]);
+    assert_eq!(status.code(), Some(130), "{err}");
     drop(stdin);
 }

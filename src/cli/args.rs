@@ -121,7 +121,8 @@ pub struct RunArgs {
     pub set: Vec<String>,
     /// Turn a flag at the start, or at a boundary: legal_analyst=on@round:2. Boundaries are round:2,
     /// message:2:risk_analyst; plan, dispatch:1:t2 (attempt 1 of task t2); turn:3:7 (turn 3 of agent
-    /// 7); ask:1:pm (round 1 of agent pm), handoff:3:billing; finalize
+    /// 7); ask:1:pm (round 1 of agent pm), ask:1:pm/devs.2 (the second time that pm asks devs),
+    /// handoff:3:billing (which stands for ask:1 of whom it goes to); finalize
     #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
     pub flags: Vec<FlagArg>,
     /// Rest at a boundary (as for --flag): round:2 (until a line comes on standard input) or

@@ -39,7 +39,8 @@ pub type Turn = (Arc<str>, Launch);
 /// is written, and every task of the runs joined, before this returns.
 ///
 /// A run that is stopped does not end its session, unless it was cancelled. The first interrupt
-/// (Ctrl-C, SIGTERM) cancels, the second ends the program at once with exit code 130.
+/// (Ctrl-C, SIGTERM) cancels, the second ends the program at once with exit code 130. The exit code is
+/// that of the first run that did not come to its end, but that a person cancelled goes before it.
 pub async fn run<W: Write>(
     engine: &Engine,
     turns: Vec<Turn>,
@@ -81,10 +82,10 @@ pub async fn run<W: Write>(
         if let Err(why) = written {
             return unwritten(&why, cut_off);
         }
-        if exit == Exit::Ok {
+        let cancelled = outcome.stop_reason == StopReason::Cancelled;
+        if exit == Exit::Ok || cancelled {
             exit = exit_of(&outcome, &world, &drive);
         }
-        let cancelled = outcome.stop_reason == StopReason::Cancelled;
         outcomes.push(outcome);
         if cancelled {
             if !last {

@@ -2,6 +2,7 @@
 //! standard error, with exit code 2, before anything starts.
 
 pub mod args;
+mod boundaries;
 mod dashboard;
 mod demo_service;
 mod doctor;

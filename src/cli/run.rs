@@ -4,19 +4,16 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use super::args::{FailOn, Format, Global, RunArgs};
+use super::boundaries::comes;
 use super::exit::Exit;
 use super::headless::{self, Drive};
 use super::output::Output;
 use super::paint::Paint;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
-use crate::event::BoundaryId;
 use crate::event::visible::visible;
 use crate::llm::endpoint::Endpoint;
-use crate::scenario::agent::{AgentKind, TeamSpec};
 use crate::scenario::model::PatternSpec;
-use crate::scenario::name::{AgentName, FlagName};
-use crate::scenario::orchestrator::OrchestratorSpec;
-use crate::scenario::storm::ResilienceSpec;
+use crate::scenario::name::FlagName;
 use crate::scenario::{Override, Scenario, Source, load};
 use crate::shell::dirs::Dirs;
 use crate::shell::models::{self, Models};
@@ -101,112 +98,6 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
         }
     }
     good
-}
-
-/// Whether a run of this scenario can come to a boundary.
-fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
-    let spec = match &scenario.pattern {
-        PatternSpec::Collaboration(spec) => spec,
-        PatternSpec::Orchestrator(spec) => return orchestrated(spec, at),
-        PatternSpec::Team(spec) => return in_team(spec, at),
-        PatternSpec::Resilience(spec) => return stormy(spec, at),
-    };
-    let mut parts = at.as_str().splitn(3, ':');
-    if !matches!(parts.next(), Some("round" | "message" | "finalize")) {
-        let there = "round:2, message:2:ROLE, finalize";
-        return Err(format!("never comes here; there are: {there}"));
-    }
-    let round = parts.next().and_then(|round| round.parse::<u32>().ok()).unwrap_or(1);
-    let most = spec.budget.max_rounds;
-    if round > most {
-        return Err(format!("never comes: budget.max_rounds is {most}"));
-    }
-    match parts.next() {
-        Some(seat) => {
-            let (role, nth) = match seat.split_once('#') {
-                None => (seat, Some(1)),
-                // The first seat of a role is called by the role alone.
-                Some((role, nth)) => (role, nth.parse().ok().filter(|nth| *nth > 1)),
-            };
-            let seats = spec.sequence.iter().filter(|name| name.as_str() == role).count();
-            if nth.is_some_and(|nth: usize| nth <= seats) {
-                return Ok(());
-            }
-            if seats > 0 {
-                return Err(format!("never comes: {role} has {seats} in the sequence"));
-            }
-            let names: Vec<&str> = spec.sequence.iter().map(|name| name.as_str()).collect();
-            Err(format!("no such role at the table; there are: {}", names.join(", ")))
-        }
-        None => Ok(()),
-    }
-}
-
-/// `plan`, `dispatch:ATTEMPT:TASK`, `finalize`; the planner names the tasks, so any may come.
-fn orchestrated(spec: &OrchestratorSpec, at: &BoundaryId) -> Result<(), String> {
-    let mut parts = at.as_str().splitn(3, ':');
-    match (parts.next(), parts.next().map(str::parse::<u32>), parts.next()) {
-        (Some("plan" | "finalize"), None, None) => Ok(()),
-        (Some("dispatch"), Some(Ok(attempt)), Some(_)) => {
-            let most = spec.budget.max_dispatches;
-            if (1..=most).contains(&attempt) {
-                return Ok(());
-            }
-            Err(format!("never comes: budget.max_dispatches is {most}"))
-        }
-        _ => Err("never comes here; there are: plan, dispatch:1:TASK, finalize".to_owned()),
-    }
-}
-
-/// `ask:ROUND:PATH`, `handoff:NTH:AGENT` or `handoff:NTH:PATH`; a path begins with the outermost
-/// agent, and what stands in it is counted: `pm/dev_team.1`.
-fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
-    let mut parts = at.as_str().splitn(3, ':');
-    let (word, _, path) = (parts.next(), parts.next(), parts.next().unwrap_or_default());
-    let names = path.split('/').map(|step| step.rsplit_once('.').map_or(step, |it| it.0));
-    let names: Vec<&str> = names.collect();
-    let stranger = names.iter().find(|name| !spec.agents.contains_key(**name));
-    let of_swarm = |name: &str| match spec.agents.get(name).map(|agent| &agent.kind) {
-        Some(AgentKind::Swarm(swarm)) => Some(&swarm.entry),
-        _ => None,
-    };
-    let inward = names.first().is_some_and(|first| *first == spec.root.as_str());
-    let comes = match word {
-        // A swarm says nothing by itself, its members do.
-        Some("ask") => inward && names.last().is_some_and(|last| of_swarm(last).is_none()),
-        Some("handoff") => inward || names.len() == 1,
-        _ => false,
-    };
-    match (word, stranger) {
-        (Some("ask" | "handoff"), Some(name)) => {
-            let known: Vec<&str> = spec.agents.keys().map(AgentName::as_str).collect();
-            Err(format!("no such agent: {name:?}; there are: {}", known.join(", ")))
-        }
-        _ if comes => Ok(()),
-        _ => {
-            let first = match of_swarm(spec.root.as_str()) {
-                Some(entry) => format!("{}/{entry}.1", spec.root),
-                None => spec.root.to_string(),
-            };
-            Err(format!("never comes here; there are: ask:1:{first}, handoff:1:AGENT"))
-        }
-    }
-}
-
-/// `turn:TURN:AGENT`.
-fn stormy(spec: &ResilienceSpec, at: &BoundaryId) -> Result<(), String> {
-    let mut parts = at.as_str().splitn(3, ':');
-    let of = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok());
-    match (parts.next(), of(parts.next()), of(parts.next())) {
-        (Some("turn"), Some(turn), Some(agent)) => {
-            let comes = (1..=spec.turns).contains(&turn) && (1..=spec.agents).contains(&agent);
-            if comes {
-                return Ok(());
-            }
-            Err(format!("never comes: {} agents of {} turns", spec.agents, spec.turns))
-        }
-        _ => Err("never comes here; there are: turn:TURN:AGENT".to_owned()),
-    }
 }
 
 /// The flags at the start, and what is to happen at which boundary.
