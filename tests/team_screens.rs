@@ -162,6 +162,20 @@ fn the_transcript_is_read_line_by_line_and_followed_again() {
 }
 
 #[test]
+fn the_marks_of_a_transcript_stand_beside_its_text() {
+    let mut dash = dash(60, 16, &team::working());
+    dash.text("4gG");
+    let screen = dash.screen();
+    let marked = screen.lines().find(|line| line.contains('↑')).expect("there is more above");
+    assert_eq!(marked.chars().position(|c| c == '↑'), Some(59), "{screen}");
+    dash.text("g");
+    let screen = dash.screen();
+    let marked: Vec<_> = screen.lines().filter(|line| line.ends_with('↓')).collect();
+    assert_eq!(marked.len(), 1, "{screen}");
+    assert_eq!(marked[0].chars().count(), 60, "{screen}");
+}
+
+#[test]
 fn a_click_selects_an_agent_a_hop_a_call_and_a_line() {
     let mut dash = dash(120, 36, &team::working());
     let find = |dash: &Dash, text: &str| {

@@ -107,12 +107,12 @@ fn style(cx: &Cx, spoken: &Spoken<'_>) -> Style {
     })
 }
 
-/// What is out of view, said at the right edge.
+/// What is out of view, said on the line of the frame beside the text, which keeps all its columns.
 fn more(cx: &Cx, area: Rect, top: Scroll, lines: &impl Lines, height: usize, buf: &mut Buffer) {
     if area.width < 20 || area.height < 2 {
         return;
     }
-    let at = Rect { x: area.right() - 1, width: 1, height: 1, ..area };
+    let at = Rect { x: area.right(), width: 1, height: 1, ..area };
     let key = cx.theme.style(Role::Key);
     if top > Scroll::default() {
         Pen::new(buf, at, cx.glyphs).glyph(Glyph::Up, key);
