@@ -199,3 +199,28 @@ async fn every_span_of_a_nested_run_is_closed_well() {
         assert!(above.opened <= span.opened && span.closed <= above.closed);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_comes_though_one_of_those_at_once_is_done_already() {
+    let scenario = scenario(
+        vec![
+            coordinator("lead", &["quick", "slow"], |team| team.parallel_tools = true),
+            agent("quick"),
+            with_tools("slow", &["look"]),
+        ],
+        "",
+    );
+    let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
+        ("lead", 1) => consults("quick", "q").and("slow", json!({ "request": "s" })),
+        ("slow", 1) => calls("look", json!({})).after(5_000),
+        (name, _) => says(&format!("{name} done")).after(500),
+    });
+    let run = engine().start(launch(&scenario, &cast));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    run.send(Command::Pause { by: By::You });
+    let rest = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    let EventKind::Paused { at } = &rest.kind else { panic!("{rest:?}") };
+    assert_eq!(at[0].as_str(), "ask:2:lead/slow.1");
+    run.send(Command::Resume { by: By::You });
+    assert_eq!(answer(&world(&run).await), "lead done");
+}

@@ -610,3 +610,32 @@ async fn a_hand_off_is_a_boundary_to_step_over_and_break_at() {
     run.send(Command::Resume { by: By::You });
     assert_eq!(answer(&world(&run).await), "b answers.");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_off_and_the_first_call_after_it_are_one_step() {
+    let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
+        ("a", _) => hands("b", None),
+        ("b", 1) => calls("none", json!({})),
+        _ => says("done"),
+    });
+    let launch = roundtable::engine::Launch {
+        schedule: roundtable::engine::Schedule { start_paused: true, ..Default::default() },
+        ..launch(&of(&["a", "b"], |_| {}), &cast)
+    };
+    let run = engine().start(launch);
+    for steps in 1..=3 {
+        until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+        run.send(Command::Step);
+        tokio::time::sleep(Duration::from_millis(steps)).await;
+    }
+    world(&run).await;
+    let stepped: Vec<String> = ended(&run)
+        .await
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Stepped { boundary, .. } => Some(boundary.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(stepped, ["ask:1:swarm/a.1", "handoff:1:b", "ask:2:swarm/b.1"]);
+}
