@@ -500,3 +500,17 @@ async fn random_numbers_of_a_members_attempts_are_their_own() {
     let seen: std::collections::BTreeSet<String> = seen.map(|heard| heard.last).collect();
     assert_eq!(seen.len(), 2, "half of eight fail, and the others do not: {seen:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_without_a_table_is_asked_once_and_has_a_breaker() {
+    let (told, asked) = told(FailureClass::Reset, 7, "").await;
+    assert_eq!(asked, 5, "once each, until the breaker of section 5 opens");
+    assert_eq!(
+        told[4..],
+        [
+            "tool: error: llm_error:connection",
+            "tool: error: circuit_open:a",
+            "tool: error: circuit_open:a"
+        ]
+    );
+}

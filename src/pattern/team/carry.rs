@@ -11,9 +11,9 @@ use super::handover::Handed;
 use super::play::Play;
 use super::policy::{self, TRANSFER};
 use super::talk::{Role, Said, Talk};
-use crate::event::EventKind;
 use crate::event::kind::{CallFault, Purpose, ToolCall};
 use crate::event::visible::{REASON_CHARS, visible_within};
+use crate::event::{EventKind, told};
 use crate::run::{Caller, Crew, ToolAsk};
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
 use crate::scenario::name::{AgentName, ToolName};
@@ -38,8 +38,13 @@ pub(super) struct Told {
 }
 
 impl Told {
-    pub fn error(text: impl std::fmt::Display) -> Self {
-        Self { text: format!("error: {text}").into(), ok: false, member: false }
+    pub fn error(why: impl std::fmt::Display) -> Self {
+        Self::not(told::error(why))
+    }
+
+    /// It came to nothing, and this is what is said of it.
+    fn not(text: Arc<str>) -> Self {
+        Self { text, ok: false, member: false }
     }
 }
 
@@ -252,11 +257,7 @@ impl Play<'_> {
         };
         match self.cx.ask_tool(ask).await {
             Ok(answered) => {
-                let text = match answered.reply.result.as_deref() {
-                    Some(Value::String(text)) => text.as_str().into(),
-                    Some(value) => value.to_string().into(),
-                    None => Arc::clone(&answered.reply.text),
-                };
+                let text = told::reply(&answered.reply);
                 Ok(Told { text, ok: true, member: false })
             }
             Err(failed) => self.failed(tool, &failed),
@@ -269,14 +270,8 @@ impl Play<'_> {
         if failed.unavailable && self.cx.needs(tool) {
             return Err(Halt::of_call(failed).fatal());
         }
-        Ok(match &failed.last {
-            // What an agent says of its end begins with the reason.
-            Some(last) if last.text.starts_with(&failed.reason.to_string()) => {
-                Told::error(&last.text)
-            }
-            Some(last) => Told::error(format_args!("{}: {}", failed.reason, last.text)),
-            None => Told::error(&failed.reason),
-        })
+        let last = failed.last.as_ref().map(|last| &*last.text);
+        Ok(Told::not(told::failure(&failed.reason, last)))
     }
 }
 

@@ -6,10 +6,11 @@ use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::carry::{Consultation, Told, place};
-use super::gate::{Behind, Halt, Try, text_of};
+use super::gate::{Behind, Halt, Try};
 use super::play::{Answer, Play};
 use super::talk::{Place, Said, Talk};
 use crate::event::kind::{CallStarted, Inner, Prompt, Purpose, Reply};
+use crate::event::told;
 use crate::scenario::agent::{HistoryScope, InnerText, MemberTools};
 use crate::scenario::name::ToolName;
 
@@ -59,7 +60,7 @@ impl Play<'_> {
             args: Some(Arc::new(json!({ "request": &**request }))),
         };
         match behind.make(started).await {
-            Ok(answered) => Ok(Told { text: text_of(&answered), ok: true, member: true }),
+            Ok(answered) => Ok(Told { text: told::reply(&answered.reply), ok: true, member: true }),
             Err((_, halt)) if halt.fatal => Err(halt),
             Err((failed, _)) => self.failed(&ToolName::from(member.name.as_str()), &failed),
         }

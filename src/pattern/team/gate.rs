@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use serde_json::Value;
 
 use crate::bus::Bus;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply};
@@ -254,14 +253,5 @@ where
                 }
             }
         })
-    }
-}
-
-/// The text of an agent's reply, or of what stands in for it.
-pub(super) fn text_of(answered: &Answered) -> Arc<str> {
-    match (&answered.stand_in, answered.reply.result.as_deref()) {
-        (Some(_), Some(Value::String(text))) => text.as_str().into(),
-        (Some(_), Some(value)) => value.to_string().into(),
-        _ => Arc::clone(&answered.reply.text),
     }
 }

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 
 use super::floor::Floor;
-use super::gate::{Behind, Halt, Try, text_of};
+use super::gate::{Behind, Halt, Try};
 use super::play::{Answer, Play};
 use super::policy;
 use super::talk::{Place, Role, Talk, TeamPlace, Turned, model_of};
 use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
 use crate::event::world::team::HANDED_OVER;
-use crate::event::{EventKind, StopReason};
+use crate::event::{EventKind, StopReason, told};
 use crate::scenario::agent::Swarm;
 use crate::scenario::name::{AgentName, ToolName};
 
@@ -158,7 +158,7 @@ impl Play<'_> {
                 match ended.filter(|_| answered.stand_in.is_none()) {
                     Some(ended) => Ok(ended),
                     None => {
-                        let text = text_of(&answered);
+                        let text = told::reply(&answered.reply);
                         floor.go_back(holder, &back);
                         floor.stands_in(holder, &text);
                         Ok(Turned::Answered { text, by: None })
