@@ -2,11 +2,13 @@
 
 mod team;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{By, FailureClass, RosterChange};
 use roundtable::event::world::team::{HopKind, HopState};
 use roundtable::event::{Command, EventKind, World};
+use roundtable::scenario::Scenario;
 use roundtable::scenario::agent::{HandoffTemplate, Swarm, SwarmLimits};
 use serde_json::{Value, json};
 use team::{
@@ -15,10 +17,7 @@ use team::{
 };
 
 /// A swarm of model agents that starts at the first.
-fn of(
-    members: &[&str],
-    change: impl FnOnce(&mut Swarm),
-) -> std::sync::Arc<roundtable::scenario::Scenario> {
+fn of(members: &[&str], change: impl FnOnce(&mut Swarm)) -> Arc<Scenario> {
     let agents = members.iter().map(|name| agent(name));
     scenario([swarm("swarm", members, change)].into_iter().chain(agents).collect(), "")
 }
@@ -409,17 +408,10 @@ async fn members_join_and_leave_a_running_swarm_and_everyones_list_follows_at_on
     assert_eq!(there, ["d", "c", "a"]);
 }
 
-/// Two messages of one session; the second is answered after `between`.
-async fn two(
-    swarm: &std::sync::Arc<roundtable::scenario::Scenario>,
-    cast: &std::sync::Arc<Cast>,
-    change: Option<RosterChange>,
-) -> (Value, Value) {
+/// The outcomes of two messages of one session.
+async fn two(swarm: &Arc<Scenario>, cast: &Arc<Cast>) -> (Value, Value) {
     let engine = engine();
     let first = engine.start(launch(swarm, cast));
-    if let Some(change) = change {
-        first.send(Command::Roster { swarm: "swarm".into(), change, by: By::You });
-    }
     let said = outcome(&world(&first).await);
     let mut second = launch(swarm, cast);
     second.session = first.follow_up("And then?");
@@ -427,20 +419,21 @@ async fn two(
     (said, outcome(&world(&second).await))
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_follow_up_starts_at_the_entry_or_at_the_owner_of_the_last_reply() {
-    let script = |heard: &Heard| match (heard.agent.as_str(), heard.request.message) {
+/// `a` hands the first message over to `b`; whoever has the second answers it.
+fn hands_the_first(heard: &Heard) -> Line {
+    match (heard.agent.as_str(), heard.request.message) {
         ("a", 1) => hands("b", Some("yours")).saying("Not mine."),
-        (name, message) => says(&format!("{name} answers {message}.")),
-    };
-    let cast = Cast::new(script);
-    let (first, second) = two(&of(&["a", "b"], |_| {}), &cast, None).await;
-    assert_eq!(
-        (&first["answer"], &second["answer"]),
-        (&json!("b answers 1."), &json!("a answers 2."))
-    );
+        (name, message) => says(&format!("{name} answers {message}.")).after(1_000),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follow_up_starts_at_the_entry_which_remembers_what_was_said() {
+    let cast = Cast::new(hands_the_first);
+    let (first, second) = two(&of(&["a", "b"], |_| {}), &cast).await;
+    assert_eq!(first["answer"], "b answers 1.");
+    assert_eq!(second["answer"], "a answers 2.");
     assert_eq!((&second["message"], &second["after"]), (&json!(2), &first["run_id"]));
-    // The session remembers: the entry sees what was said before.
     assert_eq!(
         cast.shown("a", 2),
         [
@@ -453,45 +446,43 @@ async fn a_follow_up_starts_at_the_entry_or_at_the_owner_of_the_last_reply() {
             "user: And then?",
         ]
     );
-    let cross = || of(&["a", "b"], |swarm| swarm.cross_request_transfer = true);
-    let cast = Cast::new(script);
-    let (_, second) = two(&cross(), &cast, None).await;
-    assert_eq!(second["answer"], "b answers 2.");
-    assert_eq!(second["handoffs"], json!([]));
-    // An owner that has left: the entry.
-    let cast = Cast::new(script);
-    let left = RosterChange::Remove { agent: "b".into() };
-    let (first, second) = two(
-        &of(&["a", "b", "c"], |swarm| swarm.cross_request_transfer = true),
-        &Cast::new(|heard| match (heard.agent.as_str(), heard.request.message) {
-            ("a", 1) => hands("b", None),
-            ("b", 1) => says("b answers.").after(1_000),
-            (name, _) => says(&format!("{name} answers.")),
-        }),
-        None,
-    )
-    .await;
-    assert_eq!((&first["answer"], &second["answer"]), (&json!("b answers."), &json!("b answers.")));
-    drop(cast);
-    let engine = engine();
-    let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.request.message) {
-        ("a", 1) => hands("b", None),
-        (name, _) => says(&format!("{name} answers.")).after(1_000),
+}
+
+#[tokio::test(start_paused = true)]
+async fn cross_request_transfer_starts_it_at_the_owner_of_the_last_reply() {
+    let cross = of(&["a", "b"], |swarm| swarm.cross_request_transfer = true);
+    let cast = Cast::new(hands_the_first);
+    let (_, second) = two(&cross, &cast).await;
+    assert_eq!((&second["answer"], &second["handoffs"]), (&json!("b answers 2."), &json!([])));
+    // What the person says next is the owner's own turn, also where it sees no others.
+    let alone = of(&["a", "b"], |swarm| {
+        swarm.cross_request_transfer = true;
+        swarm.independent_history = true;
     });
+    let cast = Cast::new(hands_the_first);
+    two(&alone, &cast).await;
+    assert_eq!(
+        cast.shown("b", 2),
+        ["system: I am b.", "user: yours", "assistant: b answers 1.", "user: And then?"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_has_left_leaves_the_start_to_the_entry() {
     let swarm = of(&["a", "b", "c"], |swarm| swarm.cross_request_transfer = true);
+    let cast = Cast::new(hands_the_first);
+    let engine = engine();
     let first = engine.start(launch(&swarm, &cast));
     until(&first, |kind| matches!(kind, EventKind::HandoffMade { .. })).await;
-    first.send(Command::Roster { swarm: "swarm".into(), change: left, by: By::You });
-    assert_eq!(answer(&world(&first).await), "b answers.", "who holds the baton ends its turn");
+    let change = RosterChange::Remove { agent: "b".into() };
+    first.send(Command::Roster { swarm: "swarm".into(), change, by: By::You });
+    assert_eq!(answer(&world(&first).await), "b answers 1.", "who is in control ends its turn");
     let mut second = launch(&swarm, &cast);
     second.session = first.follow_up("And then?");
-    assert_eq!(answer(&world(&engine.start(second)).await), "a answers.");
-    assert_eq!(
-        cast.heard().pop().expect("asked").request.tools[0].parameters["properties"]["agent_name"]
-            ["enum"],
-        json!(["c"]),
-        "the roster is the session's"
-    );
+    assert_eq!(answer(&world(&engine.start(second)).await), "a answers 2.");
+    // Who is in the swarm is the session's.
+    let offer = cast.heard().pop().expect("asked").request.tools[0].clone();
+    assert_eq!(offer.parameters["properties"]["agent_name"]["enum"], json!(["c"]));
 }
 
 #[tokio::test(start_paused = true)]
