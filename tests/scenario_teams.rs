@@ -358,6 +358,63 @@ fn the_names_of_a_team_are_judged_in_the_words_of_the_source() {
 }
 
 #[test]
+fn each_member_is_judged_by_itself_so_that_all_is_told_at_once() {
+    judge(
+        TEAM,
+        &[(
+            r#"["devs", "writer", "desk"]"#,
+            r#"["devs", "ghost", "", "writer", "desk", "pm", "devs", "spectre"]"#,
+            &[
+                "13:20: error: agents.pm.members[1]: `ghost` is not an agent of this scenario (one of pm, devs, coder, writer, desk, front, back, bench)",
+                "13:29: error: agents.pm.members[2]: member name is empty (the name of an agent)",
+                r#"13:51: error: agents.pm.members[5]: member name "pm" conflicts with coordinator (the coordinator has the name of its team)"#,
+                r#"13:57: error: agents.pm.members[6]: duplicate member name "devs" (once is enough)"#,
+                "13:65: error: agents.pm.members[7]: `spectre` is not an agent of this scenario (one of pm, devs, coder, writer, desk, front, back, bench)",
+            ],
+        )],
+    );
+    // What is proposed as the entry is a member that can be one.
+    judge(
+        SWARM,
+        &[(
+            "members = [\"front\", \"back\"]\nentry = \"front\"",
+            "members = [\"front\", \"desk\", \"ghost\", \"back\"]\nentry = \"zoe\"",
+            &[
+                "8:21: error: agents.desk.members[1]: `desk` is a swarm, and so no member of a swarm (a swarm is made of model agents; teams and swarms can be a coordinator's members)",
+                "8:29: error: agents.desk.members[2]: `ghost` is not an agent of this scenario (one of desk, front, back)",
+                r#"9:9: error: agents.desk.entry: entry member "zoe" not found (one of front, back)"#,
+            ],
+        )],
+    );
+}
+
+#[test]
+fn a_limit_of_an_agent_among_those_of_the_run_is_told_where_it_belongs() {
+    let keys = |pattern: &str, key: &str| {
+        pattern.replacen("[agents.", &format!("[budget]\n{key}\n[agents."), 1)
+    };
+    for (key, whose) in [
+        ("max_handoffs = 3", "the swarm's agent"),
+        ("node_timeout_s = 3", "the swarm's agent"),
+        ("parallel_tools = true", "the coordinator's agent"),
+        ("max_tool_rounds = 3", "an agent"),
+        ("entry = \"front\"", "an agent"),
+    ] {
+        let name = key.split(' ').next().expect("a key");
+        for text in [TEAM, SWARM] {
+            let told = told(&keys(text, key));
+            let [told] = told.as_slice() else { panic!("{key}: {told:#?}") };
+            let end = format!(
+                "error: budget.{name}: `{name}` is no limit of the run (it belongs to {whose}: [agents.NAME])"
+            );
+            assert!(told.ends_with(&end), "{told}");
+        }
+    }
+    let [told] = &told(&keys(SWARM, "max_hands = 3"))[..] else { panic!("one mistake") };
+    assert!(told.contains("unknown key `max_hands`"), "{told}");
+}
+
+#[test]
 fn a_swarm_is_made_of_model_agents_and_no_team_is_within_itself() {
     judge(
         TEAM,

@@ -1,7 +1,7 @@
 //! Agents as a scenario declares them (source `002`): model agents, coordinator teams, swarms. All
 //! three are agents to whoever holds them, so teams nest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -323,20 +323,6 @@ pub enum RosterFault {
     NoSuchEntry(String),
 }
 
-impl RosterFault {
-    /// Which member it is about, from 0; `None`: the list, or the entry.
-    pub fn member(&self, members: &[&str]) -> Option<usize> {
-        match self {
-            Self::EmptyMember => members.iter().position(|name| name.is_empty()),
-            Self::Coordinator(name) | Self::Strange(name) => {
-                members.iter().position(|member| member == name)
-            }
-            Self::Duplicate(name) => members.iter().rposition(|member| member == name),
-            Self::NoMembers | Self::EmptyEntry | Self::NoSuchEntry(_) => None,
-        }
-    }
-}
-
 /// Whether these names make a team: of a coordinator where there is one, of a swarm where there is
 /// an entry.
 ///
@@ -350,25 +336,51 @@ pub fn check_names(
     if members.is_empty() {
         return Err(RosterFault::NoMembers);
     }
-    let mut seen = BTreeSet::new();
-    for name in members {
-        if name.is_empty() {
-            return Err(RosterFault::EmptyMember);
-        }
-        if coordinator == Some(name) {
-            return Err(RosterFault::Coordinator((*name).to_owned()));
-        }
-        if !is_agent_name(name) {
-            return Err(RosterFault::Strange((*name).to_owned()));
-        }
-        if !seen.insert(*name) {
-            return Err(RosterFault::Duplicate((*name).to_owned()));
-        }
+    for place in 0..members.len() {
+        check_member(coordinator, members, place)?;
     }
     match entry {
-        Some("") => Err(RosterFault::EmptyEntry),
-        Some(entry) if !members.contains(&entry) => Err(RosterFault::NoSuchEntry(entry.to_owned())),
-        _ => Ok(()),
+        Some(entry) => check_entry(entry, members),
+        None => Ok(()),
+    }
+}
+
+/// Whether the name at this place among the members may stand there, whatever the others are.
+///
+/// # Errors
+/// The first thing that is wrong with it, in the order of the source.
+pub(super) fn check_member(
+    coordinator: Option<&str>,
+    members: &[&str],
+    place: usize,
+) -> Result<(), RosterFault> {
+    let name = members[place];
+    if name.is_empty() {
+        return Err(RosterFault::EmptyMember);
+    }
+    if coordinator == Some(name) {
+        return Err(RosterFault::Coordinator(name.to_owned()));
+    }
+    if !is_agent_name(name) {
+        return Err(RosterFault::Strange(name.to_owned()));
+    }
+    if members[..place].contains(&name) {
+        return Err(RosterFault::Duplicate(name.to_owned()));
+    }
+    Ok(())
+}
+
+/// Whether a swarm of these members can start at this one.
+///
+/// # Errors
+/// It has no name, or is none of them.
+pub(super) fn check_entry(entry: &str, members: &[&str]) -> Result<(), RosterFault> {
+    if entry.is_empty() {
+        Err(RosterFault::EmptyEntry)
+    } else if !members.contains(&entry) {
+        Err(RosterFault::NoSuchEntry(entry.to_owned()))
+    } else {
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::agent::{
     AgentKind, AgentSpec, CoordinatorTeam, HandoffPiece, HandoffTemplate, MemberTools, ModelAgent,
-    RosterFault, Swarm, SwarmLimits, TeamSpec, check_names,
+    RosterFault, Swarm, SwarmLimits, TeamSpec, check_entry, check_member,
 };
 use super::build::unknown;
 use super::format::{File, Pattern};
@@ -126,13 +126,13 @@ fn agent(
         }
         Kind::Swarm => {
             let members = members(entry, kind, table, file, cx);
+            refuses_all(table, cx);
             let handoff_input = match &table.handoff_input {
                 Some(text) => {
                     Some(cx.within("handoff_input", |cx| handoff_input(text, filling, cx))?)
                 }
                 None => None,
             };
-            refuses_all(table, cx);
             AgentKind::Swarm(swarm(table, members?, handoff_input)?)
         }
     };
@@ -193,7 +193,8 @@ fn its_tool(tool: &Prose, before: &[Prose], file: &File, cx: &mut Reader) {
     }
 }
 
-/// The members of a team or swarm, judged in the words of the source.
+/// The members of a team or swarm, judged in the words of the source: each by itself, so that
+/// everything is told at once.
 fn members(
     entry: &Entry<AgentTable>,
     kind: Kind,
@@ -205,40 +206,49 @@ fn members(
         Some(Members(list)) => (list.at, list.value.as_slice()),
         None => (entry.at, &[][..]),
     };
-    let names: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
-    let start = table.entry.as_ref().map(|Start(entry)| entry);
-    let coordinator = (kind == Kind::Team).then_some(entry.name.as_str());
-    if let Err(fault) = check_names(coordinator, start.map(|entry| entry.text.as_str()), &names) {
-        tell(&fault, at, members, start, cx);
+    if members.is_empty() {
+        cx.within("members", |cx| tell(&RosterFault::NoMembers, at, &[], file, cx));
         return None;
     }
+    let names: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
+    let coordinator = (kind == Kind::Team).then_some(entry.name.as_str());
     let mut good = true;
     for (index, member) in members.iter().enumerate() {
-        good &= cx.within("members", |cx| {
-            cx.item(index, |cx| its_member(member, kind, file, cx).is_some())
-        });
+        let judge = |cx: &mut Reader| match check_member(coordinator, &names, index) {
+            Ok(()) => its_member(member, kind, file, cx).is_some(),
+            Err(fault) => {
+                tell(&fault, member.at, &names, file, cx);
+                false
+            }
+        };
+        good &= cx.within("members", |cx| cx.item(index, judge));
+    }
+    if let Some(Start(start)) = &table.entry
+        && let Err(fault) = check_entry(&start.text, &names)
+    {
+        cx.within("entry", |cx| tell(&fault, start.at, &names, file, cx));
+        good = false;
     }
     good.then(|| names.into_iter().map(AgentName::from).collect())
 }
 
-fn tell(fault: &RosterFault, list: Span, members: &[Text], entry: Option<&Text>, cx: &mut Reader) {
-    let names: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
+fn tell(fault: &RosterFault, at: Span, members: &[&str], file: &File, cx: &mut Reader) {
     let help = match fault {
         RosterFault::NoMembers => "name at least one agent".to_owned(),
         RosterFault::EmptyMember | RosterFault::EmptyEntry => "the name of an agent".to_owned(),
         RosterFault::Coordinator(_) => "the coordinator has the name of its team".to_owned(),
         RosterFault::Duplicate(_) => "once is enough".to_owned(),
         RosterFault::Strange(_) => "letters, digits, _ and -".to_owned(),
-        RosterFault::NoSuchEntry(entry) => among(entry, names.iter().copied()),
+        RosterFault::NoSuchEntry(entry) => {
+            // A member that no swarm can have is told of as such, and is no advice.
+            let able = |name: &&str| {
+                let found = file.agents.entries.iter().find(|entry| entry.name == *name);
+                found.is_some_and(|found| Kind::of(found) == Some(Kind::Model))
+            };
+            among(entry, members.iter().copied().filter(able))
+        }
     };
-    if let (RosterFault::EmptyEntry | RosterFault::NoSuchEntry(_), Some(entry)) = (fault, entry) {
-        cx.within("entry", |cx| cx.error(entry.at, fault.to_string(), help));
-        return;
-    }
-    cx.within("members", |cx| match fault.member(&names) {
-        Some(index) => cx.item(index, |cx| cx.error(members[index].at, fault.to_string(), help)),
-        None => cx.error(list, fault.to_string(), help),
-    });
+    cx.error(at, fault.to_string(), help);
 }
 
 /// Whether there is an agent of this name that may be a member.

@@ -87,6 +87,22 @@ pub(super) const SWARM_KEYS: [&str; 8] = [
     "handoff_input",
 ];
 
+/// What every agent has, and what makes a team or swarm of one.
+const OTHER_KEYS: [&str; 3] = ["description", "members", "entry"];
+
+/// Whose a key of an agent is, for who wrote it in the wrong place; `None`: it is none.
+pub(super) fn whose(key: &str) -> Option<&'static str> {
+    if SWARM_KEYS.contains(&key) {
+        Some("the swarm's agent")
+    } else if COORDINATOR_KEYS.contains(&key) {
+        Some("the coordinator's agent")
+    } else if SPEAKER_KEYS.contains(&key) || OTHER_KEYS.contains(&key) {
+        Some("an agent")
+    } else {
+        None
+    }
+}
+
 impl AgentTable {
     /// Where each of its keys stands that not every kind of agent has.
     pub fn keys(&self) -> Vec<(&'static str, super::tree::Span)> {

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::format::Pattern;
+use super::format_team::whose;
 use super::reader::Reader;
 use super::tree::{Key, Node, Span, Table, Tree};
 
@@ -69,6 +70,11 @@ pub(super) fn settle(file: &mut Table, root: Span, cx: &mut Reader) -> Pattern {
             });
         }
     }
+    if own.has("agents")
+        && let Some(Node { value: Tree::Table(budget), .. }) = file.get_mut("budget")
+    {
+        cx.within("budget", |cx| take_out_of_agents(budget, cx));
+    }
     if file.get(own.name).is_none() {
         let key = Key { at: root, text: own.name.to_owned() };
         file.entries.push((key, Node::empty_table(root)));
@@ -86,6 +92,20 @@ fn take_out(table: &mut Table, is: impl Fn(&str) -> bool, other: &Own, own: &Own
             });
         }
         !strange
+    });
+}
+
+/// What is a limit of one swarm or agent, not of the run.
+fn take_out_of_agents(budget: &mut Table, cx: &mut Reader) {
+    budget.entries.retain(|(key, _)| {
+        let whose = whose(&key.text);
+        if let Some(whose) = whose {
+            cx.within(&key.text, |cx| {
+                let what = format!("`{}` is no limit of the run", key.text);
+                cx.error(key.at, what, format!("it belongs to {whose}: [agents.NAME]"));
+            });
+        }
+        whose.is_none()
     });
 }
 
