@@ -275,3 +275,41 @@ async fn a_key_that_the_endpoint_says_in_its_reply_is_neither_heard_nor_kept() {
     // The last letter may be the beginning of another: the fact that closes the attempt has it.
     assert_eq!(all, "it is ***, and sk it i");
 }
+
+/// Servers of one's own take any key, and people give them `x`: what a model says is no secret then.
+#[tokio::test]
+async fn a_key_too_short_to_be_a_secret_takes_nothing_from_what_is_said() {
+    for (key, said, kept) in [
+        ("x", "next box", "next box"),
+        ("ollama", "ask ollama", "ask ollama"),
+        ("1234567", "no 1234567", "no 1234567"),
+        ("12345678", "no 12345678", "no ***"),
+    ] {
+        let server = Server::start().await;
+        let body = serde_json::json!({ "choices": [{ "message": { "content": said } }] });
+        let whole = answer("200 OK", &["connection: close"], &body.to_string());
+        let reply = server.one(&server.keyed(key, false), &whole).await.expect(key);
+        assert_eq!(&*reply.text, kept, "{key}, whole");
+
+        // Byte by byte, so that the key is never in one piece.
+        let pieces: String = said.chars().map(|letter| piece(&letter.to_string())).collect();
+        let stream = format!("{STREAM_HEAD}{pieces}{ENDING}");
+        let model = server.keyed(key, true);
+        let (heard, mut pieces) = Heard::new();
+        let request = ask(true);
+        let (reply, ()) = both(model.chat(&request, &heard), async {
+            let mut connection = server.accept().await;
+            let asking = connection.request().await;
+            assert!(asking.head.contains("authorization: Bearer"), "{}", asking.head);
+            connection.send(stream).await;
+        })
+        .await;
+        assert_eq!(&*reply.expect(key).text, kept, "{key}, streamed");
+        drop(heard);
+        let mut all = String::new();
+        while let Some(piece) = pieces.recv().await {
+            all.push_str(&piece);
+        }
+        assert_eq!(all, kept, "{key}, heard");
+    }
+}

@@ -20,6 +20,22 @@ impl Secret {
         Self(text.into())
     }
 
+    /// The fewest characters of a text that is worth hiding.
+    const SHORTEST: usize = 8;
+
+    /// Whether it is long enough to be a secret. Servers of one's own take any key, and `x` or
+    /// `ollama` are usual: whoever looked for those in what others say would find them in plain
+    /// words, and hide nothing.
+    ///
+    /// ```
+    /// use roundtable::net::Secret;
+    /// assert!(Secret::new("sk-12345").is_worth_hiding());
+    /// assert!(!Secret::new("ollama").is_worth_hiding());
+    /// ```
+    pub fn is_worth_hiding(&self) -> bool {
+        self.0.chars().count() >= Self::SHORTEST
+    }
+
     /// The text itself: for the header that carries it and for the redaction that looks for it.
     pub fn expose(&self) -> &str {
         &self.0

@@ -67,6 +67,12 @@ impl Server {
         OpenAi::new(Http::new(Via::Direct), self.endpoint(), true)
     }
 
+    /// The model behind this server, asked with this key.
+    pub fn keyed(&self, key: &str, stream: bool) -> OpenAi {
+        let endpoint = endpoint_with(key, &format!("{}://{}/v1", self.scheme, self.host()));
+        OpenAi::new(Http::new(Via::Direct), endpoint, stream)
+    }
+
     /// One call that is answered with these bytes on a connection that then closes.
     pub async fn one(&self, model: &OpenAi, answer: &[u8]) -> Result<Reply, Box<AttemptFailed>> {
         let (reply, ()) = both(call(model), async {
@@ -80,7 +86,11 @@ impl Server {
 }
 
 pub fn endpoint_at(base_url: &str) -> Endpoint {
-    let shell = [("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", base_url)];
+    endpoint_with(KEY, base_url)
+}
+
+fn endpoint_with(key: &str, base_url: &str) -> Endpoint {
+    let shell = [("OPENAI_API_KEY", key), ("OPENAI_BASE_URL", base_url)];
     let shell: BTreeMap<_, _> = shell.map(|(name, value)| (name.into(), value.into())).into();
     endpoint::find(&shell, None, Asked::default()).expect("an endpoint")
 }

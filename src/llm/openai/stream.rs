@@ -185,8 +185,7 @@ impl<'a> Gathered<'a> {
     /// Says what is new, as far as it cannot be the beginning of the key in use: that waits for the
     /// next piece, and the key itself is never said.
     fn say(&mut self, listener: &dyn Listener) {
-        let may_be_key = self.by.endpoint.key().map_or(0, |key| {
-            let key = key.value.expose();
+        let may_be_key = self.by.hidden_key().map_or(0, |key| {
             let ends = |n: &usize| key.get(..*n).is_some_and(|start| self.text.ends_with(start));
             (1..key.len()).rev().find(ends).unwrap_or(0)
         });
