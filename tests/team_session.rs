@@ -22,6 +22,12 @@ const RUN: &str = "r-90de";
 /// A desk on the screen, and what it was started with.
 fn desk(facts: &team::TeamFacts) -> Dash {
     let mut dash = Dash::new(120, 36);
+    begin(&mut dash, RUN, facts);
+    dash
+}
+
+/// A run of a desk begins, and is on the screen.
+fn begin(dash: &mut Dash, run: &str, facts: &team::TeamFacts) {
     let launch = LaunchRequest {
         id: RequestId(1),
         scenario: scenario("support-swarm", &[]),
@@ -30,10 +36,26 @@ fn desk(facts: &team::TeamFacts) -> Dash {
         seed: Some(3),
         follows: None,
     };
-    let (run, zero, launch) = (RunId::new(RUN), dash.now, Some(Box::new(launch)));
+    let (run, zero, launch) = (RunId::new(run), dash.now, Some(Box::new(launch)));
     dash.send(Msg::Started { request: RequestId(1), run: run.clone(), zero, launch });
     dash.send(Msg::Facts { run, events: facts.log.clone() });
-    dash
+}
+
+#[test]
+fn a_message_goes_on_from_the_latest_run_of_its_session() {
+    let mut dash = Dash::new(120, 36);
+    begin(&mut dash, "r-90dd", &team::answered());
+    begin(&mut dash, RUN, &team::follow_up());
+    dash.state.screen = Screen::Run(RunId::new("r-90dd"));
+    dash.text("i");
+    assert_eq!(dash.state.screen, Screen::Run(RunId::new(RUN)));
+    let screen = dash.screen();
+    assert!(screen.contains("Message 3 to support"), "{screen}");
+    assert!(screen.contains("r-90dd was answered further: the session goes on from r-90de"));
+    dash.text("Thanks!").key(Key::ctrl('s'));
+    assert!(dash.asked().is_empty(), "no second answer to the first run is begun");
+    let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
+    assert_eq!(next, roundtable::app::run::Next::Waiting("Thanks!".into()));
 }
 
 #[test]
@@ -43,14 +65,8 @@ fn a_message_to_a_run_that_has_ended_starts_the_next_of_its_session() {
     let screen = dash.screen();
     assert!(screen.contains("Message 2 to support"), "{screen}");
     assert!(screen.contains("sent at once"), "{screen}");
-    // The scenario's own words are a suggestion; these are typed over it.
-    dash.key(Key::ctrl('a')).key(Key::ctrl('k'));
-    while dash.state.overlays.iter().any(|it| match it {
-        roundtable::app::overlay::Overlay::Message(message) => !message.text.text().is_empty(),
-        _ => false,
-    }) {
-        dash.press(KeyCode::Backspace).press(KeyCode::Delete);
-    }
+    // The scenario's own words are a suggestion; these take their place.
+    assert!(screen.contains("typing replaces it"), "{screen}");
     dash.text("When is").press(KeyCode::Enter).text("the next bill?");
     dash.asked();
     dash.key(Key::ctrl('s'));
@@ -84,11 +100,11 @@ fn a_message_to_a_run_that_goes_on_waits_for_its_end() {
     assert!(dash.asked().is_empty(), "nothing is started while it goes on");
     let screen = dash.screen();
     assert!(screen.contains("next"), "{screen}");
-    assert!(screen.contains("it is sent when this run has ended"), "{screen}");
+    assert!(screen.contains("it is sent once this run has ended"), "{screen}");
     let rest = team::answered().log.split_off(facts.log.len());
     dash.send(Msg::Facts { run: RunId::new(RUN), events: rest });
     let request = dash.launch();
-    assert!(request.follows.is_some_and(|it| it.text.ends_with("Thanks!")));
+    assert!(request.follows.is_some_and(|it| &*it.text == "Thanks!"));
 }
 
 #[test]
@@ -116,7 +132,104 @@ fn a_long_paste_is_one_message() {
     assert!(screen.contains("line 40"), "{screen}");
     dash.key(Key::ctrl('s'));
     let text = dash.launch().follows.expect("it follows").text;
-    assert!(text.ends_with(&pasted.join("\n")), "{text}");
+    assert_eq!(*text, *pasted.join("\n"));
+}
+
+#[test]
+fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
+    let mut dash = desk(&team::answered());
+    let suggested = {
+        dash.text("i").key(Key::ctrl('s'));
+        dash.launch().follows.expect("it follows").text
+    };
+    assert!(!suggested.is_empty());
+    dash.text("i").press(KeyCode::Esc);
+    assert!(!dash.screen().contains("draft"), "{}", dash.screen());
+    dash.text("i").press(KeyCode::Backspace).key(Key::ctrl('s'));
+    assert!(dash.asked().is_empty(), "it was emptied");
+    assert!(dash.screen().contains("There is nothing to send yet"));
+    dash.press(KeyCode::Esc).text("i").press(KeyCode::End).text("!").key(Key::ctrl('s'));
+    let text = dash.launch().follows.expect("it follows").text;
+    assert_eq!(*text, format!("{suggested}!"));
+}
+
+#[test]
+fn a_kept_message_is_edited_and_nothing_runs_into_it() {
+    let mut dash = desk(&team::working());
+    dash.text("i").text("Thanks!").key(Key::ctrl('s'));
+    assert!(dash.screen().contains("i kept message"), "{}", dash.screen());
+    dash.text("i");
+    let screen = dash.screen();
+    assert!(screen.contains("kept, sent once the run has ended; edit it here"), "{screen}");
+    dash.text("And when?").key(Key::ctrl('s'));
+    let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
+    assert_eq!(next, roundtable::app::run::Next::Waiting("Thanks!\nAnd when?".into()));
+    // Left as it is, it waits; emptied and sent, it is taken back.
+    dash.text("i").press(KeyCode::Esc).text("i").key(Key::ctrl('u')).key(Key::ctrl('s'));
+    assert!(dash.screen().contains("was taken back"), "{}", dash.screen());
+}
+
+#[test]
+fn a_kept_message_that_is_being_edited_is_not_sent_behind_its_editor() {
+    let facts = team::working();
+    let mut dash = desk(&facts);
+    dash.text("i").text("Thanks!").key(Key::ctrl('s')).text("i").text("And");
+    let rest = team::answered().log.split_off(facts.log.len());
+    dash.send(Msg::Facts { run: RunId::new(RUN), events: rest });
+    assert!(dash.asked().is_empty());
+    let screen = dash.screen();
+    assert!(screen.contains("Ctrl-S sends the message now"), "{screen}");
+    dash.key(Key::ctrl('s'));
+    assert_eq!(*dash.launch().follows.expect("it follows").text, *"Thanks!\nAnd");
+}
+
+#[test]
+fn a_draft_is_seen_on_the_page_and_asked_about_before_quitting() {
+    let mut dash = desk(&team::answered());
+    dash.text("i").text("Hello").press(KeyCode::Esc);
+    let screen = dash.screen();
+    assert!(screen.contains("The draft is kept") && screen.contains("i draft"), "{screen}");
+    dash.text("qq");
+    assert!(dash.asked().is_empty(), "it asks first");
+    let screen = dash.screen();
+    assert!(screen.contains("Quit, and drop what was typed?"), "{screen}");
+    dash.text("y");
+    assert!(matches!(dash.asked().as_slice(), [Effect::Quit { code: 0 }]));
+}
+
+#[test]
+fn the_box_says_what_is_out_of_view_has_help_and_gives_way_to_a_question() {
+    let mut dash = desk(&team::working());
+    let pasted: Vec<String> = (1..=40).map(|nth| format!("line {nth}")).collect();
+    dash.text("i").send(Msg::Paste(pasted.join("\n")));
+    let screen = dash.screen();
+    assert!(screen.contains("Message 2 to support, 28 rows above"), "{screen}");
+    let first = screen.lines().find(|row| row.contains("line 29")).expect("its first row");
+    assert!(first.contains('↑'), "{screen}");
+    dash.press(KeyCode::F(1));
+    let screen = dash.screen();
+    assert!(screen.contains("Help") && !screen.contains("Message 2"), "{screen}");
+    dash.press(KeyCode::Esc).key(Key::ctrl('c'));
+    let screen = dash.screen();
+    assert!(screen.contains("Sure?") && !screen.contains("Message 2"), "{screen}");
+    dash.text("n");
+    assert!(dash.screen().contains("line 40"), "{}", dash.screen());
+}
+
+#[test]
+fn all_that_is_told_below_a_message_is_seen_in_a_small_terminal() {
+    let mut dash = desk(&team::working());
+    dash.send(Msg::Resize { cols: 60, rows: 16 }).text("i");
+    let whole = |dash: &Dash| {
+        let screen = dash.screen();
+        let rows: Vec<&str> = screen.lines().map(|row| row.trim_matches(['║', ' '])).collect();
+        rows.join(" ")
+    };
+    let screen = whole(&dash);
+    assert!(screen.contains("typing replaces it; sent once this run has ended"), "{screen}");
+    dash.text("Thanks!").key(Key::ctrl('s')).text("i");
+    let screen = whole(&dash);
+    assert!(screen.contains("or empty it and Ctrl-S takes it back"), "{screen}");
 }
 
 #[test]

@@ -60,6 +60,8 @@ pub enum Action {
     Message,
     /// Send the message that is typed.
     Send,
+    /// Empty the text that is typed.
+    Clear,
     /// One more of what is limited.
     More,
     /// One less of what is limited.

@@ -85,14 +85,21 @@ impl Confirm {
         Self::new(question, vec![names.join(", "), stays.to_owned()], Then::Kill(runs))
     }
 
-    /// Before the program is left while runs are live.
-    pub fn quit(live: usize, code: u8) -> Self {
+    /// Before the program is left while runs are live, or with messages that were not sent.
+    pub fn quit(live: usize, unsent: usize, code: u8) -> Self {
+        let dropped = match unsent {
+            0 => None,
+            1 => Some("A message that was typed and not sent is dropped.".to_owned()),
+            more => Some(format!("{more} messages that were typed and not sent are dropped.")),
+        };
         let question = match live {
+            0 => "Quit, and drop what was typed?".to_owned(),
             1 => "One run is live. Quit and end it?".to_owned(),
             count => format!("{count} runs are live. Quit and end them?"),
         };
-        let stays = "A summary of the session stays on the terminal.";
-        Self::new(question, vec![stays.to_owned()], Then::Quit { code })
+        let stays = "A summary of the session stays on the terminal.".to_owned();
+        let detail = dropped.into_iter().chain([stays]).collect();
+        Self::new(question, detail, Then::Quit { code })
     }
 
     /// Before a changed form is closed.

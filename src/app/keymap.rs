@@ -137,6 +137,7 @@ const fn row(
 const EVERYWHERE: &[Context] = &Context::ALL;
 const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form];
 const LISTS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form, Help, Confirm];
+const HELPED: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Message, Form];
 const RUNS: &[Context] = &[Home, Run, Inspector];
 
 /// The table. Order: as in the key row and, within a group, as in the help.
@@ -176,6 +177,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Faults], &[c('-')], Action::Less, "more, less", "one less at once, of tasks or of the tool", Group::Watch, 5),
     row(&[Run], &[c('i')], Action::Message, "message", "the session's next message to the team", Group::Watch, 3),
     row(&[Message], &[Key::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended", Group::Watch, 1),
+    row(&[Message], &[Key::ctrl('u')], Action::Clear, "clear", "empty the message", Group::Watch, 2),
     row(&[Run], &[c('m')], Action::Members, "members", "who is in each swarm; let one join or leave", Group::Watch, 5),
     row(&[Flags, Faults, Members], &[SPACE, ENTER], Action::Toggle, "switch", "switch: a flag at a boundary, a fault or member at once", Group::Watch, 1),
     row(&[Flags], &[c('u')], Action::Undo, "undo", "switch the last flag back", Group::Watch, 2),
@@ -199,7 +201,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Confirm], &[c('n'), c('q')], Action::Decline, "no", "no, leave it", Group::Change, 1),
 
     row(&[Help], &[ENTER], Action::Choose, "do it", "do what the row says", Group::App, 1),
-    row(SCREENS, &[c('?'), k(KeyCode::F(1))], Action::Help, "help", "this help", Group::App, 2),
+    row(HELPED, &[c('?'), k(KeyCode::F(1))], Action::Help, "help", "this help", Group::App, 2),
     row(EVERYWHERE, &[k(KeyCode::Esc)], Action::Cancel, "close", "close or cancel; never quits", Group::App, 0),
     row(&[Run, Inspector, Flags, Faults, Members, Form], &[c('q')], Action::Back, "back", "back", Group::App, 1),
     row(&[Home], &[c('r')], Action::Rescan, "", "read the scenario files again", Group::App, 0),

@@ -3,6 +3,7 @@
 
 use super::confirm::Confirm;
 use super::effect::Effect;
+use super::message::unsent;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
 use super::state::State;
@@ -31,10 +32,10 @@ pub(super) fn kill(state: &mut State) -> Update {
 }
 
 pub(super) fn quit(state: &mut State, code: u8) -> Update {
-    match state.live_runs().count() {
-        0 => Update::effect(Effect::Quit { code }),
-        live => {
-            state.overlays.push(Overlay::Confirm(Confirm::quit(live, code)));
+    match (state.live_runs().count(), unsent(state)) {
+        (0, 0) => Update::effect(Effect::Quit { code }),
+        (live, unsent) => {
+            state.overlays.push(Overlay::Confirm(Confirm::quit(live, unsent, code)));
             Update::redraw()
         }
     }
@@ -53,10 +54,12 @@ pub(super) fn interrupt(state: &mut State) -> Update {
         }
         _ => None,
     };
-    match (ask, state.live_runs().count()) {
-        (Some(ask), _) => state.overlays.push(Overlay::Confirm(ask)),
-        (None, 0) => {}
-        (None, live) => state.overlays.push(Overlay::Confirm(Confirm::quit(live, 130))),
+    match (ask, state.live_runs().count(), unsent(state)) {
+        (Some(ask), ..) => state.overlays.push(Overlay::Confirm(ask)),
+        (None, 0, 0) => {}
+        (None, live, unsent) => {
+            state.overlays.push(Overlay::Confirm(Confirm::quit(live, unsent, 130)));
+        }
     }
     state.say(NoticeKind::Info, "Ctrl-C again quits.");
     Update::redraw()

@@ -5,7 +5,7 @@ use super::action::Action;
 use super::home::HomePane;
 use super::keymap::{Binding, Context, bindings};
 use super::overlay::Overlay;
-use super::run::{Face, RunPage};
+use super::run::{Face, Next, RunPage};
 use super::state::State;
 use crate::event::world::Stage;
 
@@ -42,7 +42,7 @@ pub fn offers(state: &State, ascii: bool) -> Vec<Offer> {
     if state.overlays.last().is_some() && context != Context::Confirm {
         let word = match context {
             Context::FormText => "leave text",
-            Context::Message => "keep the draft",
+            Context::Message if keeps_draft(state) => "keep the draft",
             _ => "close",
         };
         offers.push(Offer { keys: "Esc".to_owned(), word, rank: 1 });
@@ -125,6 +125,16 @@ fn drawn(state: &State) -> Option<&RunPage> {
     }
 }
 
+/// Whether closing the message box would keep a draft.
+fn keeps_draft(state: &State) -> bool {
+    match state.overlays.last() {
+        Some(Overlay::Message(message)) => {
+            !message.is_untouched() && !message.text.text().trim().is_empty()
+        }
+        _ => false,
+    }
+}
+
 fn in_faults(state: &State) -> bool {
     matches!(state.overlays.last(), Some(Overlay::Faults(_)))
 }
@@ -153,6 +163,11 @@ fn word(state: &State, row: &Binding) -> &'static str {
             _ => row.word,
         },
         Action::Tools if state.watched().is_some_and(|page| page.face() == Face::Tools) => "run",
+        Action::Message => match state.watched().map(RunPage::next_message) {
+            Some(Next::Draft(_)) => "draft",
+            Some(Next::Waiting(_)) => "kept message",
+            _ => row.word,
+        },
         Action::Open if state.home.about == HomePane::Runs => "open",
         Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
             "join or leave"

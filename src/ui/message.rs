@@ -1,32 +1,74 @@
 //! The session's next message while it is typed, over the lower part of a run.
 
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 use super::frame::{self, Frame};
-use super::text::Pen;
+use super::glyph::Glyph;
+use super::text::{Pen, paint, wrap_within};
 use super::theme::Role;
-use super::{Cx, typed};
+use super::{Cx, format, typed};
 use crate::app::message::{From, MessageBox};
 use crate::app::run::RunPage;
 use crate::app::state::Size;
 
 /// Draws the box.
 pub fn render(message: &MessageBox, page: &RunPage, cx: &Cx, size: Size, buf: &mut Buffer) {
-    let title = format!("Message {} to {}", message.number, message.to);
+    let mut title = format!("Message {} to {}", message.number, message.to);
     let foot = "Ctrl-S sends, Enter is a new line";
-    let frame = Frame { title: &title, foot, focused: true, over: true, ..Frame::default() };
-    frame::render(frame, cx, message.window(size), buf);
+    let frame = Frame { foot, focused: true, over: true, ..Frame::default() };
+    let window = message.window(size);
+    frame::border(frame, cx, window, buf);
     let (text, below) = message.parts(size);
     typed::render(&message.text, cx, text, text.height, 0, true, buf);
+    if message.is_suggested() {
+        // Not a person's own words yet.
+        paint(buf, text, cx.theme.style(Role::Dim));
+    }
+    // Its text stood still in the drawing of it: only now is it known what is out of view.
+    let above = message.text.area.scroll_offset().0;
+    let mark = Rect { x: window.right() - 1, y: text.y, width: 1, height: 1 };
+    let key = cx.theme.style(Role::Key);
+    if above > 0 {
+        Pen::new(buf, mark, cx.glyphs).glyph(Glyph::Up, key);
+        title.push_str(&format!(", {} above", format::things(above.into(), "row")));
+    }
+    if more_below(message, above, text.height) {
+        let last = Rect { y: text.bottom().saturating_sub(1), ..mark };
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
+    }
+    frame::label(Frame { title: &title, ..frame }, cx, window, buf);
+    let told = told(message, page);
+    let (rows, _) = wrap_within(&told, usize::from(below.width).max(1), below.height.into());
+    for (row, y) in rows.iter().zip(below.y..below.bottom()) {
+        let line = Rect { y, height: 1, ..below };
+        Pen::new(buf, line, cx.glyphs).put(row, cx.theme.style(Role::Dim));
+    }
+}
+
+/// Whether the row after the last one in view is another one.
+fn more_below(message: &MessageBox, above: u16, height: u16) -> bool {
+    let area = &message.text.area;
+    let next = usize::from(above) + usize::from(height);
+    next > 0 && area.screen_to_data(next, 0) != area.screen_to_data(next - 1, 0)
+}
+
+/// Where the text comes from, and what will come of it.
+fn told(message: &MessageBox, page: &RunPage) -> String {
+    let live = page.world().is_live();
     let from = match message.from {
-        From::Scenario if !message.text.changed() => "as the scenario goes on; ",
-        From::Waiting if !message.text.changed() => "waits already; empty takes it back; ",
+        From::Scenario => "the scenario's suggestion: Ctrl-S sends it, typing replaces it; ",
+        From::Waiting if live => {
+            return "kept, sent once the run has ended; edit it here, or empty it and Ctrl-S takes \
+                    it back"
+                .to_owned();
+        }
+        From::Draft if !message.text.changed() => "your draft; ",
         _ => "",
     };
-    let when = match page.world().is_live() {
-        true => "sent when this run has ended",
+    let when = match live {
+        true => "sent once this run has ended",
         false => "sent at once, to a run of its own",
     };
-    let said = format!("{from}{when}");
-    Pen::new(buf, below, cx.glyphs).put(&said, cx.theme.style(Role::Dim));
+    format!("{from}{when}")
 }

@@ -57,8 +57,10 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
         _ => home::render(state, cx, parts.body, buf),
     }
     let size = Size { cols: area.width, rows: area.height };
-    for overlay in &state.overlays {
+    for (nth, overlay) in state.overlays.iter().enumerate() {
         match overlay {
+            // What lies over the message box stands alone: no two frames run into each other.
+            Overlay::Message(_) if nth + 1 < state.overlays.len() => {}
             Overlay::Form(form) => launch::render(form, cx, size, buf),
             Overlay::Flags(drawer) => {
                 if let Some(page) = state.run(&drawer.run) {
