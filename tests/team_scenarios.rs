@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtable::engine::{Engine, EngineSettings, Launch};
 use roundtable::event::kind::{By, HandoffRefusal, LoopGuard, RosterChange};
 use roundtable::event::world::Team;
-use roundtable::event::world::team::{HopRow, HopState};
+use roundtable::event::world::team::{HopRow, HopState, LineKind};
 use roundtable::event::{Command, Event, EventKind, Seq, World};
 use roundtable::run::Session;
 use roundtable::scenario::{Override, Scenario, load, shipped};
@@ -258,6 +258,31 @@ async fn a_swarm_inside_a_team_begins_afresh_each_time_that_it_is_asked() {
     assert_eq!(depths, [0, 1, 1, 1, 0, 0, 1]);
     let guard = played.team().swarm(&"diagnosis".into()).expect("it").guard;
     assert_eq!(guard.handoffs, 0, "the second time nobody handed over yet");
+}
+
+/// What the edge says the second time is what it was told: the cause is gone by then.
+#[tokio::test(start_paused = true)]
+async fn the_metric_of_the_nested_swarm_falls_once_the_cause_is_removed() {
+    for error in ["backend timeout", "certificate expired"] {
+        let scenario = read("nested-swarm", &[&format!("inputs.error={error}")]);
+        let played = go_on(scenario, &[], None, None).await;
+        let lines = &played.team().lines;
+        let told = lines.iter().filter_map(|line| match &line.what {
+            LineKind::Result { of, text, .. } if &**of == "query_metrics" => Some(text),
+            _ => None,
+        });
+        let edge: Vec<f64> = told
+            .filter_map(|text| {
+                let told: serde_json::Value = serde_json::from_str(text).ok()?;
+                told["errors_percent"].as_f64()
+            })
+            .collect();
+        assert_eq!(edge, [12.0, 0.1], "{error}");
+        let said = lines.iter().any(|line| {
+            matches!(&line.what, LineKind::Said(text) if text.contains("the usual 0.1 percent"))
+        });
+        assert!(said, "{error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
