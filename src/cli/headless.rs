@@ -24,6 +24,9 @@ use crate::shell::pauses;
 /// Facts that are written at once.
 const BATCH: usize = 256;
 
+/// The most characters of what a failed call said.
+const ERROR_CHARS: usize = 1_000;
+
 /// How a headless run is driven.
 pub struct Drive<'a> {
     /// Where it rests.
@@ -72,6 +75,9 @@ pub async fn run<W: Write>(
             say("the run left no outcome; this is a bug of ours");
             return Exit::Stopped;
         };
+        if let Some(error) = &outcome.error {
+            say(&visible_within(error, ERROR_CHARS));
+        }
         let last = place + 1 == messages;
         let cut_off = broken.as_ref().is_some_and(|broken| !broken.late) || !last;
         let written = match broken {

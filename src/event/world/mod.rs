@@ -8,6 +8,7 @@ pub mod alerts;
 mod back_off;
 pub mod chunked;
 pub mod collaboration;
+mod last_words;
 pub mod latency;
 pub mod orchestrator;
 mod outcome;
@@ -31,6 +32,8 @@ pub use rests::Rests;
 pub use spans::{Span, SpanKind, SpanState, Spans};
 pub use team::Team;
 pub use tools::Tools;
+
+use last_words::LastWords;
 
 use super::kind::{
     BreakerStage, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan, Purpose,
@@ -65,6 +68,7 @@ pub struct World {
     pub tools: Tools,
     /// What a person was alerted of.
     pub alerts: Alerts,
+    last_words: LastWords,
     /// The pattern's own projection.
     pub pattern: PatternWorld,
     /// The answer, once it is composed.
@@ -377,6 +381,7 @@ impl World {
         }
         self.tools.apply(event, &self.spans, &self.rests);
         self.alerts.apply(event, &self.tools, &self.spans);
+        self.last_words.apply(event, &self.spans);
         match &mut self.pattern {
             PatternWorld::None => {}
             PatternWorld::Orchestrator(orchestrator) => orchestrator.apply(event, &self.spans),

@@ -7,6 +7,8 @@ mod session;
 mod team;
 mod tools;
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -28,6 +30,9 @@ pub struct Outcome {
     /// Where, when it was stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
+    /// What the last attempt said, when a failed call of the model stopped the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Arc<str>>,
     /// The pattern's own fields, `trace` and `history` last.
     #[serde(flatten)]
     pub fields: Map<String, Value>,
@@ -92,6 +97,7 @@ impl World {
             status: if success { "ok" } else { "stopped" },
             stop_reason: closed.reason.clone(),
             phase: closed.phase.clone(),
+            error: self.last_words.of(&closed.reason).cloned(),
             fields,
             run_id: head.run.clone(),
             pattern: head.plan.name(),
