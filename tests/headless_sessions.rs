@@ -211,6 +211,93 @@ fn jsonl_has_every_log_one_after_the_other_and_the_session_last() {
     }
 }
 
+const MUTE: &str = r#"title = "Mute"
+pattern = "team"
+goal = "Go."
+[team]
+root = "lead"
+[agents.lead]
+description = "Leads"
+members = ["one", "desk"]
+tools = ["look"]
+[agents.one]
+description = "Has nothing to say"
+[agents.desk]
+description = "A swarm"
+members = ["front"]
+entry = "front"
+[agents.front]
+description = "Nor has this one"
+[tools.look]
+description = "Looks"
+fixture = { rows = [{ result = { found = 1 } }] }
+[[script]]
+agent = "lead"
+message = 1
+round = 1
+calls = [{ tool = "one", args = { request = "Say." } }, { tool = "desk", args = { request = "Say." } }, { tool = "look" }]
+[[script]]
+agent = "lead"
+message = 1
+text = "Done."
+"#;
+
+#[test]
+fn a_member_that_fails_is_told_of_once() {
+    let home = Home::new();
+    home.write("desk.toml", MUTE);
+    let ended = run(&home, &["--format", "text"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let told = told(&ended);
+    let failed: Vec<&str> =
+        told.iter().filter(|line| line.contains("✗ failed")).map(|line| &**line).collect();
+    // Who was at work in the swarm is another than the swarm itself.
+    assert_eq!(
+        failed,
+        [
+            "  ✗ failed       one  error: llm_error:bad_response",
+            "  ✗ failed       front  llm_error:bad_response",
+            "  ✗ failed       desk  error: llm_error:bad_response",
+        ],
+        "{}",
+        ended.out
+    );
+}
+
+#[test]
+fn agents_are_listed_as_agents_and_tools_as_tools() {
+    let home = Home::new();
+    home.write("desk.toml", MUTE);
+    let ended = run(&home, &["--format", "text"]);
+    let rows = |head: &str| -> Vec<Vec<String>> {
+        let table = ended.out.lines().skip_while(|line| !line.starts_with(head)).skip(1);
+        let row = |line: &str| line.split_whitespace().take(3).map(str::to_owned).collect();
+        table.take_while(|line| !line.is_empty() && !line.starts_with('-')).map(row).collect()
+    };
+    let agents = [["lead", "1", "2"], ["one", "1", "1"], ["desk", "1", "0"], ["front", "1", "1"]];
+    assert_eq!(rows("agent "), agents, "{}", ended.out);
+    assert_eq!(rows("tool "), [["llm", "4", "4"], ["look", "1", "1"]], "{}", ended.out);
+}
+
+#[test]
+fn a_failed_call_of_the_model_says_why_the_run_was_stopped() {
+    let home = Home::new();
+    home.write("desk.toml", MUTE);
+    let asked = ["--format", "json", "--message", "Go.", "--message", "And now?"];
+    let ended = run(&home, &asked);
+    assert_eq!(ended.code, Some(6), "{ended:?}");
+    let session: Value = serde_json::from_str(&ended.out).expect("JSON");
+    // The members of the first message failed too, but it was answered.
+    assert_eq!(session["session"][0]["error"], Value::Null, "{session}");
+    assert_eq!(session["session"][0].get("error"), None, "{session}");
+    let stopped = &session["session"][1];
+    assert_eq!(stopped["stop_reason"], "llm_error:bad_response", "{session}");
+    let error = stopped["error"].as_str().expect("an error");
+    assert!(error.contains("[[script]]"), "{error}");
+    let said: Vec<&str> = ended.err.lines().filter(|line| line.contains(error)).collect();
+    assert_eq!(said, [format!("roundtable: {error}")], "{}", ended.err);
+}
+
 /// The text without the times at which things happened, and without the names of runs.
 fn told(ended: &Ended) -> Vec<String> {
     let line = |line: &str| {

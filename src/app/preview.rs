@@ -308,6 +308,7 @@ fn of_run(page: &RunPage) -> Vec<Item> {
         }
     }
     of_tasks(world, &mut items);
+    of_agents(world, &mut items);
     of_tools(world, &mut items);
     if let Some(answer) = &world.answer {
         lines("answer", answer, Tone::Plain, &mut items);
@@ -365,9 +366,20 @@ fn of_tasks(world: &World, items: &mut Vec<Item>) {
     }
 }
 
-/// The tools beside the model: how their breakers stand, and what they bore.
+/// The agents of a team or swarm: how often each was put to work.
+fn of_agents(world: &World, items: &mut Vec<Item>) {
+    let Some((team, _)) = world.team() else { return };
+    for (at, row) in team.agents.iter().enumerate() {
+        let label = if at == 0 { "agents" } else { "" };
+        let text = format!("{} {}", row.name, format::things(row.turns.into(), "turn"));
+        items.push(item(label, text, Tone::Plain));
+    }
+}
+
+/// The tools beside the model and the agents: how their breakers stand, and what they bore.
 fn of_tools(world: &World, items: &mut Vec<Item>) {
-    let tools = world.tools.rows().iter().filter(|tool| tool.name().as_str() != "llm");
+    let rows = world.tools.rows().iter().filter(|row| !row.head.is_agent());
+    let tools = rows.filter(|tool| tool.name().as_str() != "llm");
     for (at, tool) in tools.enumerate() {
         let breaker = tool.head.limits.breaker.map_or("no breaker", |_| stage(tool.stage));
         let text = format!(

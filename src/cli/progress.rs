@@ -155,7 +155,7 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
             out.push('\n');
         }
     }
-    out.push_str(&tools::closing(outcome));
+    out.push_str(&tools::closing(outcome, world));
     if let Some(advice) = outcome.stop_reason.advice() {
         out.push_str(advice);
         out.push('\n');

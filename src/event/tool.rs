@@ -12,7 +12,8 @@ use crate::scenario::tool::Fault;
 pub struct ToolHead {
     /// Its name; `llm` for the model.
     pub name: ToolName,
-    /// What answers: `model`, `fixture`, `http`, `command`, or `none`.
+    /// What answers: `model`, `fixture`, `http`, `command`, or `none`; of an agent that is
+    /// consulted or handed over to `agent`, `team` or `swarm`.
     pub kind: String,
     /// Whether its breaker, bulkhead and budget are shared by the runs of one session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -22,6 +23,13 @@ pub struct ToolHead {
     /// Faults that are injected from the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+}
+
+impl ToolHead {
+    /// Whether an agent answers: what the gateway counts of it is how often it was put to work.
+    pub fn is_agent(&self) -> bool {
+        matches!(self.kind.as_str(), "agent" | "team" | "swarm")
+    }
 }
 
 /// The limits of a tool.

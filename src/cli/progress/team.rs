@@ -31,7 +31,8 @@ pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<S
             lines.push(signed(paint, Sign::Note, 0, &told.who, &cut(&told.what)));
         }
         // Whoever waited for it says so: a member's coordinator, or the end of the run.
-        EventKind::CallFailed { .. } if hands_up(event.span, world) => {}
+        EventKind::CallFailed { .. }
+            if hands_up(event.span, world) || of_a_member(event.span, world) => {}
         _ if lines.is_empty() => return None,
         _ => {}
     }
@@ -53,6 +54,16 @@ pub(super) fn ended(team: &Team) -> String {
         if count > 0 {
             let _ = write!(text, "  {}", format::things(count, what));
         }
+    }
+    text
+}
+
+/// The table of its agents: how often each was put to work, and how often its model was asked.
+pub(super) fn turns(team: &Team) -> String {
+    let width = team.agents.iter().map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
+    let mut text = format!("\n{:<width$}  {:>5}  {:>11}\n", "agent", "turns", "model calls");
+    for row in &team.agents {
+        let _ = writeln!(text, "{:<width$}  {:>5}  {:>11}", row.name, row.turns, row.calls);
     }
     text
 }
@@ -137,4 +148,17 @@ fn cut(text: &str) -> String {
 fn hands_up(span: SpanId, world: &World) -> bool {
     let what = world.spans.get(span).map(|span| &span.what);
     matches!(what, Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. })))
+}
+
+/// Whether a call is the model's of an agent that a coordinator consults: what it fails of is what
+/// its consultation comes to, which is told of with the agent's name too.
+fn of_a_member(span: SpanId, world: &World) -> bool {
+    let within = |span: SpanId| world.spans.get(span).and_then(|it| world.spans.get(it.parent));
+    let Some(SpanKind::Call(Purpose::Say { agent, .. })) =
+        world.spans.get(span).map(|span| &span.what)
+    else {
+        return false;
+    };
+    let call = within(span).and_then(|attempt| within(attempt.id)).map(|call| &call.what);
+    matches!(call, Some(SpanKind::Call(Purpose::Member { agent: whose, .. })) if whose == agent)
 }

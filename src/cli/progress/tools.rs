@@ -11,7 +11,7 @@ use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::latency::ENOUGH;
 use crate::event::world::{Outcome, SpanKind};
 use crate::event::{Event, EventKind, SpanId, World};
-use crate::scenario::name::TaskId;
+use crate::scenario::name::{TaskId, ToolName};
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::Role;
@@ -135,8 +135,9 @@ pub(super) fn alert(alert: &Alert, paint: &Paint) -> String {
     format!("  {word}  {}  {what}", alert.tool)
 }
 
-/// What stands below the last line: what was replaced, and what each tool bore.
-pub(super) fn closing(outcome: &Outcome) -> String {
+/// What stands below the last line: what was replaced, how often each agent was put to work, and
+/// what each tool bore.
+pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
     let mut out = String::new();
     for it in &outcome.replaced {
         let whose = match &it.task_id {
@@ -159,10 +160,17 @@ pub(super) fn closing(outcome: &Outcome) -> String {
     if !out.is_empty() {
         out.push('\n');
     }
-    if outcome.tools.is_empty() {
+    if let Some((team, _)) = world.team() {
+        out.push_str(&super::team::turns(team));
+    }
+    let is_agent = |name: &ToolName| {
+        world.tools.rows().iter().any(|row| row.name() == name && row.head.is_agent())
+    };
+    let tools = || outcome.tools.iter().filter(|it| !is_agent(&it.tool));
+    if tools().next().is_none() {
         return out;
     }
-    let width = outcome.tools.iter().map(|it| it.tool.as_str().len()).max().unwrap_or(0).max(4);
+    let width = tools().map(|it| it.tool.as_str().len()).max().unwrap_or(0).max(4);
     let _ = writeln!(
         out,
         "\n{:<width$}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
@@ -171,7 +179,7 @@ pub(super) fn closing(outcome: &Outcome) -> String {
     let took = |ms: Option<u64>| {
         ms.map_or_else(|| "-".to_owned(), |ms| format::took(Duration::from_millis(ms)))
     };
-    for it in &outcome.tools {
+    for it in tools() {
         let each = it.amplification.map_or_else(|| "-".to_owned(), |each| format!("{each:.2}"));
         let _ = writeln!(
             out,
@@ -186,7 +194,7 @@ pub(super) fn closing(outcome: &Outcome) -> String {
             took(it.p95_ms),
         );
     }
-    if outcome.tools.iter().any(|it| it.p50_ms.is_none() || it.p95_ms.is_none()) {
+    if tools().any(|it| it.p50_ms.is_none() || it.p95_ms.is_none()) {
         out.push_str(&format!("- fewer than {ENOUGH} answered calls\n"));
     }
     out
