@@ -4,7 +4,9 @@ mod facts;
 mod screen;
 
 use facts::team::{self, TeamFacts};
+use roundtable::app::home::HomePane;
 use roundtable::app::msg::LiveText;
+use roundtable::app::preview;
 use roundtable::app::state::Settings;
 use roundtable::app::{Key, KeyCode, Msg};
 use roundtable::event::RunId;
@@ -69,6 +71,28 @@ fn pictures_of_two_to_thirty_agents() {
         insta::assert_snapshot!(format!("{name}_120x36"), dash(120, 36, &facts).screen());
         insta::assert_snapshot!(format!("{name}_200x50"), dash(200, 50, &facts).screen());
     }
+}
+
+/// Agents stand behind the gateway as tools do, but are none to whoever looks at a run.
+#[test]
+fn the_preview_of_a_run_lists_agents_as_agents() {
+    let facts = screen::facts("support-swarm", &[], &[], Default::default());
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-90de", &facts);
+    dash.state.home.about = HomePane::Runs;
+    let items = preview::items(&dash.state);
+    let under = |label: &str| -> Vec<&str> {
+        let from = items.iter().skip_while(|item| item.label != label);
+        let goes_on = |(at, item): &(usize, &preview::Item)| *at == 0 || item.label.is_empty();
+        from.enumerate().take_while(goes_on).map(|(_, item)| &*item.text).collect()
+    };
+    let agents = under("agents");
+    for line in ["triage 1 turn", "billing 1 turn", "fraud 1 turn", "refunds 1 turn"] {
+        assert!(agents.contains(&line), "{line}: {agents:?}");
+    }
+    let tools: Vec<&str> =
+        under("tools").iter().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(tools, ["block_token", "find_charges", "get_policy", "start_refund"]);
 }
 
 #[test]
