@@ -87,6 +87,7 @@ fn the_preview_of_a_run_lists_agents_as_agents() {
         from.enumerate().take_while(goes_on).map(|(_, item)| &*item.text).collect()
     };
     let agents = under("agents");
+    assert!(!agents.iter().any(|line| line.starts_with("support ")), "the root: {agents:?}");
     for line in ["triage 1 turn", "billing 1 turn", "fraud 1 turn", "refunds 1 turn"] {
         assert!(agents.contains(&line), "{line}: {agents:?}");
     }

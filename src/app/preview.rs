@@ -368,8 +368,8 @@ fn of_tasks(world: &World, items: &mut Vec<Item>) {
 
 /// The agents of a team or swarm: how often each was put to work.
 fn of_agents(world: &World, items: &mut Vec<Item>) {
-    let Some((team, _)) = world.team() else { return };
-    for (at, row) in team.agents.iter().enumerate() {
+    let Some((team, plan)) = world.team() else { return };
+    for (at, row) in team.workers(plan).enumerate() {
         let label = if at == 0 { "agents" } else { "" };
         let text = format!("{} {}", row.name, format::things(row.turns.into(), "turn"));
         items.push(item(label, text, Tone::Plain));

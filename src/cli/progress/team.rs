@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::WORD;
 use crate::app::run::told;
 use crate::cli::paint::Paint;
-use crate::event::kind::{Purpose, ToolCall};
+use crate::event::kind::{Purpose, TeamPlan, ToolCall};
 use crate::event::visible::{visible, visible_within};
 use crate::event::world::SpanKind;
 use crate::event::world::team::{HopKind, HopState, Line, LineKind, Team};
@@ -59,10 +59,10 @@ pub(super) fn ended(team: &Team) -> String {
 }
 
 /// The table of its agents: how often each was put to work, and how often its model was asked.
-pub(super) fn turns(team: &Team) -> String {
-    let width = team.agents.iter().map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
+pub(super) fn turns(team: &Team, plan: &TeamPlan) -> String {
+    let width = team.workers(plan).map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
     let mut text = format!("\n{:<width$}  {:>5}  {:>11}\n", "agent", "turns", "model calls");
-    for row in &team.agents {
+    for row in team.workers(plan) {
         let _ = writeln!(text, "{:<width$}  {:>5}  {:>11}", row.name, row.turns, row.calls);
     }
     text

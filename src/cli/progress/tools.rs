@@ -160,8 +160,8 @@ pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
     if !out.is_empty() {
         out.push('\n');
     }
-    if let Some((team, _)) = world.team() {
-        out.push_str(&super::team::turns(team));
+    if let Some((team, plan)) = world.team() {
+        out.push_str(&super::team::turns(team, plan));
     }
     let is_agent = |name: &ToolName| {
         world.tools.rows().iter().any(|row| row.name() == name && row.head.is_agent())

@@ -131,6 +131,13 @@ impl Team {
         self.agents.iter().find(|row| row.name == *name)
     }
 
+    /// The agents that can be put to work. A swarm that a person talks to is not among them: its
+    /// members are.
+    pub fn workers(&self, plan: &TeamPlan) -> impl Iterator<Item = &AgentRow> {
+        let root = self.swarm(&plan.root).map(|swarm| swarm.name.clone());
+        self.agents.iter().filter(move |row| root.as_ref() != Some(&row.name))
+    }
+
     /// The swarm of this name.
     pub fn swarm(&self, name: &AgentName) -> Option<&SwarmRow> {
         self.swarms.iter().find(|row| row.name == *name)
