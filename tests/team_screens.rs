@@ -9,8 +9,10 @@ use roundtable::app::msg::LiveText;
 use roundtable::app::preview;
 use roundtable::app::state::Settings;
 use roundtable::app::{Key, KeyCode, Msg};
-use roundtable::event::RunId;
+use roundtable::event::kind::{By, CallStarted, Prompt, Purpose, Step};
+use roundtable::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
 use screen::{Dash, shipped};
+use serde_json::json;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
@@ -244,4 +246,102 @@ fn keys_that_mean_nothing_to_a_team_say_so() {
     assert!(dash.screen().contains("No breakpoint here"), "{}", dash.screen());
     dash.text("i");
     assert!(dash.screen().contains("was started with is not known"), "{}", dash.screen());
+}
+
+#[test]
+fn members_that_do_not_fit_are_marked_and_reached() {
+    let mut dash = dash(60, 16, &team::working());
+    dash.text("m");
+    let screen = dash.screen();
+    let marked = screen.lines().find(|line| line.ends_with('↓')).expect("there are more below");
+    assert_eq!(marked.chars().count(), 60, "{screen}");
+    assert!(!screen.contains("lawyer"), "{screen}");
+    dash.text("G");
+    let screen = dash.screen();
+    assert!(screen.contains("lawyer"), "{screen}");
+    assert!(screen.lines().any(|line| line.ends_with('↑')), "{screen}");
+    assert!(!screen.lines().any(|line| line.ends_with('↓')), "{screen}");
+}
+
+#[test]
+fn a_team_at_work_offers_its_own_keys_before_another_run() {
+    let mut dash = dash(80, 24, &team::working());
+    let keys = |dash: &Dash| dash.screen().lines().last().expect("the key row").to_owned();
+    for offer in ["Tab pane", "m members", "i message"] {
+        assert!(keys(&dash).contains(offer), "{}", keys(&dash));
+    }
+    assert!(!keys(&dash).contains("n new run"), "{}", keys(&dash));
+    dash.run("r-90df", &team::answered().log);
+    assert!(keys(&dash).contains("n new run"), "{}", keys(&dash));
+}
+
+#[test]
+fn a_header_counts_consultations_and_says_that_the_run_rests_at_the_next_round() {
+    let mut facts = team::office();
+    let consulted = |dash: &Dash| dash.screen().lines().next().expect("a header").to_owned();
+    let dash_before = dash(120, 36, &facts);
+    assert!(consulted(&dash_before).contains("consultations"), "{}", consulted(&dash_before));
+    let step = Step::Round;
+    let boundary = BoundaryId::new("ask:1:pm");
+    facts.add(SpanId::RUN, EventKind::Stepped { step, boundary, paused_ms: 0 });
+    let screen = dash(120, 36, &facts).screen();
+    assert!(screen.contains("rests at the next round"), "{screen}");
+    facts.add(SpanId::RUN, EventKind::Resumed { by: By::You, paused_ms: 0 });
+    assert!(!dash(120, 36, &facts).screen().contains("rests at the next round"));
+}
+
+#[test]
+fn what_was_said_of_the_past_goes_with_it() {
+    let mut dash = dash(120, 36, &team::working());
+    dash.text(",").text("mG ");
+    assert!(dash.screen().contains("That acts on the present"), "{}", dash.screen());
+    dash.press(KeyCode::Esc).text("G");
+    assert!(!dash.screen().contains("That acts on the present"), "{}", dash.screen());
+}
+
+#[test]
+fn labels_of_hops_that_do_not_fit_leave_a_mark() {
+    for (agents, hops) in [(4, 9), (7, 6), (12, 20), (30, 40)] {
+        let dash = dash(60, 16, &team::ring(agents, hops));
+        let screen = dash.screen();
+        let labels = screen.lines().rev().nth(2).expect("the labels");
+        // Two names beside each other follow each other, or a mark stands between them.
+        let names = labels.replace('→', " ");
+        let mut last: Option<usize> = None;
+        for word in names.split_whitespace() {
+            match word.strip_prefix('a').and_then(|number| number.parse::<usize>().ok()) {
+                Some(number) => {
+                    if let Some(last) = last {
+                        assert_eq!(number, last % agents + 1, "{labels}");
+                    }
+                    last = Some(number);
+                }
+                None => last = None,
+            }
+        }
+        assert!(labels.contains('…'), "{labels}");
+    }
+}
+
+#[test]
+fn a_result_without_words_is_its_name_alone() {
+    let mut facts = TeamFacts::desk(team::session(team::CHARGED, "triage"));
+    let asked = |order: u64| json!({ "order": order });
+    facts.after(30).hop("triage", None);
+    facts.says("triage", 100, "Let me look.", &[("charges", asked(1)), ("charges", asked(2))]);
+    facts.tool("triage", "charges", asked(1), json!(""));
+    let (said, tool) = (facts.call_of("triage"), "charges");
+    let parent = facts.run_of("triage");
+    let call = SpanId(900);
+    let purpose = Purpose::Tool { agent: "triage".into(), tool: tool.into(), said, index: 1 };
+    let started =
+        CallStarted { parent, tool: tool.into(), purpose, prompt: Prompt::default(), args: None };
+    facts.add(call, EventKind::CallStarted(Box::new(started)));
+    facts.add(call, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });
+    let mut dash = dash(80, 24, &facts);
+    dash.text("4");
+    let screen = dash.screen();
+    let rows: Vec<&str> = screen.lines().map(|row| row.trim_matches(['│', ' '])).collect();
+    assert!(rows.iter().any(|row| row.ends_with("✓ charges")), "{screen}");
+    assert!(rows.iter().any(|row| row.ends_with("– charges")), "{screen}");
 }

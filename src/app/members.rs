@@ -20,7 +20,8 @@ use crate::scenario::name::AgentName;
 
 /// The widest that the drawer gets.
 const COLS: u16 = 60;
-/// Rows below the list: who is selected, and what a change would do.
+/// Rows below the list: who is selected, and what a change would do; with a list that does not fit
+/// the last of them, which is seldom used, is the list's.
 const FOOT: u16 = 6;
 
 /// A line of the drawer.
@@ -111,7 +112,8 @@ impl MembersDrawer {
         let height = column.height.min(wanted.saturating_add(FOOT + 2));
         let window = Rect { height, ..column };
         let inner = inside(window);
-        let foot = FOOT.min(inner.height.saturating_sub(2));
+        let scrolls = wanted > inner.height.saturating_sub(FOOT);
+        let foot = (FOOT - u16::from(scrolls)).min(inner.height.saturating_sub(2));
         let list = Rect { height: inner.height - foot, ..inner };
         let at = self.at(&rows).unwrap_or(0);
         Parts {

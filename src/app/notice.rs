@@ -87,6 +87,13 @@ impl Notices {
         self.list.len() != before
     }
 
+    /// Takes away news that is not so any more; says whether it was there.
+    pub fn withdraw(&mut self, text: &str) -> bool {
+        let before = self.list.len();
+        self.list.retain(|notice| notice.text != text);
+        self.list.len() != before
+    }
+
     /// How long until something goes by itself.
     pub fn next_expiry(&self, now: Duration) -> Option<Duration> {
         self.list

@@ -148,8 +148,13 @@ fn can_start(state: &State) -> bool {
 fn rank(state: &State, row: &Binding) -> u8 {
     let among_tools = state.overlays.is_empty()
         && state.watched().is_some_and(|page| page.face() == Face::Tools && page.has_tools());
+    // A team at work is watched, asked further and changed: another run can wait.
+    let at_work = state.overlays.is_empty()
+        && state.watched().is_some_and(|page| page.face() == Face::Team && page.world().is_live());
     match row.action {
         Action::Up | Action::Down if among_tools => 4,
+        Action::NextPane | Action::Message | Action::Members if at_work => 3,
+        Action::NewRun if at_work => 6,
         _ => row.rank,
     }
 }

@@ -8,6 +8,7 @@ use super::effect::{Effect, LaunchRequest};
 use super::home::HomePane;
 use super::msg::Msg;
 use super::notice::NoticeKind;
+use super::over::PRESENT;
 use super::overlay::Overlay;
 use super::preview;
 use super::run::{Outcome, RunPage};
@@ -125,7 +126,7 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
             page.asked(command);
         }
     }
-    update.redraw |= gone | forget_refusal(state);
+    update.redraw |= gone | forget_refusal(state) | forget_past(state);
     update
 }
 
@@ -133,6 +134,12 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
 fn forget_refusal(state: &mut State) -> bool {
     let refused = |overlay: &Overlay| matches!(overlay, Overlay::Form(form) if form.refused);
     !state.overlays.iter().any(refused) && state.notices.forget(NoticeKind::Form)
+}
+
+/// Once the playhead is back in the present, what was said of it is not so any more.
+fn forget_past(state: &mut State) -> bool {
+    let scrubbed = state.watched().is_some_and(RunPage::is_scrubbed);
+    !scrubbed && state.notices.withdraw(PRESENT)
 }
 
 fn forget_interrupt(state: &mut State) -> bool {

@@ -45,6 +45,16 @@ pub fn render(drawer: &MembersDrawer, page: &RunPage, state: &State, cx: &Cx, bu
             }
         }
     }
+    let mark =
+        Rect { x: parts.window.right().saturating_sub(1), width: 1, height: 1, ..parts.list };
+    let key = cx.theme.style(Role::Key);
+    if parts.top > 0 {
+        Pen::new(buf, mark, cx.glyphs).glyph(Glyph::Up, key);
+    }
+    if parts.top + usize::from(parts.list.height) < all.len() {
+        let last = Rect { y: parts.list.bottom().saturating_sub(1), ..mark };
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
+    }
     if let Some(place) = &drawer.selected {
         told(page, cx, world, parts.foot, place, buf);
     }

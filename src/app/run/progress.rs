@@ -3,6 +3,7 @@
 use super::RunPage;
 use crate::app::format;
 use crate::event::World;
+use crate::event::world::team::HopKind;
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Progress {
                 message => format!("message {message}   "),
             };
             let Some(swarm) = plan.swarm(&plan.root) else {
-                let asked = format::things(team.roots.len() as u64, "call");
+                let asked = format::things(team.made(HopKind::Consult), "consultation");
                 return Progress { far: Some(format!("{message}{asked}")), budget: None };
             };
             let hops = team.roots.len();
@@ -73,8 +74,11 @@ impl Progress {
             }
             (_, Some((it, _)), _) if it.tasks.is_empty() => String::new(),
             _ if world.team().is_some() => {
-                let roots = world.team().map_or(0, |(team, _)| team.roots.len());
-                if roots == 0 { String::new() } else { roots.to_string() }
+                let steps = world.team().map_or(0, |(team, plan)| match plan.swarm(&plan.root) {
+                    Some(_) => team.roots.len() as u64,
+                    None => team.made(HopKind::Consult),
+                });
+                if steps == 0 { String::new() } else { steps.to_string() }
             }
             (_, Some((it, _)), _) => format!("{}/{}", it.over(), it.tasks.len()),
             (_, _, Some((_, used, allowed))) if allowed > 0 => {

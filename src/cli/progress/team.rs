@@ -9,7 +9,7 @@ use crate::cli::paint::Paint;
 use crate::event::kind::{Purpose, TeamPlan, ToolCall};
 use crate::event::visible::{visible, visible_within};
 use crate::event::world::SpanKind;
-use crate::event::world::team::{HopKind, HopState, Line, LineKind, Team};
+use crate::event::world::team::{HopKind, Line, LineKind, Team};
 use crate::event::{Event, EventKind, SpanId, World};
 use crate::pattern::team::policy::TRANSFER;
 use crate::ui::format;
@@ -45,11 +45,7 @@ pub(super) fn ended(team: &Team) -> String {
     if let Some(by) = &team.answered_by {
         let _ = write!(text, "  by {by}");
     }
-    let of = |kind: HopKind| {
-        let made = |state: &HopState| !matches!(state, HopState::Refused(_));
-        team.hops.iter().filter(|hop| hop.kind == kind && made(&hop.state)).count() as u64
-    };
-    let (handoffs, consulted) = (of(HopKind::Handoff), of(HopKind::Consult));
+    let (handoffs, consulted) = (team.made(HopKind::Handoff), team.made(HopKind::Consult));
     for (count, what) in [(handoffs, "hand-off"), (consulted, "consultation")] {
         if count > 0 {
             let _ = write!(text, "  {}", format::things(count, what));

@@ -73,6 +73,8 @@ pub struct World {
     pub pattern: PatternWorld,
     /// The answer, once it is composed.
     pub answer: Option<Arc<str>>,
+    /// Whether the run rests at the next round, as it was asked to while it stood.
+    pub to_round: bool,
     /// Where the run will rest when it comes there.
     pub breakpoints: BTreeSet<BoundaryId>,
     /// How it ended, once it has.
@@ -288,12 +290,14 @@ impl World {
                     self.rests.note(since, event.at);
                 }
                 self.stage = Stage::Closed;
+                self.to_round = false;
                 self.closed = Some(Arc::new((**closed).clone()));
                 self.pauses = Duration::from_millis(closed.paused_ms);
                 self.mark(event, MarkKind::Closed);
             }
             EventKind::Pausing { by } => self.set_stage(Stage::Pausing { by: *by }),
             EventKind::Paused { at } => {
+                self.to_round = false;
                 let since = match self.stage {
                     // One more branch came to stand: the clock stands since before.
                     Stage::Paused { since, .. } => since,
@@ -306,10 +310,12 @@ impl World {
             }
             EventKind::Resumed { paused_ms, .. } => {
                 self.rested(event.at, *paused_ms);
+                self.to_round = false;
                 self.set_stage(Stage::Running);
             }
             EventKind::Stepped { paused_ms, step, .. } => {
                 self.rested(event.at, *paused_ms);
+                self.to_round = matches!(step, Step::Round);
                 self.set_stage(match step {
                     Step::Boundary => Stage::Pausing { by: By::You },
                     Step::Round => Stage::Running,

@@ -280,6 +280,9 @@ fn note(page: &RunPage, cx: &Cx, world: &World) -> Option<(String, Role, bool)> 
             };
             (text, Role::Paused, true)
         }
+        (Stage::Running, _) if world.to_round => {
+            ("rests at the next round".to_owned(), Role::Paused, true)
+        }
         _ => return None,
     })
 }

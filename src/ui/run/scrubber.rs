@@ -99,13 +99,18 @@ fn marks(
         put(labels.set(Elapsed(u64::MAX), track.right() + 3, more.len(), 4), &more, Role::Dim);
     }
     let finalize = if page.world().orchestrator().is_some() { "report" } else { "brief" };
+    let mut chain = Chain::default();
     for rank in 0..3 {
         let shift = if rank < 2 { 9 } else { 1 };
         let mut before = None;
         for mark in page.world().marks.iter().filter(|mark| rank_of(&mark.what) == Some(rank)) {
             let x = column(mark.at, end, track);
-            // Of many in one column the first speaks for all.
+            let links = matches!(mark.what, MarkKind::Handoff(_) | MarkKind::Consulted(_));
+            // Of many in one column the first speaks for all; a chain says that it goes on.
             if before.replace(x) == Some(x) {
+                if links {
+                    chain.leaves_out(&mut labels, mark.at, x, shift);
+                }
                 continue;
             }
             let (text, role) = match &mark.what {
@@ -114,7 +119,46 @@ fn marks(
                 }
                 what => label(cx, what, finalize),
             };
-            put(labels.set(mark.at, x, columns(&text), shift), &text, role);
+            let place = labels.set(mark.at, x, columns(&text), shift);
+            match (links, place) {
+                (true, Some(place)) => chain.links.push((place, Some(text))),
+                (true, None) => chain.leaves_out(&mut labels, mark.at, x, shift),
+                (false, place) => put(place, &text, role),
+            }
+        }
+    }
+    let ellipsis = cx.glyphs.of(Glyph::Ellipsis);
+    for (place, text) in &chain.links {
+        match text {
+            Some(text) => put(Some(*place), text, Role::Text),
+            None => put(Some(*place), ellipsis, Role::Dim),
+        }
+    }
+}
+
+/// Who passed to whom, as far as there is room: two names beside each other followed each other, so
+/// what is left out between them is marked.
+#[derive(Default)]
+struct Chain {
+    /// Where each stands, and its label; `None`: here something is left out.
+    links: Vec<(Rect, Option<String>)>,
+}
+
+impl Chain {
+    /// One finds no room. Where not even a mark does, the one before gives its own up.
+    fn leaves_out(&mut self, labels: &mut Labels, when: Elapsed, x: u16, shift: u16) {
+        if self.links.last().is_some_and(|(_, text)| text.is_none()) {
+            return;
+        }
+        if let Some(place) = labels.set(when, x, 1, shift) {
+            self.links.push((place, None));
+        } else if let [.., (_, None), (place, _)] = self.links[..] {
+            labels.free(place);
+            self.links.pop();
+        } else if let Some((place, text)) = self.links.last_mut() {
+            labels.free(Rect { x: place.x + 1, width: place.width.saturating_sub(1), ..*place });
+            place.width = 1;
+            *text = None;
         }
     }
 }
@@ -145,6 +189,14 @@ impl Labels {
         self.taken.get_mut(at..at + usize::from(width))?.fill(true);
         self.set.push((when, x));
         Some(Rect { x, width, height: self.row.height, ..self.row })
+    }
+
+    /// Gives columns back.
+    fn free(&mut self, place: Rect) {
+        let at = usize::from(place.x.saturating_sub(self.row.x));
+        if let Some(cells) = self.taken.get_mut(at..at + usize::from(place.width)) {
+            cells.fill(false);
+        }
     }
 
     /// Whether a label here stands after those of earlier moments and before those of later ones.

@@ -11,7 +11,7 @@ use super::tree::speaking;
 use crate::app::measure::{columns, wrap_within};
 use crate::event::kind::{Entry, Inner, ToolCall};
 use crate::event::world::team::{HopKind, Line, LineKind, shown};
-use crate::event::{Elapsed, Seq, SpanId};
+use crate::event::{Elapsed, Seq, SpanId, StopReason};
 use crate::scenario::name::AgentName;
 
 /// Columns of the mark and the time before each line.
@@ -53,6 +53,8 @@ pub enum How {
     Good,
     /// It came to nothing.
     Bad,
+    /// It was cancelled with the run.
+    Cancelled,
     /// Control goes over.
     Over,
     /// Not let, or not carried out.
@@ -74,7 +76,7 @@ impl How {
         match self {
             Self::Message | Self::Said | Self::Coming | Self::Next => MOST[0],
             Self::Called | Self::Over | Self::Refused => MOST[1],
-            Self::Good | Self::Bad => MOST[2],
+            Self::Good | Self::Bad | Self::Cancelled => MOST[2],
         }
     }
 }
@@ -265,8 +267,13 @@ fn told(line: &Line) -> Spoken<'_> {
         LineKind::Message(text) => (How::Message, (&**text).into()),
         LineKind::Said(text) => (How::Said, (&**text).into()),
         LineKind::Called(call) => (How::Called, call_told(call).into()),
-        LineKind::Result { of, text, ok: true } => (How::Good, format!("{of}: {text}").into()),
-        LineKind::Result { of, text, ok: false } => (How::Bad, format!("{of}: {text}").into()),
+        LineKind::Result { of, text, ok: true } => (How::Good, told_of(of, text)),
+        LineKind::Result { of, text, ok: false }
+            if **text == *StopReason::Cancelled.to_string() =>
+        {
+            (How::Cancelled, (&**of).into())
+        }
+        LineKind::Result { of, text, ok: false } => (How::Bad, told_of(of, text)),
         LineKind::HandedOver { to, message } => match message {
             Some(message) => (How::Over, format!("{to}: {message}").into()),
             None => (How::Over, to.as_str().into()),
@@ -276,6 +283,11 @@ fn told(line: &Line) -> Spoken<'_> {
     };
     let author = line.author.as_ref().map_or("", |author| author.as_str());
     Spoken { at: Some(line.at), author, depth: line.depth, how, text }
+}
+
+/// What a call came to: where nothing was told of it, its name alone.
+fn told_of<'a>(of: &'a str, text: &str) -> Cow<'a, str> {
+    if text.trim().is_empty() { of.into() } else { format!("{of}: {text}").into() }
 }
 
 /// What was said before this run.
@@ -291,9 +303,7 @@ fn remembered(entry: &Entry) -> Spoken<'_> {
             of(by.as_str(), How::Called, told.join(", ").into())
         }
         Entry::Said { by, text, .. } => of(by.as_str(), How::Said, (&**text).into()),
-        Entry::Result { by, call, text } => {
-            of(by.as_str(), How::Good, format!("{}: {text}", call.name).into())
-        }
+        Entry::Result { by, call, text } => of(by.as_str(), How::Good, told_of(&call.name, text)),
     }
 }
 

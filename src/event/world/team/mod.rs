@@ -82,6 +82,12 @@ struct Limits {
 }
 
 impl Team {
+    /// How often this happened, and was not refused.
+    pub fn made(&self, kind: HopKind) -> u64 {
+        let made = |hop: &&HopRow| hop.kind == kind && !matches!(hop.state, HopState::Refused(_));
+        self.hops.iter().filter(made).count() as u64
+    }
+
     /// A run that has just begun.
     pub fn new(plan: &TeamPlan) -> Self {
         let agents = plan.agents.iter().map(|agent| AgentRow {

@@ -188,14 +188,16 @@ fn foot(
     }
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("context", LABEL, dim);
-    carried(cx, &mut pen, team);
+    carried(cx, &mut pen, team, world.is_live());
     let unused: Vec<&str> = pictured(team, plan)
         .filter(|name| team.agent(name).is_none_or(|row| row.turns == 0))
         .map(|name| name.as_str())
         .collect();
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("not used", LABEL, dim);
-    let none = "nobody: each was asked".to_owned();
+    let swarm = plan.swarm(&plan.root).is_some();
+    let none =
+        if swarm { "nobody: each had the baton" } else { "nobody: each was asked" }.to_owned();
     let text = if unused.is_empty() { none } else { unused.join(", ") };
     pen.put(&text, if unused.is_empty() { dim } else { cx.theme.style(Role::Text) });
 }
@@ -237,14 +239,14 @@ fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
 }
 
 /// The tokens that the last hops were given, as a sparkline with the newest number beside it.
-fn carried(cx: &Cx, pen: &mut Pen, team: &Team) {
+fn carried(cx: &Cx, pen: &mut Pen, team: &Team, live: bool) {
     let dim = cx.theme.style(Role::Dim);
     let width = usize::from(pen.left().saturating_sub(14)).min(40);
     let last = team.hops.iter().rev().take(4 * width.max(1)).filter_map(|hop| hop.context);
     let mut counts: Vec<u64> = last.take(width).collect();
     counts.reverse();
     let Some(newest) = counts.last().copied() else {
-        pen.put("no tokens counted yet", dim);
+        pen.put(if live { "no tokens counted yet" } else { "no tokens counted" }, dim);
         return;
     };
     let most = counts.iter().copied().max().unwrap_or(1).max(1);

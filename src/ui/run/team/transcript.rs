@@ -87,6 +87,7 @@ fn head(cx: &Cx, pen: &mut Pen, spoken: &Spoken<'_>, mark: Option<Glyph>, names:
         How::Called => (Glyph::Within, Role::Dim),
         How::Good => (Glyph::Done, Role::Done),
         How::Bad => (Glyph::Failed, Role::Failed),
+        How::Cancelled => (Glyph::Off, Role::Off),
         How::Over => (Glyph::Arrow, Role::Strong),
         How::Refused => (Glyph::Refused, Role::Refused),
         How::Next => (Glyph::Waiting, Role::NeedsYou),
@@ -102,6 +103,7 @@ fn style(cx: &Cx, spoken: &Spoken<'_>) -> Style {
         (_, How::Said | How::Coming | How::Over) => Role::Text,
         (_, How::Called | How::Good) => Role::Dim,
         (_, How::Bad) => Role::Failed,
+        (_, How::Cancelled) => Role::Off,
         (_, How::Refused) => Role::Refused,
         (_, How::Next) => Role::Notice,
     })
