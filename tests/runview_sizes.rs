@@ -86,9 +86,9 @@ fn borders_meet(buf: &Buffer, told: &str) {
     for y in 3..buf.area.height - 2 {
         for x in 1..buf.area.width - 1 {
             let (here, below) = (buf[(x, y)].symbol(), buf[(x, y + 1)].symbol());
-            // A title or a label may stand on a line, and nothing else may end one.
+            // A title, a label or a mark of more may stand on a line, and nothing else may end one.
             if joins(here, down) && !joins(below, up) {
-                let text = below.chars().all(|c| c.is_alphanumeric() || " ·↓:_-.".contains(c));
+                let text = below.chars().all(|c| c.is_alphanumeric() || " ·↑↓:_-.".contains(c));
                 assert!(text, "{told}: {here} above {below} at {x},{y}");
             }
         }

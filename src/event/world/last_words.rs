@@ -14,8 +14,15 @@ use crate::event::{Event, EventKind, SpanId, StopReason};
 pub(super) struct LastWords {
     /// Of calls that are open, by their spans.
     open: BTreeMap<SpanId, Arc<str>>,
-    /// Of the model's call that failed last, and the reason that it gave the run.
-    failed: Option<(StopReason, Arc<str>)>,
+    /// For each reason that a model's call gave the run, the call that counts.
+    failed: Vec<Failed>,
+}
+
+#[derive(Clone, Debug)]
+struct Failed {
+    reason: StopReason,
+    call: SpanId,
+    said: Arc<str>,
 }
 
 impl LastWords {
@@ -26,16 +33,13 @@ impl LastWords {
                     self.open.insert(attempt.parent, failed.text.as_str().into());
                 }
             }
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                self.open.remove(&event.span);
+            }
             EventKind::CallFailed { reason, .. } => {
                 let said = self.open.remove(&event.span);
-                // An agent that fails of its model's call says no more than that it did.
-                let what = spans.get(event.span).map(|call| &call.what);
-                let passes_on = matches!(
-                    what,
-                    Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. }))
-                );
-                if let Some(said) = said.filter(|_| !passes_on) {
-                    self.failed = Some((reason.clone(), said));
+                if let (Some(said), Some(call)) = (said, spans.get(event.span)) {
+                    self.note(reason, event.span, said, &call.what);
                 }
             }
             EventKind::CallAnswered { .. } | EventKind::CallDegraded { .. } => {
@@ -45,9 +49,24 @@ impl LastWords {
         }
     }
 
+    fn note(&mut self, reason: &StopReason, call: SpanId, said: Arc<str>, what: &SpanKind) {
+        // Seats speak at once: the first of the sequence stops the run, whichever failed first.
+        let first_counts = match what {
+            SpanKind::Call(Purpose::Contribution { .. }) => true,
+            SpanKind::Call(Purpose::Plan | Purpose::Say { .. } | Purpose::Finalize) => false,
+            // A tool, or an agent that fails of its model's call and says no more than that it did.
+            _ => return,
+        };
+        match self.failed.iter_mut().find(|failed| failed.reason == *reason) {
+            Some(before) if first_counts && before.call < call => {}
+            Some(before) => (before.call, before.said) = (call, said),
+            None => self.failed.push(Failed { reason: reason.clone(), call, said }),
+        }
+    }
+
     /// What the call said that stopped a run for this reason, if it was a model's.
     pub fn of(&self, stop: &StopReason) -> Option<&Arc<str>> {
-        let (reason, said) = self.failed.as_ref()?;
-        (stop.class() == StopClass::Unreachable && reason == stop).then_some(said)
+        let failed = self.failed.iter().find(|failed| failed.reason == *stop)?;
+        (stop.class() == StopClass::Unreachable).then_some(&failed.said)
     }
 }
