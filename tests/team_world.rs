@@ -130,7 +130,7 @@ fn a_run_that_is_cut_off_leaves_nobody_at_work() {
     facts.after(100).ends("cancelled");
     let world = fold(&facts);
     let root = team(&world).agent(&"project_manager".into()).expect("the root");
-    assert_eq!((root.state, root.since), (AgentState::Failed, None));
+    assert_eq!((root.state, root.since), (AgentState::Cancelled, None));
 }
 
 #[test]

@@ -66,6 +66,8 @@ pub enum Glyph {
     Ellipsis,
     /// Leads to.
     Arrow,
+    /// Work went there, to the left.
+    ArrowBack,
     /// Asks, and control comes back.
     Consults,
     /// Who is in control.
@@ -126,7 +128,7 @@ pub enum Glyph {
 
 impl Glyph {
     /// Every glyph.
-    pub const ALL: [Glyph; 59] = [
+    pub const ALL: [Glyph; 60] = [
         Self::Done,
         Self::Running,
         Self::Waiting,
@@ -158,6 +160,7 @@ impl Glyph {
         Self::Selected,
         Self::Ellipsis,
         Self::Arrow,
+        Self::ArrowBack,
         Self::Consults,
         Self::Holder,
         Self::Within,
@@ -222,11 +225,12 @@ impl Glyph {
             Self::Selected => (">", ">"),
             Self::Ellipsis => ("…", ".."),
             Self::Arrow => ("→", "->"),
+            Self::ArrowBack => ("←", "<-"),
             Self::Consults => ("⇄", "<>"),
             Self::Holder => ("◂", "<"),
             Self::Within => ("↳", ">"),
-            Self::Folded => ("▸", "+"),
-            Self::Unfolded => ("▾", "-"),
+            Self::Folded => ("▸", ")"),
+            Self::Unfolded => ("▾", "v"),
             Self::Up => ("↑", "^"),
             Self::Down => ("↓", "v"),
             Self::Left => ("‹", "<"),
@@ -275,8 +279,8 @@ impl Glyphs {
         if ascii { Self::Ascii } else { Self::Unicode }
     }
 
-    /// What is drawn. One column wide, but for [`Glyph::Ellipsis`], [`Glyph::Arrow`] and
-    /// [`Glyph::Consults`] (two columns in ASCII) and [`Glyph::Enter`] (five).
+    /// What is drawn. One column wide, but for [`Glyph::Ellipsis`], [`Glyph::Arrow`],
+    /// [`Glyph::ArrowBack`] and [`Glyph::Consults`] (two columns in ASCII) and [`Glyph::Enter`] (five).
     pub fn of(self, glyph: Glyph) -> &'static str {
         let (unicode, ascii) = glyph.pair();
         match self {
@@ -309,8 +313,10 @@ mod tests {
             assert_eq!(columns(Glyphs::Unicode.of(glyph)), 1, "{glyph:?}");
             let twin = Glyphs::Ascii.of(glyph);
             assert!(twin.is_ascii(), "{glyph:?}");
-            let wide =
-                matches!(glyph, Glyph::Ellipsis | Glyph::Arrow | Glyph::Consults | Glyph::Enter);
+            let wide = matches!(
+                glyph,
+                Glyph::Ellipsis | Glyph::Arrow | Glyph::ArrowBack | Glyph::Consults | Glyph::Enter
+            );
             assert_eq!(columns(twin) == 1, !wide, "{glyph:?}");
         }
         for set in [Glyphs::Unicode, Glyphs::Ascii] {

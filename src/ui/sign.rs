@@ -106,6 +106,7 @@ impl Theme {
             AgentState::Running => self.sign(Glyph::Running, "working", Role::Running),
             AgentState::Done => self.sign(Glyph::Done, "done", Role::Done),
             AgentState::Failed => self.sign(Glyph::Failed, "failed", Role::Failed),
+            AgentState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
         }
     }
 

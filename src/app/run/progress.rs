@@ -48,7 +48,7 @@ impl Progress {
             };
             let hops = team.roots.len();
             let far = Some(format!("{message}hop {hops}"));
-            let used = team.swarm(&plan.root).map_or(0, |row| row.guard.handoffs);
+            let used = team.swarm(&plan.root).map_or(0, |row| row.made());
             let limit = u64::from(swarm.max_handoffs);
             let budget = (limit > 0).then_some(("hand-offs", u64::from(used), limit));
             return Progress { far, budget };

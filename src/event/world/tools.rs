@@ -214,6 +214,11 @@ impl ToolRow {
 }
 
 impl Tools {
+    /// Whether a call stands in line at a bulkhead just now.
+    pub fn in_line(&self, call: SpanId) -> bool {
+        self.in_line.contains(&call)
+    }
+
     /// The tools, in the order of the log's head; one that the head does not name stands last.
     pub fn rows(&self) -> &[ToolRow] {
         &self.rows

@@ -89,8 +89,8 @@ fn frames(page: &RunPage, cx: &Cx, area: Rect, areas: &Areas, buf: &mut Buffer) 
     }
     tiles.paint(cx, buf);
     for pane in shown() {
-        let Some(frame) = areas.frame(pane) else { continue };
-        title(page, cx, pane, areas.shape, frame, buf);
+        let Some((inside, frame)) = areas.pane(pane).zip(areas.frame(pane)) else { continue };
+        title(page, cx, pane, areas.shape, (inside, frame), buf);
     }
     let face = page.face();
     if areas.shape == Shape::Single && areas.tabs.height > 0 {
@@ -104,7 +104,14 @@ fn frames(page: &RunPage, cx: &Cx, area: Rect, areas: &Areas, buf: &mut Buffer) 
 }
 
 /// A pane's number and title in the upper line of its frame, and what stands at its end.
-fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &mut Buffer) {
+fn title(
+    page: &RunPage,
+    cx: &Cx,
+    pane: Pane,
+    shape: Shape,
+    (inside, frame): (Rect, Rect),
+    buf: &mut Buffer,
+) {
     let row = Rect {
         x: frame.x + 2,
         width: frame.width.saturating_sub(4),
@@ -117,7 +124,11 @@ fn title(page: &RunPage, cx: &Cx, pane: Pane, shape: Shape, frame: Rect, buf: &m
     let plain = style(if focused { Role::Title } else { Role::Text });
     let dim = style(Role::Dim);
     let number = style(if focused { Role::Key } else { Role::Dim });
-    let aside = if pane == Pane::Events { events::aside(page, cx.glyphs) } else { String::new() };
+    let aside = match pane {
+        Pane::Events => events::aside(page, cx.glyphs),
+        _ if face == Face::Team => team::cut(page, pane, inside),
+        _ => String::new(),
+    };
     let width = columns(&aside) as u16;
     let aside_fits = width > 0 && row.width >= width + 24;
     let mut pen = Pen::new(buf, row, cx.glyphs);

@@ -58,17 +58,22 @@ impl TeamView {
 }
 
 /// The agents that a picture shows: all but the swarm that the person talks to, whose members
-/// speak for it, and those that are in no team.
-pub fn pictured<'a>(team: &'a Team, plan: &'a TeamPlan) -> impl Iterator<Item = &'a AgentName> {
+/// speak for it, and those that nobody can ever ask. What happens does not change them.
+pub fn pictured(plan: &TeamPlan) -> impl Iterator<Item = &AgentName> {
     let swarm = plan.swarm(&plan.root).is_some();
+    let rosters = plan.agents.iter().any(|agent| agent.swarm.is_some());
     plan.agents.iter().map(|agent| &agent.name).filter(move |name| {
-        let row = team.agent(name);
-        let used = row.is_some_and(|row| row.turns > 0);
-        let member = used
-            || plan.agents.iter().any(|agent| agent.members.contains(name))
-            || team.swarms.iter().any(|swarm| swarm.members.contains(name));
-        if **name == plan.root { !swarm } else { member }
+        let member = || plan.agents.iter().any(|agent| agent.members.contains(name));
+        if **name == plan.root { !swarm } else { rosters || member() }
     })
+}
+
+/// Whether nobody can ask an agent just now: it is in no team, and in no swarm as it stands.
+pub fn benched(team: &Team, plan: &TeamPlan, name: &AgentName) -> bool {
+    let teams = plan.agents.iter().filter(|agent| agent.swarm.is_none());
+    *name != plan.root
+        && !teams.flat_map(|agent| &agent.members).any(|member| member == name)
+        && !team.swarms.iter().any(|swarm| swarm.members.contains(name))
 }
 
 /// The hops and the foot of the baton's pane.
@@ -155,7 +160,7 @@ impl RunPage {
 
     fn move_among_agents(&mut self, action: Action) {
         let Some((team, plan)) = self.shown().team() else { return };
-        let all: Vec<AgentName> = pictured(team, plan).cloned().collect();
+        let all: Vec<AgentName> = pictured(plan).cloned().collect();
         let Some(last) = all.len().checked_sub(1) else { return };
         let at = self.team.agent.as_ref().and_then(|name| all.iter().position(|it| it == name));
         let holder = team.holder.as_ref();

@@ -1,5 +1,5 @@
-//! The tree of calls: hops, consultations and tools, each within the one that asked for it. What
-//! has ended is folded away, and only the rows in view are ever looked at.
+//! The tree of calls: hops, consultations and tools, each within the one that asked for it. Nothing
+//! folds itself while a person watches: rows go away by the person's key alone.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,9 @@ use crate::event::world::{Span, SpanKind, World};
 
 /// Rows within one root at most; the rest is in the list of events.
 const MOST: usize = 2_000;
+/// The roots that are unfolded of themselves: the last ones, one to two of this many. What is
+/// further back than that is folded away together, far out of view of who follows the newest.
+const UNFOLDED: usize = 256;
 /// A file may hold spans that stand in each other: no deeper than this.
 const DEEP: u16 = 64;
 
@@ -45,7 +48,7 @@ pub struct Tree<'a> {
     team: &'a Team,
     /// Whether the coordinator stands above all others.
     head: bool,
-    /// The roots that are unfolded, by their place, with what is within.
+    /// The roots that are unfolded and hold something, by their place, with what is within.
     open: Vec<(usize, Vec<Node>)>,
 }
 
@@ -81,19 +84,22 @@ impl<'a> Tree<'a> {
         folds: &BTreeMap<SpanId, bool>,
     ) -> Tree<'a> {
         let mut tree = Tree { world, team, head, open: Vec::new() };
+        let roots = team.roots.len();
+        let from = (roots / UNFOLDED).saturating_sub(1) * UNFOLDED;
         let going = team.running().filter(|row| row.depth == 0).map(|row| row.span);
         let turned = folds.iter().filter(|(_, open)| **open).map(|(span, _)| *span);
-        let mut spans: Vec<SpanId> =
-            going.chain(turned).chain(team.roots.last().copied()).collect();
-        spans.retain(|span| folds.get(span) != Some(&false));
-        let mut places: Vec<usize> = spans.iter().filter_map(|span| tree.root_at(*span)).collect();
+        let older = going.chain(turned).filter_map(|span| tree.root_at(span));
+        let mut places: Vec<usize> = older.chain(from..roots).collect();
+        places.retain(|at| team.roots.get(*at).is_some_and(|it| folds.get(it) != Some(&false)));
         places.sort_unstable();
         places.dedup();
         for place in places {
             let Some(root) = team.roots.get(place) else { continue };
             let mut rows = Vec::new();
             tree.unfold(*root, u16::from(head) + 1, folds, &mut rows);
-            tree.open.push((place, rows));
+            if !rows.is_empty() {
+                tree.open.push((place, rows));
+            }
         }
         tree
     }
@@ -177,7 +183,7 @@ impl<'a> Tree<'a> {
         }
         let root = at - shift;
         let span = *self.team.roots.get(root)?;
-        let open = self.open.iter().any(|(place, rows)| *place == root && !rows.is_empty());
+        let open = self.open.iter().any(|(place, _)| *place == root);
         let fold = match within(self.world, span).next() {
             None => Fold::Empty,
             Some(_) if open => Fold::Open,

@@ -20,7 +20,7 @@ use super::chunked::Chunked;
 use super::rests::Rests;
 use super::spans::{SpanKind, Spans};
 use crate::event::kind::{CallStarted, HandoffRefusal, LoopGuard, Purpose, StandIn, TeamPlan};
-use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason, told};
+use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, told};
 use crate::scenario::name::AgentName;
 
 /// A run of a team or a swarm as its log tells it.
@@ -233,7 +233,7 @@ impl Team {
             }
             EventKind::RunClosed(closed) => {
                 if let Some(root) = self.root.clone() {
-                    let failed = !closed.reason.is_success();
+                    let failed = (!closed.reason.is_success()).then_some(&closed.reason);
                     let now = event.at;
                     self.over(&root, Elapsed(0), now, failed, rests);
                 }
@@ -296,13 +296,24 @@ impl Team {
         }
     }
 
-    fn over(&mut self, name: &AgentName, from: Elapsed, at: Elapsed, failed: bool, rests: &Rests) {
+    fn over(
+        &mut self,
+        name: &AgentName,
+        from: Elapsed,
+        at: Elapsed,
+        failed: Option<&StopReason>,
+        rests: &Rests,
+    ) {
         let Some(row) = self.row(name).filter(|row| row.running > 0) else { return };
         row.running -= 1;
         row.dwell += at.since(from).saturating_sub(rests.between(from, at));
         if row.running == 0 {
             row.since = None;
-            row.state = if failed { AgentState::Failed } else { AgentState::Done };
+            row.state = match failed.map(StopReason::class) {
+                None => AgentState::Done,
+                Some(StopClass::Cancelled) => AgentState::Cancelled,
+                Some(_) => AgentState::Failed,
+            };
         }
     }
 
@@ -388,7 +399,10 @@ impl Team {
                 Ended::Answered => {}
             }
             let (to, from) = (row.to.clone(), row.at);
-            let failed = !matches!(ended, Ended::Answered);
+            let failed = match ended {
+                Ended::Answered => None,
+                Ended::Degraded { reason, .. } | Ended::Failed(reason) => Some(*reason),
+            };
             self.over(&to, from, event.at, failed, rests);
         }
         let came = match ended {

@@ -43,6 +43,8 @@ pub enum AgentState {
     Done,
     /// Its last run failed.
     Failed,
+    /// Its last run was cancelled.
+    Cancelled,
 }
 
 /// One time that an agent was put to work, or a hand-off that was refused.
@@ -139,6 +141,13 @@ pub struct SwarmRow {
     pub rejections: u32,
     /// The last refusal in that run.
     pub refused: Option<HandoffRefusal>,
+}
+
+impl SwarmRow {
+    /// Hand-offs that were made in that run: its limits count those too that they refused.
+    pub fn made(&self) -> u32 {
+        self.guard.handoffs.saturating_sub(self.rejections)
+    }
 }
 
 /// A line of the transcript.

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::{dwell, empty, names};
 use crate::app::run::RunPage;
-use crate::app::run::team::{baton_parts, pictured};
+use crate::app::run::team::{baton_parts, benched, pictured};
 use crate::event::kind::{HandoffRefusal, TeamPlan};
 use crate::event::world::World;
 use crate::event::world::team::{HopKind, HopRow, HopState, Team};
@@ -189,8 +189,9 @@ fn foot(
     let mut pen = Pen::new(buf, next(), cx.glyphs);
     pen.space(1).cell("context", LABEL, dim);
     carried(cx, &mut pen, team, world.is_live());
-    let unused: Vec<&str> = pictured(team, plan)
+    let unused: Vec<&str> = pictured(plan)
         .filter(|name| team.agent(name).is_none_or(|row| row.turns == 0))
+        .filter(|name| !benched(team, plan, name))
         .map(|name| name.as_str())
         .collect();
     let mut pen = Pen::new(buf, next(), cx.glyphs);
@@ -210,7 +211,7 @@ fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
     let guard = row.guard;
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.space(1).cell("hand-offs", LABEL, dim);
-    let (used, most) = (u64::from(guard.handoffs), u64::from(swarm.max_handoffs));
+    let (used, most) = (u64::from(row.made()), u64::from(swarm.max_handoffs));
     if most > 0 {
         pen.put(&format!("{used}/{most} "), plain);
         bar(cx, &mut pen, used, most, 8);
@@ -222,7 +223,7 @@ fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
             (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
         // Fewer targets than the window holds are never too few.
         let full = guard.window >= window;
-        let tight = full && guard.distinct <= least;
+        let tight = full && guard.distinct < least;
         let style = theme.style(if tight { Role::Retry } else { Role::Text });
         pen.space(3).put("distinct ", dim).put(&format!("{}/{least}", guard.distinct), style);
         pen.put(&format!(" of last {window}"), dim);

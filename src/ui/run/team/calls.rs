@@ -1,5 +1,5 @@
-//! Pane 3 of a team: the calls, each within the one that asked for it, with what they come to. What
-//! has ended is folded away; only the rows in view are looked at.
+//! Pane 3 of a team: the calls, each within the one that asked for it, with what they come to. Only
+//! the rows in view are looked at.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,7 +10,7 @@ use crate::app::run::team::tree::{Fold, Node, speaking};
 use crate::event::kind::{EventKind, Inner, Purpose};
 use crate::event::world::team::shown;
 use crate::event::world::{Span, SpanKind, SpanState, World};
-use crate::event::{Elapsed, SpanId, StopReason};
+use crate::event::{Elapsed, SpanId, StopClass, StopReason};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -105,6 +105,10 @@ fn one(
     let took = format::took(world.took(span.opened, span.closed.unwrap_or(now)));
     pen.right(&took, TOOK - 1, dim).to(names).space(1);
     let is_agent = !matches!(purpose, Purpose::Tool { .. });
+    if span.state == SpanState::Open && world.is_live() && world.tools.in_line(span.id) {
+        pen.put("in line", theme.style(Role::Retry));
+        return;
+    }
     if span.state == SpanState::Open && is_agent {
         live(page, cx, world, pen, span.id, now);
         return;
@@ -123,6 +127,15 @@ fn live(page: &RunPage, cx: &Cx, world: &World, pen: &mut Pen, run: SpanId, now:
         pen.put("waits", dim);
         return;
     };
+    let ask =
+        if matches!(attempt.what, SpanKind::Attempt(_)) { attempt.parent } else { attempt.id };
+    if world.tools.in_line(ask) {
+        let since = world.spans.last_child(ask).and_then(|it| it.closed);
+        let since = since.or(world.spans.get(ask).map(|it| it.opened)).unwrap_or(now);
+        let took = format::took(world.took(since, now));
+        pen.put(&format!("in line, {took}"), cx.theme.style(Role::Retry));
+        return;
+    }
     let seen = shown(attempt.id, &world.spans);
     let text = page.live(attempt.id).map(|live| live.text.as_str()).filter(|it| !it.is_empty());
     match text.filter(|_| seen == Inner::Text) {
@@ -170,7 +183,8 @@ fn came_to(page: &RunPage, span: &Span) -> (String, Role) {
     if let Some(EventKind::CallFailed { reason, .. } | EventKind::CallDegraded { reason, .. }) =
         page.closing(span.id).map(|event| &event.kind)
     {
-        return (reason.to_string(), Role::Failed);
+        let cancelled = reason.class() == StopClass::Cancelled;
+        return (reason.to_string(), if cancelled { Role::Off } else { Role::Failed });
     }
     let last = page.shown().spans.last_child(span.id);
     match last.and_then(|attempt| page.closing(attempt.id)).map(|event| &event.kind) {

@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 
 use super::{agent_sign, dwell, empty, holds, names};
 use crate::app::run::RunPage;
-use crate::app::run::table::first_seat;
-use crate::app::run::team::graph::{Graph, LIST_HEAD, START, Work};
-use crate::app::run::team::pictured;
+use crate::app::run::team::graph::{Boxed, Graph, LIST_HEAD, START, Work};
+use crate::app::run::team::{benched, pictured};
+use crate::event::kind::TeamPlan;
 use crate::event::world::team::{AgentRow, Team};
 use crate::ui::Cx;
 use crate::ui::format;
@@ -22,18 +22,25 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     let Some((team, plan)) = world.team() else {
         return empty(cx, area, "The run is being started.", buf);
     };
-    let all: Vec<&AgentRow> = pictured(team, plan).filter_map(|name| team.agent(name)).collect();
+    let all: Vec<&AgentRow> = pictured(plan).filter_map(|name| team.agent(name)).collect();
     match page.graph(area) {
-        Some(graph) => drawn(page, cx, area, &graph, team, buf),
+        Some(graph) => drawn(page, cx, area, &graph, (team, plan), buf),
         None => {
             let name = names(plan).clamp(4, (area.width / 3).max(4));
-            listed(page, cx, area, team, &all, name, buf);
+            listed(page, cx, area, (team, plan), &all, name, buf);
         }
     }
 }
 
 /// The boxes and the lines between them.
-fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &mut Buffer) {
+fn drawn(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    graph: &Graph,
+    (team, plan): (&Team, &TeamPlan),
+    buf: &mut Buffer,
+) {
     let world = page.shown();
     let theme = cx.theme;
     let dim = theme.style(Role::Dim);
@@ -44,9 +51,13 @@ fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &
     // Who is selected has the frame of what is focused, else who is in control.
     let framed = selected.or(holder.map(|boxed| &boxed.agent));
     let mut tiles = Tiles::new(area);
-    for boxed in &graph.boxes {
-        let focused = framed == Some(&boxed.agent);
-        tiles.frame(boxed.frame, if focused { Role::BorderFocus } else { Role::Border });
+    // Of neighbours that share a side the one that is focused gives the style.
+    let is_framed = |boxed: &&Boxed| framed == Some(&boxed.agent);
+    for boxed in graph.boxes.iter().filter(|boxed| !is_framed(boxed)) {
+        tiles.frame(boxed.frame, Role::Border);
+    }
+    for boxed in graph.boxes.iter().filter(is_framed) {
+        tiles.frame(boxed.frame, Role::BorderFocus);
     }
     for wire in &graph.wires {
         tiles.wire(wire, Role::Border);
@@ -56,23 +67,35 @@ fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &
         let Some(row) = team.agent(&boxed.agent) else { continue };
         let frame = boxed.frame;
         let inside = Rect::new(frame.x + 1, frame.y + 1, frame.width.saturating_sub(2), 1);
-        let mut pen = Pen::new(buf, inside.intersection(area), cx.glyphs);
-        match selected == Some(&boxed.agent) {
-            true => pen.glyph(Glyph::Selected, theme.style(Role::Key)),
-            false => pen.space(1),
-        };
+        let bench = benched(team, plan, &boxed.agent);
+        if bench {
+            // Where no line comes or goes.
+            let y = if graph.lifelines { frame.y } else { frame.bottom() - 1 };
+            let mut pen = Pen::new(buf, Rect { y, ..inside }.intersection(area), cx.glyphs);
+            pen.put(" bench ", on_line(theme.style(Role::Dim)));
+        }
         let sign = agent_sign(cx, world, row);
         let style = match (row.turns, holder == Some(boxed)) {
             (0, _) => dim,
             (_, true) => theme.style(Role::Strong),
+            _ if bench => dim,
             _ => theme.style(Role::Text),
         };
+        let mut pen = Pen::new(buf, inside.intersection(area), cx.glyphs);
+        // A name, its state and who is in control; where there is no blank before them, the mark of
+        // what is selected stands on the frame.
         let room = pen.left().saturating_sub(3);
         let width = room.min(columns(boxed.agent.as_str()) as u16);
-        pen.space((room - width) / 2).name(boxed.agent.as_str(), width, style).space(1);
+        let before = (room - width).div_ceil(2);
+        pen.space(before).name(boxed.agent.as_str(), width, style).space(1);
         pen.glyph(sign.glyph, sign.style);
         if holder == Some(boxed) {
             pen.glyph(Glyph::Holder, theme.style(Role::Strong));
+        }
+        if selected == Some(&boxed.agent) {
+            let x = if before > 0 { inside.x } else { frame.x };
+            let at = Rect { x, width: 1, ..inside }.intersection(area);
+            Pen::new(buf, at, cx.glyphs).glyph(Glyph::Selected, theme.style(Role::Key));
         }
     }
     for label in &graph.labels {
@@ -85,14 +108,16 @@ fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &
             true => pen.put(" ", plain),
             false => pen.space(1),
         };
-        work(cx, &mut pen, label.work, label.end.is_some());
+        work(cx, &mut pen, label.work);
         if label.on_line {
             pen.put(" ", plain);
         }
         if let Some((x, y)) = label.end {
-            let arrow = cx.glyphs.of(Glyph::Arrow);
+            let glyph = if label.left { Glyph::ArrowBack } else { Glyph::Arrow };
+            let arrow = cx.glyphs.of(glyph);
             let wide = columns(arrow) as u16;
-            let at = Rect { x: x + 1 - wide, y, width: wide, height: 1 }.intersection(area);
+            let x = if label.left { x } else { x + 1 - wide };
+            let at = Rect { x, y, width: wide, height: 1 }.intersection(area);
             Pen::new(buf, at, cx.glyphs).put(arrow, theme.style(Role::Border));
         }
     }
@@ -102,35 +127,41 @@ fn drawn(page: &RunPage, cx: &Cx, area: Rect, graph: &Graph, team: &Team, buf: &
         let mut pen = Pen::new(buf, at, cx.glyphs);
         pen.put("you ", dim).put(arrow, theme.style(Role::Border));
     }
+    if graph.also.is_empty() || !graph.told.intersects(graph.legend) {
+        legend(page, cx, graph, buf);
+    }
     also(cx, graph, team, buf);
-    legend(cx, graph, buf);
 }
 
-/// How often work went there and back.
-fn work(cx: &Cx, pen: &mut Pen, work: Work, across: bool) {
+/// How often work went there, and was refused.
+fn work(cx: &Cx, pen: &mut Pen, work: Work) {
     let theme = cx.theme;
     let (plain, refused) = (on_line(theme.style(Role::Text)), on_line(theme.style(Role::Refused)));
     if work.consults {
         pen.glyph(Glyph::Consults, on_line(theme.style(Role::Dim))).put(" ", plain);
     }
-    pen.put(&work.there.to_string(), plain);
-    let part = |pen: &mut Pen, glyph: Glyph, count: u32, style| {
-        if count > 0 {
-            pen.put(" ", plain).glyph(glyph, style).put(&count.to_string(), style);
-        }
-    };
-    part(pen, Glyph::Refused, work.refused, refused);
-    let back = if across { Glyph::Left } else { Glyph::Up };
-    part(pen, back, work.back, plain);
-    part(pen, Glyph::Refused, work.back_refused, refused);
+    if work.there > 0 {
+        pen.put(&work.there.to_string(), plain);
+    }
+    if work.refused > 0 {
+        pen.put(if work.there > 0 { " " } else { "" }, plain);
+        pen.glyph(Glyph::Refused, refused).put(&work.refused.to_string(), refused);
+    }
 }
 
-/// Work that went another way than the lines, and who was not used and has no box.
+/// Work that has no line.
 fn also(cx: &Cx, graph: &Graph, team: &Team, buf: &mut Buffer) {
     let theme = cx.theme;
     let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
-    let mut pen = Pen::new(buf, graph.told, cx.glyphs);
-    pen.space(1).put("also ", dim);
+    if graph.also.is_empty() {
+        return;
+    }
+    let mut row = 0;
+    let mut pen = Pen::new(buf, line(graph.told, row), cx.glyphs);
+    // Beside work that has one; else this is all of it.
+    let indent = if graph.wires.is_empty() { 1 } else { 6 };
+    pen.space(1).put(if indent > 1 { "also " } else { "" }, dim);
+    let mut gap = 0;
     for (nth, edge) in graph.also.iter().filter_map(|at| team.edges.get(*at)).enumerate() {
         let from = edge.from.as_ref().map_or("you", |from| from.as_str());
         let how = cx.glyphs.of(if edge.consults { Glyph::Consults } else { Glyph::Arrow });
@@ -142,25 +173,41 @@ fn also(cx: &Cx, graph: &Graph, team: &Team, buf: &mut Buffer) {
             0 => String::new(),
             count => format!(" {}{count}", cx.glyphs.of(Glyph::Refused)),
         };
-        let gap = if nth > 0 { 3 } else { 0 };
-        if !pen.fits(columns(&text) + columns(&refused) + gap + 2) {
-            pen.space(1).put(&format!("+{}", graph.also.len() - nth), dim);
-            break;
+        let last = row + 1 >= graph.told.height;
+        // In the last row there is room to say how many more there are.
+        let more = if last && nth + 1 < graph.also.len() { 4 } else { 0 };
+        if !pen.fits(columns(&text) + columns(&refused) + usize::from(gap) + more) {
+            if last {
+                pen.space(1).put(&format!("+{}", graph.also.len() - nth), dim);
+                break;
+            }
+            row += 1;
+            gap = 0;
+            pen = Pen::new(buf, line(graph.told, row), cx.glyphs);
+            pen.space(indent);
         }
-        pen.space(gap as u16).put(&text, plain).put(&refused, theme.style(Role::Refused));
+        pen.space(gap).put(&text, plain).put(&refused, theme.style(Role::Refused));
+        gap = 3;
     }
 }
 
-/// What the lines mean; where there is room, who was not used as well.
-fn legend(cx: &Cx, graph: &Graph, buf: &mut Buffer) {
+/// What the lines mean; before that who has no box.
+fn legend(page: &RunPage, cx: &Cx, graph: &Graph, buf: &mut Buffer) {
     let dim = cx.theme.style(Role::Dim);
     let glyph = |glyph: Glyph| cx.glyphs.of(glyph);
     let mut pen = Pen::new(buf, graph.legend, cx.glyphs);
     pen.space(1);
-    if !graph.unused.is_empty() {
-        let names: Vec<&str> = graph.unused.iter().map(|name| name.as_str()).collect();
-        let text = format!("{} not used: {}", glyph(Glyph::Off), names.join(", "));
-        pen.put(&text, dim).space(3);
+    if !graph.bench.is_empty() {
+        pen.glyph(Glyph::Off, dim).put(" bench:", dim);
+        for (nth, name) in graph.bench.iter().enumerate() {
+            pen.put(if nth > 0 { "," } else { "" }, dim);
+            match page.selected_agent() == Some(name) {
+                true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+                false => pen.space(1),
+            };
+            pen.put(name.as_str(), dim);
+        }
+        pen.space(3);
     }
     let passes = format!("{}{} passes control", glyph(Glyph::Horizontal), glyph(Glyph::Arrow));
     let consults = format!("{} consults", glyph(Glyph::Consults));
@@ -177,7 +224,7 @@ fn listed(
     page: &RunPage,
     cx: &Cx,
     area: Rect,
-    team: &Team,
+    (team, plan): (&Team, &TeamPlan),
     all: &[&AgentRow],
     name: u16,
     buf: &mut Buffer,
@@ -188,12 +235,10 @@ fn listed(
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.space(3).cell("agent", name + 3, dim).cell("runs", 6, dim).cell("held", 8, dim);
     pen.put("passed to", dim);
-    let rows = usize::from(area.height.saturating_sub(LIST_HEAD));
     let selected = page.selected_agent();
-    let at = selected.and_then(|name| all.iter().position(|row| row.name == *name));
-    let first = first_seat(at.unwrap_or(0), all.len(), rows);
+    let window = page.listed(plan, area);
     let now = page.drawn_to(cx.now);
-    for (nth, row) in all.iter().skip(first).take(rows).enumerate() {
+    for (nth, row) in all.iter().skip(window.start).take(window.len()).enumerate() {
         let here = line(area, LIST_HEAD + nth as u16);
         let chosen = selected == Some(&row.name);
         row_style(cx, here, chosen, buf);
@@ -209,7 +254,8 @@ fn listed(
         };
         pen.space(1);
         if row.turns == 0 {
-            pen.put("not used", dim);
+            let bench = benched(team, plan, &row.name);
+            pen.put(if bench { "bench" } else { "not used" }, dim);
             continue;
         }
         pen.cell(&row.turns.to_string(), 6, plain);

@@ -13,6 +13,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::line;
+use crate::app::run::team::{baton_parts, pictured};
 use crate::app::run::{Pane, RunPage};
 use crate::event::Elapsed;
 use crate::event::kind::TeamPlan;
@@ -36,6 +37,29 @@ pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {
         true => format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)),
         false => format!(" {dot} G follows"),
     }
+}
+
+/// Which rows of a pane are in view, where that is not all of them: `1-11 of 12`.
+pub(super) fn cut(page: &RunPage, pane: Pane, area: Rect) -> String {
+    let Some((team, plan)) = page.shown().team() else { return String::new() };
+    let (window, all) = match pane {
+        Pane::First if page.graph(area).is_none() => {
+            (page.listed(plan, area), pictured(plan).count())
+        }
+        Pane::Second => {
+            let (rows, _) = baton_parts(area);
+            (page.hop_rows(usize::from(rows.height)).0, team.hops.len())
+        }
+        Pane::Third => match page.tree() {
+            Some(tree) => (page.call_rows(&tree, usize::from(area.height)).0, tree.len()),
+            None => return String::new(),
+        },
+        _ => return String::new(),
+    };
+    if window.is_empty() || window.len() >= all {
+        return String::new();
+    }
+    format!("{}-{} of {all}", window.start + 1, window.end)
 }
 
 /// A pane without rows: why, and the next key.

@@ -1,18 +1,20 @@
-//! Where the agents of a team stand in its picture: a tree of who was first asked by whom, drawn
-//! from what happened. Pure geometry, so that a click finds its agent.
+//! Where the agents of a team stand in its picture. The plan alone decides that, so that nothing
+//! moves while a person watches: what happens changes states, counts and lines. Pure geometry, so
+//! that a click finds its agent.
 //!
-//! Each agent stands below, or beside, the one that first passed work to it, so no two lines cross;
-//! work that went another way is told in words. Of several shapes the first that fits is taken:
-//! all below each other, then every other layer beside the one before.
+//! A coordinator has its members below it, as equals; the members of a swarm that the person talks
+//! to stand beside each other. Of several shapes the first that fits is taken. Work that went
+//! another way than the lines is told in words.
 
+mod lifelines;
 mod shape;
 
 use ratatui::layout::Rect;
 
-use self::shape::{Block, SHAPES, Shape, Tree};
+use self::shape::{Forest, STANDS, Shape, Stand};
 use super::super::RunPage;
 use super::super::layout::holds;
-use super::pictured;
+use super::{benched, pictured};
 use crate::app::measure::columns;
 use crate::app::run::table::first_seat;
 use crate::event::kind::TeamPlan;
@@ -21,34 +23,40 @@ use crate::scenario::name::AgentName;
 
 /// Rows of the list above its agents.
 pub const LIST_HEAD: u16 = 1;
-/// From this many agents on they stand in a list.
+/// More agents than this stand in a list.
 const MOST: usize = 12;
 /// Rows of a box.
 const HIGH: u16 = 3;
 /// Columns between two boxes of a row.
 const GAP: u16 = 2;
+/// Columns of a name in a box, at least and at most.
+const NAMES: (u16, u16) = (5, 20);
 /// Columns of a box beside its name: frame, state, who is in control.
 const BESIDE: u16 = 6;
 /// Columns before the first agent: whoever asked it.
-pub const START: u16 = 6;
+pub const START: u16 = 7;
 
 /// The picture of a team.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     /// The boxes of the agents, in the order in which the plan names them.
     pub boxes: Vec<Boxed>,
+    /// Whether neighbours share a side.
+    pub shared: bool,
+    /// Whether the lines are those of hand-offs, not of who has whom as a member.
+    pub lifelines: bool,
     /// The lines between them, from corner to corner.
     pub wires: Vec<Vec<(u16, u16)>>,
     /// What stands beside a line: where, and of which pair.
     pub labels: Vec<Label>,
-    /// Where the person's words come in: the columns before the first agent.
+    /// Where the person's words come in.
     pub start: Option<(u16, u16)>,
-    /// Work that went another way than the lines: places among the edges.
+    /// Work that has no line: places among the edges.
     pub also: Vec<usize>,
-    /// The row in which that is told, and who was not used where no box of theirs has room.
+    /// The rows in which that is told.
     pub told: Rect,
-    /// Those that have no box: none of them was used.
-    pub unused: Vec<AgentName>,
+    /// Those that have no box: none of them is a member of a swarm now.
+    pub bench: Vec<AgentName>,
     /// The row of what the lines mean.
     pub legend: Rect,
 }
@@ -69,137 +77,149 @@ pub struct Label {
     pub at: (u16, u16),
     /// Whether it stands on a line, so that there are blanks around it.
     pub on_line: bool,
-    /// Where the line ends, where that runs to the right: an arrow stands there.
+    /// Where the line ends, where an arrow stands there.
     pub end: Option<(u16, u16)>,
+    /// Whether that arrow points to the left.
+    pub left: bool,
     /// How often, and how.
     pub work: Work,
 }
 
-/// The work that went between two agents, both ways.
+/// The work that one agent gave to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Whether control comes back.
     pub consults: bool,
-    /// There.
+    /// How often.
     pub there: u32,
-    /// There, refused.
+    /// How often it was refused.
     pub refused: u32,
-    /// Back.
-    pub back: u32,
-    /// Back, refused.
-    pub back_refused: u32,
 }
 
 impl Work {
     /// The columns that it is told in, in glyphs of one column but for the first.
     pub fn width(self) -> u16 {
         let digits = |number: u32| columns(&number.to_string()) as u16;
-        let part = |count: u32, extra: u16| if count > 0 { digits(count) + extra } else { 0 };
+        let refused = if self.refused > 0 { digits(self.refused) + 1 } else { 0 };
+        let there = if self.there > 0 { digits(self.there) } else { 0 };
+        let apart = u16::from(refused > 0 && there > 0);
         let consults = if self.consults { 3 } else { 0 };
-        consults
-            + digits(self.there)
-            + part(self.refused, 2)
-            + part(self.back, 2)
-            + part(self.back_refused, 2)
+        consults + there + apart + refused
     }
 }
 
 impl Graph {
     /// The picture in an area; `None` where the agents stand in a list.
     pub fn of(area: Rect, team: &Team, plan: &TeamPlan) -> Option<Graph> {
-        let names: Vec<&AgentName> = pictured(team, plan).collect();
-        if names.is_empty() || names.len() > MOST || area.height < HIGH + 2 {
-            return None;
-        }
-        let root = names.iter().position(|name| **name == plan.root);
-        let tree = Tree::of(&names, &team.edges, root);
-        let longest = names.iter().map(|name| columns(name.as_str())).max().unwrap_or(0);
-        let whole = u16::try_from(longest).unwrap_or(u16::MAX).clamp(5, 20) + BESIDE;
-        let told = u16::from(!tree.also.is_empty());
-        let high = area.height - 1 - told;
-        let widths = [whole, whole.min(18), whole.min(15)];
-        let found = widths.into_iter().find_map(|width| {
-            SHAPES.into_iter().find_map(|(between, beside)| {
-                let shape = Shape { width, between, beside };
-                let mut block = Block::default();
-                for root in &tree.roots {
-                    let mut other = shape.block(&tree, *root, 0);
-                    let by = if block.boxes.is_empty() { 0 } else { block.wide + GAP };
-                    other.shift(by, 0);
-                    if block.boxes.is_empty() {
-                        block.root = other.root;
-                    }
-                    block.take(other);
-                }
-                (block.wide <= area.width && block.high <= high).then_some((width, block))
-            })
-        });
-        let (width, block) = found?;
-        Some(Self::placed(area, &names, tree, width, block, told))
+        let all: Vec<&AgentName> = pictured(plan).collect();
+        // Those that were no member from the start are left out where there is no room for them.
+        let start = |name: &&&AgentName| {
+            let member = plan.agents.iter().any(|agent| agent.members.contains(name));
+            **name == &plan.root || member || !benched(team, plan, name)
+        };
+        let members: Vec<&AgentName> = all.iter().filter(start).copied().collect();
+        let drawn = |names: &[&AgentName]| {
+            if names.is_empty() || names.len() > MOST {
+                return None;
+            }
+            let forest = Forest::of(names, plan);
+            let swarm = plan.swarm(&plan.root).is_some() && forest.is_flat();
+            let lines = if swarm { lifelines::drawn(area, names, team) } else { None };
+            lines.map_or_else(|| Self::boxed(area, names, &forest, team, plan), Some)
+        };
+        // A swarm's hand-offs have lines rather than everyone has a box.
+        let whole = drawn(&all);
+        let few = whole.as_ref().is_none_or(|it| !it.lifelines) && members.len() < all.len();
+        let fewer = if few { drawn(&members) } else { None };
+        let better = |it: &Graph| whole.is_none() || it.lifelines;
+        let mut graph = fewer.filter(better).or(whole)?;
+        let has_box = |name: &&&AgentName| graph.boxes.iter().any(|boxed| boxed.agent == ***name);
+        graph.bench = all.iter().filter(|it| !has_box(it)).map(|it| (**it).clone()).collect();
+        Some(graph)
     }
 
-    fn placed(
+    /// Boxes, each agent with its members below it.
+    fn boxed(
         area: Rect,
         names: &[&AgentName],
-        tree: Tree,
-        width: u16,
-        block: Block,
-        told: u16,
-    ) -> Graph {
-        let high = area.height - 1 - told;
-        let unused: Vec<usize> = (0..names.len()).filter(|at| !tree.placed[*at]).collect();
-        let mut block = block;
-        // Those that were not used stand beside the others, else below them, else in words.
-        let (wide, rows) = (block.wide, block.high);
-        let left: Vec<usize> = {
-            let gap = if wide > 0 { GAP + 1 } else { 0 };
-            let across = (area.width.saturating_sub(wide + gap + 2) + GAP) / (width + GAP);
-            let down = high / HIGH;
-            let per_row = (area.width + GAP) / (width + GAP);
-            let below = high.saturating_sub(rows) / HIGH;
-            let count = u16::try_from(unused.len()).unwrap_or(u16::MAX);
-            if below * per_row >= count && per_row > 0 {
-                for (nth, agent) in unused.iter().enumerate() {
-                    let nth = nth as u16;
-                    let x = nth % per_row * (width + GAP);
-                    block.boxes.push((*agent, x, rows + nth / per_row * HIGH));
-                    block.wide = block.wide.max(x + width);
-                }
-                Vec::new()
-            } else if across > 0 && across * down >= count {
-                // From the bottom up, so that the lines above have their room.
-                let tall = down.min(count.div_ceil(across)).max(1);
-                let top = high.min(rows.max(tall * HIGH)) - tall * HIGH;
-                for (nth, agent) in unused.iter().enumerate() {
-                    let nth = nth as u16;
-                    let x = wide + gap + nth / tall * (width + GAP);
-                    block.boxes.push((*agent, x, top + nth % tall * HIGH));
-                    block.wide = block.wide.max(x + width);
-                }
-                Vec::new()
-            } else {
-                unused
-            }
+        forest: &Forest,
+        team: &Team,
+        plan: &TeamPlan,
+    ) -> Option<Graph> {
+        let swarms = plan.agents.iter().any(|agent| agent.swarm.is_some());
+        let high = area.height.checked_sub(1)?;
+        let widths = |most: u16| -> Vec<u16> {
+            let name = |it: &&AgentName| u16::try_from(columns(it.as_str())).unwrap_or(u16::MAX);
+            names.iter().map(|it| name(it).clamp(NAMES.0, most) + BESIDE).collect()
         };
+        let tries = [NAMES.1, 12, 9].map(widths);
+        // Hand-offs have no lines here; where they have no row either, they take the last one.
+        let told = if swarms { [1, 0] } else { [0, 0] };
+        let mut found = tries.iter().flat_map(|widths| {
+            STANDS.into_iter().flat_map(move |(stand, between)| {
+                // Sides that are shared are of one length.
+                let widest = vec![widths.iter().copied().max().unwrap_or(0); widths.len()];
+                let widths = if stand == Stand::Tight { widest } else { widths.clone() };
+                let shape = Shape { widths: &widths, between, stand };
+                let block = shape.whole(forest, area.width);
+                told.map(|told| (widths.clone(), stand, told, block.clone()))
+            })
+        });
+        let (widths, stand, told, block) = found
+            .find(|(_, _, told, block)| block.wide <= area.width && block.high + told <= high)?;
         let spare = area.width - block.wide;
-        let before = if tree.roots.is_empty() { 0 } else { START.saturating_sub(block.root) };
-        let x = area.x + (spare / 2).max(before.min(spare.saturating_sub(1)));
-        let move_to = |(at, y): (u16, u16)| (x + at, area.y + y);
-        let root = tree.roots.first().copied();
+        // Whoever asked stands before the first of them, where there is room.
+        let before = START.saturating_sub(block.root).min(spare);
+        let stacked = matches!(stand, Stand::Stacked | Stand::Tight);
+        let left = area.x + if stacked { before } else { before.max(spare / 2) };
+        let move_to = |(x, y): (u16, u16)| (left + x, area.y + y);
         let mut boxes: Vec<(usize, Rect)> = block
             .boxes
             .iter()
-            .map(|(agent, left, y)| {
-                let (x, y) = move_to((*left, *y));
-                (*agent, Rect::new(x, y, width, HIGH))
+            .map(|(agent, x, y)| {
+                let (x, y) = move_to((*x, *y));
+                (*agent, Rect::new(x, y, widths[*agent], HIGH))
             })
             .collect();
         boxes.sort_by_key(|(agent, _)| *agent);
-        let first = root.and_then(|root| boxes.iter().find(|(agent, _)| *agent == root));
-        let start = first.map(|(_, frame)| (frame.x, frame.y + 1));
+        let asked = team.edges.iter().find(|edge| edge.from.is_none()).map(|edge| &edge.to);
+        let asked = asked.unwrap_or(&plan.root);
+        let frame = boxes.iter().find(|(agent, _)| names[*agent] == asked).map(|it| it.1);
+        let start = frame.map(|frame| (frame.x, frame.y + 1));
+        let start = start.filter(|(x, _)| *x >= area.x + START);
+        let clear = |(x, y): &(u16, u16)| {
+            let words = Rect::new(*x - START, *y, START, 1);
+            !boxes.iter().any(|(_, other)| words.intersects(*other))
+        };
+        let mut lined = vec![false; team.edges.len()];
+        let mut labels = Vec::new();
+        for spot in &block.spots {
+            let (from, to) = (names[spot.from], names[spot.to]);
+            let mut work = Work::default();
+            for (edge, lined) in team.edges.iter().zip(&mut lined) {
+                if edge.from.as_ref() == Some(from) && edge.to == *to {
+                    *lined = true;
+                    work.consults |= edge.consults;
+                    work.there += edge.count;
+                    work.refused += edge.refused;
+                }
+            }
+            if work != Work::default() {
+                let (x, y) = move_to(spot.at);
+                let x = if spot.before { x.saturating_sub(work.width() + 2) } else { x + 2 };
+                let on_line = spot.on_line;
+                labels.push(Label { at: (x, y), on_line, end: None, left: false, work });
+            }
+        }
+        let also = team.edges.iter().zip(&lined).enumerate();
+        let also = also.filter(|(_, (edge, lined))| edge.from.is_some() && !**lined);
         let bottom = area.bottom() - 1;
-        Graph {
-            start: start.filter(|(left, _)| *left >= area.x + START).map(|(x, y)| (x - START, y)),
+        let below = (area.y + block.high).min(bottom);
+        let room = bottom - below;
+        let below = Rect { y: below, height: room.max(u16::from(swarms && told == 0)), ..area };
+        Some(Graph {
+            start: start.filter(clear).map(|(x, y)| (x - START, y)),
+            also: also.map(|(nth, _)| nth).collect(),
             boxes: boxes
                 .into_iter()
                 .map(|(agent, frame)| Boxed { agent: names[agent].clone(), frame })
@@ -209,16 +229,12 @@ impl Graph {
                 .iter()
                 .map(|wire| wire.iter().copied().map(move_to).collect())
                 .collect(),
-            labels: block
-                .labels
-                .into_iter()
-                .map(|it| Label { at: move_to(it.at), end: it.end.map(move_to), ..it })
-                .collect(),
-            also: tree.also,
-            told: Rect { y: bottom - told, height: told, ..area },
-            unused: left.into_iter().map(|agent| names[agent].clone()).collect(),
+            labels,
+            told: below,
+            shared: stand == Stand::Tight,
             legend: Rect { y: bottom, height: 1, ..area },
-        }
+            ..Graph::default()
+        })
     }
 
     /// The agent whose box stands here.
@@ -239,59 +255,116 @@ impl RunPage {
         if let Some(graph) = self.graph(area) {
             return graph.at(col, row).cloned();
         }
-        let (team, plan) = self.shown().team()?;
-        let all: Vec<&AgentName> = pictured(team, plan).collect();
-        let rows = area.height.saturating_sub(LIST_HEAD);
-        let at = self.selected_agent().and_then(|name| all.iter().position(|it| *it == name));
-        let first = first_seat(at.unwrap_or(0), all.len(), usize::from(rows));
+        let (_, plan) = self.shown().team()?;
+        let all: Vec<&AgentName> = pictured(plan).collect();
         let line = row.checked_sub(area.y + LIST_HEAD)?;
-        all.get(first + usize::from(line)).map(|name| (*name).clone())
+        let at = self.listed(plan, area).start + usize::from(line);
+        all.get(at).map(|name| (*name).clone())
+    }
+
+    /// The agents in view in a list, by their places.
+    pub fn listed(&self, plan: &TeamPlan, area: Rect) -> std::ops::Range<usize> {
+        let count = pictured(plan).count();
+        let rows = usize::from(area.height.saturating_sub(LIST_HEAD));
+        let selected = self.selected_agent();
+        let at = selected.and_then(|name| pictured(plan).position(|it| it == name));
+        let first = first_seat(at.unwrap_or(0), count, rows);
+        first..(first + rows).min(count)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::event::kind::{AgentHead, SessionHead, SwarmHead};
     use crate::event::world::team::Edge;
 
-    fn names(count: usize) -> Vec<AgentName> {
-        (0..count).map(|nth| format!("agent_{nth}").as_str().into()).collect()
+    /// A plan in which each agent but the first is a member of the one at its place in `above`.
+    fn plan(above: &[usize], swarm: bool) -> TeamPlan {
+        let name = |nth: usize| AgentName::from(format!("agent_{nth}").as_str());
+        let agents = (0..=above.len()).map(|nth| AgentHead {
+            name: name(nth),
+            description: String::new(),
+            kind: String::new(),
+            members: (0..above.len())
+                .filter(|at| above[*at] == nth)
+                .map(|at| name(at + 1))
+                .collect(),
+            instruction: Arc::from(""),
+            tools: Vec::new(),
+            max_tool_rounds: None,
+            parallel_tools: false,
+            member_tools: None,
+            swarm: (swarm && nth == 0).then(|| SwarmHead {
+                entry: name(1),
+                max_handoffs: 20,
+                repetitive_handoff_window: 8,
+                repetitive_handoff_min_unique: 3,
+                max_rejections: 3,
+                node_timeout_ms: 1_000,
+                cross_request_transfer: false,
+                independent_history: false,
+                handoff_input: None,
+            }),
+        });
+        let session = SessionHead {
+            message: 1,
+            text: Arc::from("hello"),
+            after: None,
+            history: Arc::from([]),
+            owner: None,
+            starts: name(0),
+        };
+        TeamPlan { root: name(0), agents: agents.collect(), max_ms: 1_000, session }
     }
 
-    fn draw(count: usize, pairs: &[(usize, usize)], area: Rect) -> Option<Graph> {
-        let all = names(count);
-        let refs: Vec<&AgentName> = all.iter().collect();
-        let edge = |from: Option<usize>, to: usize| Edge {
-            from: from.map(|from| all[from].clone()),
-            to: all[to].clone(),
-            consults: false,
-            count: 1,
-            refused: 0,
-        };
-        let mut edges = vec![edge(None, 0)];
-        edges.extend(pairs.iter().map(|(from, to)| edge(Some(from % count), to % count)));
-        let tree = Tree::of(&refs, &edges, None);
-        let told = u16::from(!tree.also.is_empty());
-        let shape = Shape { width: 13, between: 1, beside: |depth| depth % 2 == 1 };
-        let block = shape.block(&tree, 0, 0);
-        let fits = block.wide <= area.width && block.high < area.height - told;
-        fits.then(|| Graph::placed(area, &refs, tree, 13, block, told))
+    /// What passed work to what, each so often.
+    fn team(plan: &TeamPlan, pairs: &[(usize, usize)]) -> Team {
+        let mut team = Team::new(plan);
+        let count = plan.agents.len();
+        let name = |nth: usize| plan.agents[nth % count].name.clone();
+        team.edges.push(Edge { from: None, to: name(1), consults: false, count: 1, refused: 0 });
+        for (from, to) in pairs {
+            let (from, to) = (Some(name(*from)), name(*to));
+            if !team.edges.iter().any(|edge| edge.from == from && edge.to == to) {
+                team.edges.push(Edge { from, to, consults: false, count: 1, refused: 1 });
+            }
+        }
+        team
+    }
+
+    fn above() -> impl Strategy<Value = Vec<usize>> {
+        proptest::collection::vec(0usize..12, 1..12)
+            .prop_map(|above| above.iter().enumerate().map(|(nth, at)| at % (nth + 1)).collect())
     }
 
     proptest! {
         #[test]
         fn boxes_stand_apart_and_no_line_goes_through_one(
-            count in 1usize..=12,
+            above in above(),
+            swarm: bool,
             pairs in proptest::collection::vec((0usize..12, 0usize..12), 0..30),
+            width in 40u16..180,
+            height in 8u16..60,
         ) {
-            let area = Rect::new(3, 2, 180, 60);
-            let Some(graph) = draw(count, &pairs, area) else { return Ok(()) };
+            let area = Rect::new(3, 2, width, height);
+            let plan = plan(&above, swarm);
+            let Some(graph) = Graph::of(area, &team(&plan, &pairs), &plan) else { return Ok(()) };
             for (nth, one) in graph.boxes.iter().enumerate() {
                 prop_assert_eq!(one.frame.intersection(area), one.frame);
                 for other in &graph.boxes[nth + 1..] {
-                    prop_assert!(!one.frame.intersects(other.frame), "{:?} {:?}", one, other);
+                    let shared = u16::from(graph.shared);
+                    let inner = |frame: Rect| Rect {
+                        width: frame.width - shared,
+                        height: frame.height - shared,
+                        ..frame
+                    };
+                    let (one, other) = (inner(one.frame), inner(other.frame));
+                    prop_assert!(!one.intersects(other), "{:?} {:?}", one, other);
                 }
             }
             for wire in &graph.wires {
@@ -313,22 +386,50 @@ mod tests {
                 for x in label.at.0..label.at.0 + label.work.width() {
                     let hit = graph.boxes.iter().any(|it| holds(it.frame, x, label.at.1));
                     prop_assert!(!hit, "{label:?}");
-                    prop_assert!(x < area.right());
                 }
             }
+        }
+
+        #[test]
+        fn what_happens_moves_no_box(
+            above in above(),
+            swarm: bool,
+            pairs in proptest::collection::vec((0usize..12, 0usize..12), 0..30),
+            width in 20u16..180,
+            height in 4u16..60,
+        ) {
+            let area = Rect::new(0, 0, width, height);
+            let plan = plan(&above, swarm);
+            let boxes = |team: &Team| Graph::of(area, team, &plan).map(|graph| graph.boxes);
+            prop_assert_eq!(boxes(&Team::new(&plan)), boxes(&team(&plan, &pairs)));
         }
     }
 
     #[test]
-    fn who_was_first_asked_by_whom_decides_where_an_agent_stands() {
-        let area = Rect::new(0, 0, 80, 30);
-        let graph = draw(5, &[(0, 1), (1, 2), (2, 1), (1, 3), (3, 0)], area).expect("room");
+    fn members_stand_side_by_side_below_the_one_that_has_them() {
+        let plan = plan(&[0, 0, 1, 1], false);
+        let graph = Graph::of(Rect::new(0, 0, 80, 30), &team(&plan, &[]), &plan).expect("room");
         let frame = |nth: usize| graph.boxes[nth].frame;
-        assert!(frame(1).y > frame(0).y, "below the one that asked it");
-        assert_eq!(frame(2).y, frame(1).y, "beside it");
+        assert!(frame(1).y > frame(0).y);
+        assert_eq!(frame(2).y, frame(1).y);
         assert!(frame(3).y > frame(1).y);
-        assert_eq!(graph.also, [5], "what goes back further is told in words");
-        let back: u32 = graph.labels.iter().map(|label| label.work.back).sum();
-        assert_eq!(back, 1);
+        assert_eq!(frame(4).y, frame(3).y);
+    }
+
+    #[test]
+    fn each_pair_of_a_swarm_has_its_line_and_what_has_no_room_is_told() {
+        let plan = plan(&[0, 0, 0], true);
+        let pairs = [(1, 2), (2, 3), (3, 1), (2, 1)];
+        let of = |height| {
+            Graph::of(Rect::new(0, 0, 60, height), &team(&plan, &pairs), &plan).expect("room")
+        };
+        let graph = of(12);
+        assert!(graph.lifelines);
+        assert_eq!(graph.boxes.len(), 3, "the swarm itself says nothing");
+        assert_eq!((graph.labels.len(), graph.also.len()), (4, 0));
+        assert!(graph.labels.iter().all(|label| label.end.is_some()));
+        let low = of(8);
+        assert_eq!((low.labels.len(), low.also.len()), (2, 2));
+        assert_eq!(low.boxes, graph.boxes);
     }
 }

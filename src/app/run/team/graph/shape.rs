@@ -1,65 +1,59 @@
-//! How the parts of a team's picture are put together: a tree of who was first asked by whom, each
+//! How the parts of a team's picture are put together: each agent with its members below it, each
 //! part placed from its own corner. Pure geometry.
 
-use super::{GAP, HIGH, Label, Work};
-use crate::event::world::team::Edge;
+use super::{GAP, HIGH};
+use crate::event::kind::TeamPlan;
 use crate::scenario::name::AgentName;
 
-/// Who was first asked by whom.
-pub(super) struct Tree {
-    /// The children of each agent, in the order in which they came.
-    pub(super) children: Vec<Vec<usize>>,
+/// Columns that are kept for what is told beside a line.
+const TOLD: u16 = 5;
+/// Columns that members stand further to the right, where they stand below each other.
+const INDENT: u16 = 11;
+
+/// Who has whom as members, by the places of their names.
+pub(super) struct Forest {
+    /// The members of each agent, in the plan's order.
+    pub(super) members: Vec<Vec<usize>>,
+    /// Who is nobody's member, the root of the plan first; of a swarm that the person talks to its
+    /// members.
     pub(super) roots: Vec<usize>,
-    work: Vec<Work>,
-    pub(super) placed: Vec<bool>,
-    pub(super) also: Vec<usize>,
 }
 
-impl Tree {
-    pub(super) fn of(names: &[&AgentName], edges: &[Edge], root: Option<usize>) -> Tree {
-        let count = names.len();
-        let mut tree = Tree {
-            children: vec![Vec::new(); count],
-            roots: root.into_iter().collect(),
-            work: vec![Work::default(); count],
-            placed: vec![false; count],
-            also: Vec::new(),
-        };
-        let mut parent: Vec<Option<usize>> = vec![None; count];
-        if let Some(root) = root {
-            tree.placed[root] = true;
-        }
+impl Forest {
+    pub(super) fn of(names: &[&AgentName], plan: &TeamPlan) -> Forest {
         let place = |name: &AgentName| names.iter().position(|it| *it == name);
-        for (nth, edge) in edges.iter().enumerate() {
-            let Some(to) = place(&edge.to) else { continue };
-            let from = edge.from.as_ref().and_then(&place);
-            let Some(from) = from else {
-                if edge.from.is_none() && !tree.placed[to] {
-                    tree.placed[to] = true;
-                    tree.roots.push(to);
+        let mut members = vec![Vec::new(); names.len()];
+        let mut is_member = vec![false; names.len()];
+        for (from, name) in names.iter().enumerate() {
+            let Some(agent) = plan.agent(name) else { continue };
+            for to in agent.members.iter().filter_map(place) {
+                // A file may say that two have the same member, or that one is within itself.
+                if to > from && !is_member[to] {
+                    is_member[to] = true;
+                    members[from].push(to);
                 }
-                continue;
-            };
-            if !tree.placed[to] && tree.placed[from] && edge.count > 0 {
-                tree.placed[to] = true;
-                parent[to] = Some(from);
-                tree.children[from].push(to);
-            }
-            if parent[to] == Some(from) {
-                let work = &mut tree.work[to];
-                work.consults |= edge.consults;
-                work.there += edge.count;
-                work.refused += edge.refused;
-            } else if parent[from] == Some(to) {
-                let work = &mut tree.work[from];
-                work.back += edge.count;
-                work.back_refused += edge.refused;
-            } else {
-                tree.also.push(nth);
             }
         }
-        tree
+        let roots = (0..names.len()).filter(|at| !is_member[*at]).collect();
+        Forest { members, roots }
     }
+
+    /// Whether nobody has members.
+    pub(super) fn is_flat(&self) -> bool {
+        self.members.iter().all(Vec::is_empty)
+    }
+}
+
+/// What is told of the work that an agent gives to a member: where, within its part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// Where its line turns, or ends.
+    pub(super) at: (u16, u16),
+    /// Whether it stands left of that.
+    pub(super) before: bool,
+    pub(super) on_line: bool,
 }
 
 /// A part of the picture, from its own upper left corner.
@@ -71,7 +65,7 @@ pub(super) struct Block {
     pub(super) root: u16,
     pub(super) boxes: Vec<(usize, u16, u16)>,
     pub(super) wires: Vec<Vec<(u16, u16)>>,
-    pub(super) labels: Vec<Label>,
+    pub(super) spots: Vec<Spot>,
 }
 
 impl Block {
@@ -85,11 +79,8 @@ impl Block {
         self.high += down;
         self.boxes.iter_mut().for_each(|(_, x, y)| (*x, *y) = (*x + by, *y + down));
         let wires = self.wires.iter_mut().flatten();
-        wires.for_each(|(x, y)| (*x, *y) = (*x + by, *y + down));
-        for label in &mut self.labels {
-            label.at = (label.at.0 + by, label.at.1 + down);
-            label.end = label.end.map(|(x, y)| (x + by, y + down));
-        }
+        let spots = self.spots.iter_mut().map(|spot| &mut spot.at);
+        wires.chain(spots).for_each(|(x, y)| (*x, *y) = (*x + by, *y + down));
     }
 
     pub(super) fn take(&mut self, other: Block) {
@@ -97,123 +88,160 @@ impl Block {
         self.high = self.high.max(other.high);
         self.boxes.extend(other.boxes);
         self.wires.extend(other.wires);
-        self.labels.extend(other.labels);
+        self.spots.extend(other.spots);
+    }
+
+    /// The first and the last column that each row has something in.
+    fn extents(&self, widths: &[u16]) -> Vec<(u16, u16)> {
+        let mut rows = vec![(u16::MAX, 0); usize::from(self.high)];
+        let mut mark = |y: u16, from: u16, to: u16| {
+            if let Some(row) = rows.get_mut(usize::from(y)) {
+                *row = (row.0.min(from), row.1.max(to));
+            }
+        };
+        for (agent, x, y) in &self.boxes {
+            (0..HIGH).for_each(|down| mark(y + down, *x, x + widths[*agent]));
+        }
+        for pair in self.wires.iter().flat_map(|wire| wire.windows(2)) {
+            let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
+            (ay.min(by)..=ay.max(by)).for_each(|y| mark(y, ax.min(bx), ax.max(bx) + 1));
+        }
+        for spot in self.spots.iter().filter(|spot| !spot.before) {
+            mark(spot.at.1, spot.at.0, spot.at.0 + 2 + TOLD);
+        }
+        rows
+    }
+
+    /// How far another part has to be moved to stand right of this one.
+    fn beside(&self, other: &Block, widths: &[u16]) -> u16 {
+        let (left, right) = (self.extents(widths), other.extents(widths));
+        let rows = left.iter().zip(&right).filter(|(_, right)| right.0 < u16::MAX);
+        rows.map(|(left, right)| (left.1 + GAP).saturating_sub(right.0)).max().unwrap_or(0)
     }
 }
 
-/// Rows between two layers, and which layers have their first agent beside them: as they are tried.
-pub(super) const SHAPES: [(u16, Beside); 6] = [
-    (2, |_| false),
-    (1, |_| false),
-    (1, |depth| depth % 2 == 1),
-    (1, |depth| depth % 2 == 0),
-    (1, |depth| depth % 3 != 2),
-    (1, |_| true),
-];
+/// How members stand below the one that has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stand {
+    /// In a row, the one that has them in the middle above it.
+    Centred,
+    /// In a row, the first right below the one that has them.
+    Leading,
+    /// Below each other.
+    Stacked,
+    /// Below each other, neighbours sharing a side.
+    Tight,
+}
 
-/// Whether a layer has its first agent beside it.
-pub(super) type Beside = fn(u16) -> bool;
+/// The ways to stand, with the rows between two layers: as they are tried.
+pub(super) const STANDS: [(Stand, u16); 6] = [
+    (Stand::Centred, 2),
+    (Stand::Centred, 1),
+    (Stand::Leading, 2),
+    (Stand::Leading, 1),
+    (Stand::Stacked, 0),
+    (Stand::Tight, 0),
+];
 
 /// How the layers stand.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
-    /// Columns of a box.
-    pub(super) width: u16,
+pub(super) struct Shape<'a> {
+    /// Columns of each box.
+    pub(super) widths: &'a [u16],
     /// Rows between a box and those below it.
     pub(super) between: u16,
-    /// Which layers have their first agent beside them.
-    pub(super) beside: Beside,
+    pub(super) stand: Stand,
 }
 
-impl Shape {
-    pub(super) fn block(self, tree: &Tree, agent: usize, depth: u16) -> Block {
-        let children = &tree.children[agent];
-        if children.is_empty() || depth > 32 {
-            return Block::single(agent, self.width);
+impl Shape<'_> {
+    /// All parts beside each other, and below each other where there is no more room.
+    pub(super) fn whole(self, forest: &Forest, room: u16) -> Block {
+        let mut all = Block::default();
+        let (mut x, mut y, mut high) = (0, 0, 0);
+        for root in &forest.roots {
+            let mut part = self.block(forest, *root);
+            if x > 0 && x + part.wide > room {
+                (x, y, high) = (0, y + high, 0);
+            }
+            high = high.max(part.high);
+            part.shift(x, y);
+            x = part.wide + GAP;
+            if all.boxes.is_empty() {
+                all.root = part.root;
+            }
+            all.take(part);
         }
-        if (self.beside)(depth) {
-            let base = self.below(tree, agent, &children[1..], depth);
-            return self.with_beside(tree, base, children[0], depth);
-        }
-        self.below(tree, agent, children, depth)
+        all
     }
 
-    /// An agent with some of those that it asked in a row below it.
-    fn below(self, tree: &Tree, agent: usize, children: &[usize], depth: u16) -> Block {
-        let mut block = Block::single(agent, self.width);
-        if children.is_empty() {
-            return block;
+    fn block(self, forest: &Forest, agent: usize) -> Block {
+        let members = &forest.members[agent];
+        if members.is_empty() {
+            return Block::single(agent, self.widths[agent]);
         }
-        let between = self.between;
-        // In one row the words stand on the line that the stems come from.
-        let on_line = between == 1 && children.len() > 1;
-        let half = self.width / 2;
-        let mut kids = Block::default();
-        let mut centres: Vec<(usize, u16)> = Vec::new();
-        for child in children {
-            let mut kid = self.block(tree, *child, depth + 1);
-            // What is told beside the line has its room too, and that of the one before.
-            let words = tree.work[*child].width();
-            kid.wide = kid.wide.max(kid.root + half + 3 + words);
-            let by = match centres.last() {
-                None => 0,
-                Some((before, x)) => {
-                    // The stem may come down in the middle between the two.
-                    let apart = x + 2 * (tree.work[*before].width().max(words) + 3);
-                    (kids.wide + GAP).max(apart.saturating_sub(kid.root + half))
-                }
-            };
-            kid.shift(by, 0);
-            centres.push((*child, kid.root + half));
-            kids.take(kid);
+        match self.stand {
+            Stand::Stacked | Stand::Tight => self.stacked(forest, agent, members),
+            Stand::Centred | Stand::Leading => self.in_a_row(forest, agent, members),
         }
-        let first = centres.first().map_or(0, |(_, x)| *x);
-        let last = centres.last().map_or(0, |(_, x)| *x);
-        let centre = (first + last) / 2;
-        let over = half.saturating_sub(centre);
-        kids.shift(over, HIGH + between);
-        kids.wide = kids.wide.max(centre + over - half + self.width);
-        let root = centre + over - half;
-        block.shift(root, 0);
-        let (start, top) = (root + half, HIGH + between);
-        for (child, x) in centres {
-            let x = x + over;
-            let wire = if x.abs_diff(start) <= 1 {
-                vec![(x, HIGH - 1), (x, top)]
-            } else {
-                vec![(start, HIGH - 1), (start, HIGH), (x, HIGH), (x, top)]
-            };
-            block.wires.push(wire);
-            let work = tree.work[child];
-            let before = on_line && x > start + 1;
-            let at = if before { x.saturating_sub(work.width() + 2) } else { x + 2 };
-            block.labels.push(Label { at: (at, top - 1), on_line, end: None, work });
+    }
+
+    fn stacked(self, forest: &Forest, agent: usize, members: &[usize]) -> Block {
+        let mut block = Block::single(agent, self.widths[agent]);
+        let trunk = 2;
+        for member in members {
+            let mut part = self.block(forest, *member);
+            let shares = self.stand == Stand::Tight && block.high > HIGH;
+            let top = block.high - u16::from(shares);
+            let at = top + 1;
+            part.shift(INDENT, top);
+            block.wires.push(vec![(trunk, HIGH - 1), (trunk, at), (INDENT, at)]);
+            let at = (trunk + 1, at);
+            block.spots.push(Spot { from: agent, to: *member, at, before: false, on_line: true });
+            block.take(part);
         }
-        block.take(kids);
         block
     }
 
-    /// A block with one more agent beside its first.
-    fn with_beside(self, tree: &Tree, base: Block, child: usize, depth: u16) -> Block {
-        let (mut base, mut kid) = (base, self.block(tree, child, depth + 1));
-        let work = tree.work[child];
-        let right = base.root + self.width;
-        let line = work.width() + 7;
-        let mut at = (right + line).saturating_sub(kid.root);
-        if base.high > HIGH && kid.high > HIGH {
-            at = at.max(base.wide + GAP);
+    fn in_a_row(self, forest: &Forest, agent: usize, members: &[usize]) -> Block {
+        // In one row the words stand on the line that the stems come from.
+        let on_line = self.between == 1 && members.len() > 1;
+        let mut row = Block::default();
+        let mut centres: Vec<(usize, u16)> = Vec::new();
+        for member in members {
+            let mut part = self.block(forest, *member);
+            if !centres.is_empty() {
+                let by = row.beside(&part, self.widths);
+                part.shift(by, 0);
+            }
+            centres.push((*member, part.root + self.widths[*member] / 2));
+            row.take(part);
         }
-        // What stands below it may reach further to the left than all of this.
-        let over = kid.root.saturating_sub(right + line);
-        base.shift(over, 0);
-        kid.shift(at, 0);
-        let (from, to) = (right + over - 1, kid.root.max(right + over + line));
-        let by = to - kid.root;
-        kid.shift(by, 0);
-        base.wires.push(vec![(from, 1), (to, 1)]);
-        let end = Some((to - 1, 1));
-        base.labels.push(Label { at: (from + 3, 1), on_line: true, end, work });
-        base.take(kid);
-        base
+        let half = self.widths[agent] / 2;
+        let first = centres.first().map_or(half, |(_, x)| *x);
+        let last = centres.last().map_or(half, |(_, x)| *x);
+        let centre = if self.stand == Stand::Centred { (first + last) / 2 } else { first };
+        // Whoever has them may reach further to the left than they do.
+        let over = half.saturating_sub(centre);
+        centres.iter_mut().for_each(|(_, x)| *x += over);
+        let centre = centre + over;
+        // No step of one column where it stands right above one of them.
+        let right_below = centres.iter().map(|(_, x)| *x).find(|x| x.abs_diff(centre) <= 1);
+        let centre = right_below.unwrap_or(centre).max(half);
+        row.shift(over, HIGH + self.between);
+        let mut block = Block::single(agent, self.widths[agent]);
+        block.shift(centre - half, 0);
+        let top = HIGH + self.between;
+        for (member, x) in centres {
+            let wire = if x == centre {
+                vec![(x, HIGH - 1), (x, top)]
+            } else {
+                vec![(centre, HIGH - 1), (centre, HIGH), (x, HIGH), (x, top)]
+            };
+            block.wires.push(wire);
+            let before = on_line && x > centre + 1;
+            block.spots.push(Spot { from: agent, to: member, at: (x, top - 1), before, on_line });
+        }
+        block.take(row);
+        block
     }
 }

@@ -1,0 +1,86 @@
+//! The picture of a swarm: its members stand beside each other, and each pair of them that handed
+//! over, or tried to, has a line of its own from the one to the other below them. Pure geometry.
+
+use ratatui::layout::Rect;
+
+use super::{BESIDE, Boxed, Graph, HIGH, Label, NAMES, START, Work};
+use crate::app::measure::columns;
+use crate::event::world::team::Team;
+use crate::scenario::name::AgentName;
+
+/// Columns of a box beside its name and columns between two boxes, where neighbours share a side
+/// one less than none; as they are tried.
+const TIGHTER: [(u16, i32); 3] = [(BESIDE, 1), (BESIDE, -1), (BESIDE - 1, -1)];
+
+/// The picture, where all of them have room.
+pub(super) fn drawn(area: Rect, names: &[&AgentName], team: &Team) -> Option<Graph> {
+    // Boxes, the person's words, one hand-off, what has no line, what the lines mean.
+    if area.height < HIGH + 4 {
+        return None;
+    }
+    let widths = |beside: u16| {
+        let name = |name: &&AgentName| u16::try_from(columns(name.as_str())).unwrap_or(u16::MAX);
+        names.iter().map(move |it| i32::from(name(it).clamp(NAMES.0, NAMES.1) + beside))
+    };
+    let (beside, gap, wide) = TIGHTER.into_iter().find_map(|(beside, gap)| {
+        let wide = widths(beside).map(|width| width + gap).sum::<i32>() - gap;
+        (wide <= i32::from(area.width)).then_some((beside, gap, wide))
+    })?;
+    let mut x = i32::from(area.x) + (i32::from(area.width) - wide) / 2;
+    let mut boxes = Vec::new();
+    for (name, width) in names.iter().zip(widths(beside)) {
+        // All of it is within the area.
+        let frame = Rect::new(x as u16, area.y, width as u16, HIGH);
+        boxes.push(Boxed { agent: (*name).clone(), frame });
+        x += width + gap;
+    }
+    let foot = area.y + HIGH;
+    let told = Rect { y: area.bottom() - 2, height: 1, ..area };
+    let mut graph = Graph {
+        told,
+        legend: Rect { y: told.bottom(), ..told },
+        shared: gap < 0,
+        lifelines: true,
+        ..Graph::default()
+    };
+    let line = |name: &AgentName| {
+        let boxed = boxes.iter().find(|boxed| boxed.agent == *name)?;
+        Some(boxed.frame.x + boxed.frame.width / 2)
+    };
+    let asked = team.edges.iter().find(|edge| edge.from.is_none());
+    let first = asked.and_then(|edge| line(&edge.to)).filter(|at| *at >= area.x + START);
+    graph.start = first.map(|at| (at - START, foot));
+    let mut y = foot + u16::from(first.is_some());
+    for (nth, edge) in team.edges.iter().enumerate() {
+        let Some(from) = &edge.from else { continue };
+        let ends = line(from).zip(line(&edge.to)).filter(|_| !edge.consults);
+        let Some((from, to)) = ends.filter(|(from, to)| from != to && y < told.y) else {
+            graph.also.push(nth);
+            continue;
+        };
+        graph.wires.push(vec![(from, y), (to, y)]);
+        let work = Work { consults: false, there: edge.count, refused: edge.refused };
+        let (left, right) = (from.min(to), from.max(to));
+        // Beside the one that hands over, so that one arrow is not taken for another's.
+        let at = if from < to { left + 3 } else { right.saturating_sub(work.width() + 2) };
+        let end = if from < to { right - 1 } else { left + 1 };
+        let label =
+            Label { at: (at, y), on_line: true, end: Some((end, y)), left: to < from, work };
+        graph.labels.push(label);
+        y += 1;
+    }
+    let mut stems = Vec::new();
+    // Each reaches down to the last line that meets it.
+    let asked = graph.start.map(|(x, y)| (x + START, y));
+    for boxed in &boxes {
+        let x = boxed.frame.x + boxed.frame.width / 2;
+        let meets = graph.wires.iter().filter(|wire| wire.iter().any(|end| end.0 == x));
+        let last = meets.filter_map(|wire| Some(wire.first()?.1)).max();
+        // The person's words come in at a line, not at the end of one.
+        let last = last.or(asked.filter(|asked| asked.0 == x).map(|asked| asked.1));
+        stems.extend(last.map(|last| vec![(x, foot - 1), (x, last)]));
+    }
+    graph.wires.extend(stems);
+    graph.boxes = boxes;
+    Some(graph)
+}
