@@ -7,7 +7,7 @@ mod target;
 pub mod transcript;
 pub mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use ratatui::layout::Rect;
 
@@ -35,8 +35,8 @@ pub(super) struct TeamView {
     /// The call that is selected in the tree.
     call: Option<SpanId>,
     calls_top: usize,
-    /// The calls that a person has folded or unfolded.
-    folds: BTreeMap<SpanId, bool>,
+    /// The calls that a person has folded away.
+    closed: BTreeSet<SpanId>,
     /// The line of the transcript that is selected; `None` follows what is said.
     line: Option<usize>,
     line_top: Scroll,
@@ -50,10 +50,17 @@ impl TeamView {
             || self.call.is_some()
             || self.line.is_some();
         if any {
-            let folds = std::mem::take(&mut self.folds);
-            *self = Self { folds, ..Self::default() };
+            let closed = std::mem::take(&mut self.closed);
+            *self = Self { closed, ..Self::default() };
         }
         any
+    }
+
+    /// Folds a call away, or unfolds it.
+    fn turn(&mut self, call: SpanId) {
+        if !self.closed.remove(&call) {
+            self.closed.insert(call);
+        }
     }
 }
 
@@ -185,14 +192,10 @@ impl RunPage {
             Action::Left | Action::Right => {
                 let open = action == Action::Right;
                 let turns = if open { node.fold == Fold::Closed } else { node.fold == Fold::Open };
-                let row = rows.row(tree.len()).unwrap_or(0);
-                let out = (0..row)
-                    .rev()
-                    .find(|at| tree.row(*at).is_some_and(|above| above.depth < node.depth));
-                let above = out.and_then(|at| tree.row(at)).map(|node| node.span);
-                let select = if turns || open { node.span } else { above.unwrap_or(node.span) };
+                let above = tree.above(node.span).unwrap_or(node.span);
+                let select = if turns || open { node.span } else { above };
                 if turns {
-                    self.team.folds.insert(node.span, open);
+                    self.team.turn(node.span);
                 }
                 self.select_call(select, height);
             }
@@ -310,7 +313,7 @@ impl RunPage {
                 let Some(node) = tree.row(window.start + line) else { return };
                 let selected = self.team.call == Some(node.span);
                 if selected && matches!(node.fold, Fold::Open | Fold::Closed) {
-                    self.team.folds.insert(node.span, node.fold == Fold::Closed);
+                    self.team.turn(node.span);
                 }
                 self.select_call(node.span, height.max(1));
             }

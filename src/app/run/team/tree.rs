@@ -1,21 +1,14 @@
 //! The tree of calls: hops, consultations and tools, each within the one that asked for it. Nothing
 //! folds itself while a person watches: rows go away by the person's key alone.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::super::RunPage;
 use crate::event::SpanId;
 use crate::event::kind::Purpose;
-use crate::event::world::team::Team;
+use crate::event::world::team::{DEEP, Team, WITHIN, is_in_tree, root_of};
 use crate::event::world::{Span, SpanKind, World};
-
-/// Rows within one root at most; the rest is in the list of events.
-const MOST: usize = 2_000;
-/// The roots that are unfolded of themselves: the last ones, one to two of this many. What is
-/// further back than that is folded away together, far out of view of who follows the newest.
-const UNFOLDED: usize = 256;
-/// A file may hold spans that stand in each other: no deeper than this.
-const DEEP: u16 = 64;
 
 /// A row of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,21 +41,18 @@ pub struct Tree<'a> {
     team: &'a Team,
     /// Whether the coordinator stands above all others.
     head: bool,
-    /// The roots that are unfolded and hold something, by their place, with what is within.
-    open: Vec<(usize, Vec<Node>)>,
+    /// What the person has folded away.
+    closed: &'a BTreeSet<SpanId>,
+    /// The roots that this is in, in their order.
+    turned: Vec<Turned>,
 }
 
 /// The calls of hops, consultations and tools that stand right within a call.
 pub fn within(world: &World, call: SpanId) -> impl Iterator<Item = &Span> {
     let attempts = world.spans.children(call);
-    attempts.flat_map(|attempt| world.spans.children(attempt.id)).filter(|span| is_node(span))
-}
-
-fn is_node(span: &Span) -> bool {
-    matches!(
-        &span.what,
-        SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. } | Purpose::Tool { .. })
-    )
+    attempts
+        .flat_map(|attempt| world.spans.children(attempt.id))
+        .filter(|span| is_in_tree(&span.what))
 }
 
 /// The attempt of the model call that an agent's run is in just now; `run` is its call, or the
@@ -76,83 +66,93 @@ pub fn speaking(world: &World, run: SpanId) -> Option<&Span> {
     }
 }
 
+/// A root of which the person has folded something away: its rows are not those that were counted.
+#[derive(Debug)]
+struct Turned {
+    /// Which root.
+    place: usize,
+    /// What it shows within it.
+    rows: Vec<Node>,
+    /// Rows that this root and the turned ones above it show less than were counted.
+    hidden: usize,
+}
+
 impl<'a> Tree<'a> {
-    fn new(
-        world: &'a World,
-        team: &'a Team,
-        head: bool,
-        folds: &BTreeMap<SpanId, bool>,
-    ) -> Tree<'a> {
-        let mut tree = Tree { world, team, head, open: Vec::new() };
-        let roots = team.roots.len();
-        let from = (roots / UNFOLDED).saturating_sub(1) * UNFOLDED;
-        let going = team.running().filter(|row| row.depth == 0).map(|row| row.span);
-        let turned = folds.iter().filter(|(_, open)| **open).map(|(span, _)| *span);
-        let older = going.chain(turned).filter_map(|span| tree.root_at(span));
-        let mut places: Vec<usize> = older.chain(from..roots).collect();
-        places.retain(|at| team.roots.get(*at).is_some_and(|it| folds.get(it) != Some(&false)));
-        places.sort_unstable();
-        places.dedup();
+    fn new(world: &'a World, team: &'a Team, head: bool, closed: &'a BTreeSet<SpanId>) -> Tree<'a> {
+        let mut tree = Tree { world, team, head, closed, turned: Vec::new() };
+        let roots = closed.iter().filter_map(|span| root_of(*span, &world.spans));
+        let places: BTreeSet<usize> =
+            roots.filter_map(|root| team.root_at(root, &world.spans)).collect();
+        let mut hidden = 0;
         for place in places {
-            let Some(root) = team.roots.get(place) else { continue };
-            let mut rows = Vec::new();
-            tree.unfold(*root, u16::from(head) + 1, folds, &mut rows);
-            if !rows.is_empty() {
-                tree.open.push((place, rows));
-            }
+            let rows = tree.rows_of(place);
+            hidden += counted(team, place).saturating_sub(rows.len());
+            tree.turned.push(Turned { place, rows, hidden });
         }
         tree
     }
 
-    /// Where a call stands among the roots, which are in the order of their first facts.
-    fn root_at(&self, span: SpanId) -> Option<usize> {
-        let wanted = self.world.spans.get(span)?.opened_by;
-        let (mut low, mut high) = (0, self.team.roots.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let root = self.team.roots.get(middle)?;
-            if self.world.spans.get(*root)?.opened_by < wanted {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+    /// What a root shows within it.
+    fn rows_of(&self, place: usize) -> Vec<Node> {
+        let mut rows = Vec::new();
+        if let Some(root) = self.team.roots.get(place)
+            && !self.closed.contains(&root.span)
+        {
+            self.unfold(root.span, 1, &mut rows);
         }
-        (self.team.roots.get(low) == Some(&span)).then_some(low)
+        rows
     }
 
-    fn unfold(
-        &self,
-        call: SpanId,
-        depth: u16,
-        folds: &BTreeMap<SpanId, bool>,
-        rows: &mut Vec<Node>,
-    ) {
-        if depth > DEEP {
+    fn unfold(&self, call: SpanId, level: u16, rows: &mut Vec<Node>) {
+        if level > DEEP {
             return;
         }
         for span in within(self.world, call) {
-            if rows.len() >= MOST {
+            let depth = level + u16::from(self.head);
+            if rows.len() >= WITHIN as usize {
                 if rows.last().is_some_and(|last| last.fold != Fold::Cut) {
                     rows.push(Node { span: span.id, depth, fold: Fold::Cut });
                 }
                 return;
             }
-            let fold = match within(self.world, span.id).next() {
-                None => Fold::Empty,
-                Some(_) if folds.get(&span.id) == Some(&false) => Fold::Closed,
-                Some(_) => Fold::Open,
-            };
+            let fold = self.fold(span.id);
             rows.push(Node { span: span.id, depth, fold });
             if fold == Fold::Open {
-                self.unfold(span.id, depth + 1, folds, rows);
+                self.unfold(span.id, level + 1, rows);
             }
         }
     }
 
+    fn fold(&self, call: SpanId) -> Fold {
+        match within(self.world, call).next() {
+            None => Fold::Empty,
+            Some(_) if self.closed.contains(&call) => Fold::Closed,
+            Some(_) => Fold::Open,
+        }
+    }
+
+    /// Rows that turned roots above this one show less than were counted.
+    fn hidden_above(&self, place: usize) -> usize {
+        let above = self.turned.partition_point(|turned| turned.place < place);
+        above.checked_sub(1).map_or(0, |last| self.turned[last].hidden)
+    }
+
+    /// The row at which a root stands, the coordinator above all not counted.
+    fn row_of(&self, place: usize) -> usize {
+        let above = self.team.roots.get(place).map_or(0, |root| root.above as usize);
+        place + above.saturating_sub(self.hidden_above(place))
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
-        let within: usize = self.open.iter().map(|(_, rows)| rows.len()).sum();
-        usize::from(self.head) + self.team.roots.len() + within
+        let Some(last) = self.team.roots.len().checked_sub(1) else {
+            return usize::from(self.head);
+        };
+        let within = match self.turned.last().filter(|turned| turned.place == last) {
+            Some(turned) => turned.rows.len(),
+            None => counted(self.team, last),
+        };
+        usize::from(self.head) + self.row_of(last) + 1 + within
     }
 
     /// Whether there is none.
@@ -162,34 +162,49 @@ impl<'a> Tree<'a> {
 
     /// The row at this place.
     pub fn row(&self, at: usize) -> Option<Node> {
-        let mut at = at;
-        if self.head {
-            if at == 0 {
-                return Some(Node { span: SpanId::RUN, depth: 0, fold: Fold::Empty });
-            }
-            at -= 1;
+        self.rows(at..at + 1).pop()
+    }
+
+    /// The rows at these places. Only the roots that they stand in are looked at.
+    pub fn rows(&self, wanted: Range<usize>) -> Vec<Node> {
+        let mut rows = Vec::new();
+        let head = usize::from(self.head);
+        if self.head && wanted.contains(&0) {
+            rows.push(Node { span: SpanId::RUN, depth: 0, fold: Fold::Empty });
         }
-        // Roots, with what is within the unfolded ones between them.
-        let mut shift = 0;
-        for (root, rows) in &self.open {
-            let first = root + shift;
-            if at <= first {
+        let (from, until) = (wanted.start.saturating_sub(head), wanted.end.saturating_sub(head));
+        // The last root that begins at or above the first row.
+        let (mut low, mut high) = (0, self.team.roots.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.row_of(middle) <= from { low = middle + 1 } else { high = middle }
+        }
+        for place in low.saturating_sub(1)..self.team.roots.len() {
+            let first = self.row_of(place);
+            if first >= until {
                 break;
             }
-            if at <= first + rows.len() {
-                return rows.get(at - first - 1).copied();
+            let Some(root) = self.team.roots.get(place) else { break };
+            if first >= from {
+                let (depth, fold) = (u16::from(self.head), self.fold(root.span));
+                rows.push(Node { span: root.span, depth, fold });
             }
-            shift += rows.len();
+            let shown = |at: &usize| (from..until).contains(&(first + 1 + at));
+            let turned = self.turned.binary_search_by_key(&place, |turned| turned.place);
+            let within =
+                turned.map_or_else(|_| self.rows_of(place), |at| self.turned[at].rows.clone());
+            rows.extend(within.iter().enumerate().filter(|(at, _)| shown(at)).map(|(_, row)| *row));
         }
-        let root = at - shift;
-        let span = *self.team.roots.get(root)?;
-        let open = self.open.iter().any(|(place, _)| *place == root);
-        let fold = match within(self.world, span).next() {
-            None => Fold::Empty,
-            Some(_) if open => Fold::Open,
-            Some(_) => Fold::Closed,
-        };
-        Some(Node { span, depth: u16::from(self.head), fold })
+        rows
+    }
+
+    /// The call that a call stands right within.
+    pub fn above(&self, call: SpanId) -> Option<SpanId> {
+        let parent = self.world.spans.get(call)?.parent;
+        if parent == SpanId::RUN {
+            return self.head.then_some(SpanId::RUN);
+        }
+        self.world.spans.get(parent).map(|attempt| attempt.parent)
     }
 
     /// The row of a call, where it is shown.
@@ -198,20 +213,20 @@ impl<'a> Tree<'a> {
         if span == SpanId::RUN {
             return self.head.then_some(0);
         }
-        if let Some(root) = self.root_at(span) {
-            let before = self.open.iter().filter(|(place, _)| *place < root);
-            let shift: usize = before.map(|(_, rows)| rows.len()).sum();
-            return Some(head + root + shift);
+        let root = root_of(span, &self.world.spans)?;
+        let place = self.team.root_at(root, &self.world.spans)?;
+        let first = head + self.row_of(place);
+        if root == span {
+            return Some(first);
         }
-        let mut shift = 0;
-        for (root, rows) in &self.open {
-            if let Some(at) = rows.iter().position(|node| node.span == span) {
-                return Some(head + root + shift + 1 + at);
-            }
-            shift += rows.len();
-        }
-        None
+        let within = self.rows_of(place);
+        within.iter().position(|node| node.span == span).map(|at| first + 1 + at)
     }
+}
+
+/// The rows within a root as they were counted.
+fn counted(team: &Team, place: usize) -> usize {
+    team.roots.get(place).map_or(0, |root| root.within as usize)
 }
 
 impl RunPage {
@@ -219,6 +234,6 @@ impl RunPage {
     pub fn tree(&self) -> Option<Tree<'_>> {
         let world = self.shown();
         let (team, plan) = world.team()?;
-        Some(Tree::new(world, team, plan.swarm(&plan.root).is_none(), &self.team.folds))
+        Some(Tree::new(world, team, plan.swarm(&plan.root).is_none(), &self.team.closed))
     }
 }

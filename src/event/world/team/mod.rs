@@ -8,9 +8,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 mod lines;
+mod roots;
 mod rows;
 
 pub use self::lines::shown;
+pub use self::roots::{DEEP, Root, WITHIN, is_in_tree, root_of};
 pub use self::rows::{
     AgentRow, AgentState, Edge, HopKind, HopRow, HopState, Line, LineKind, SwarmRow,
 };
@@ -35,7 +37,7 @@ pub struct Team {
     pub edges: Vec<Edge>,
     /// The calls of hops, consultations and tools that stand in no other of them, in the order in
     /// which they began: the roots of the tree of calls.
-    pub roots: Chunked<SpanId>,
+    pub roots: Chunked<Root>,
     /// What was said, as far as it is shown: the transcript.
     pub lines: Chunked<Line>,
     /// The swarms, in the order of the plan.
@@ -318,9 +320,7 @@ impl Team {
     }
 
     fn call(&mut self, event: &Event, call: &CallStarted, spans: &Spans) {
-        if call.parent == SpanId::RUN && !matches!(call.purpose, Purpose::Say { .. }) {
-            self.roots.push(event.span);
-        }
+        self.stands(event.span, call, spans);
         let (team, from, kind) = match &call.purpose {
             Purpose::Say { agent, .. } => {
                 self.says.insert(event.span, Say { agent: agent.clone(), attempt: None });

@@ -30,11 +30,11 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     }
     let now = page.drawn_to(cx.now);
     let (window, selected) = page.call_rows(&tree, usize::from(area.height));
-    let wanted = window.clone().filter_map(|at| tree.row(at)).map(|node| wanted(world, node)).max();
+    let rows = tree.rows(window.clone());
+    let wanted = rows.iter().map(|node| wanted(world, *node)).max();
     // What it came to keeps at least two fifths of the row.
     let names = area.x + wanted.unwrap_or(0).min(area.width * 3 / 5);
-    for (nth, at) in window.enumerate() {
-        let Some(node) = tree.row(at) else { break };
+    for (nth, (at, node)) in window.zip(rows).enumerate() {
         let here = line(area, nth as u16);
         row_style(cx, here, selected == Some(at), buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
