@@ -28,7 +28,13 @@ impl Toolbox {
         let made = scenario.tools.values().map(|spec| {
             let tool = match &spec.kind {
                 Some(ToolKind::Fixture(fixture)) => Some(fixed(fixture, instant)),
-                Some(ToolKind::Http(_) | ToolKind::Command(_)) | None => None,
+                Some(
+                    ToolKind::Http(_)
+                    | ToolKind::Command(_)
+                    | ToolKind::Search(_)
+                    | ToolKind::Read(_),
+                )
+                | None => None,
             };
             making(scenario, spec, tool, instant)
         });
@@ -48,7 +54,7 @@ impl Toolbox {
         let (mut made, mut troubles) = (Vec::new(), Vec::new());
         for spec in scenario.tools.values() {
             let tool = match &spec.kind {
-                None => Ok(None),
+                None | Some(ToolKind::Search(_) | ToolKind::Read(_)) => Ok(None),
                 Some(ToolKind::Fixture(fixture)) => Ok(Some(fixed(fixture, instant))),
                 Some(ToolKind::Http(http)) => clients.tool(http, env).map(Some),
                 Some(ToolKind::Command(command)) => {

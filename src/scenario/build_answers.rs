@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::build_lookup;
+use super::format_lookup::{ReadTable, SearchTable};
 use super::format_patterns::{BudgetTable, ResilienceTable, WorkerTable};
 use super::format_tools::{
     CommandTable, FixtureRowTable, FixtureTable, HttpTable, LoadTable, RetriesTable, ToolTable,
@@ -23,6 +25,8 @@ pub(super) struct Declared<'f> {
     fixture: Option<&'f At<FixtureTable>>,
     http: Option<&'f At<HttpTable>>,
     command: Option<&'f At<CommandTable>>,
+    search: Option<&'f At<SearchTable>>,
+    read: Option<&'f At<ReadTable>>,
     /// What takes the arguments, in a word.
     what: &'static str,
     pub contract: &'f Named<FieldKind, Key>,
@@ -34,6 +38,8 @@ impl<'f> Declared<'f> {
             fixture: table.fixture.as_ref(),
             http: table.http.as_ref(),
             command: table.command.as_ref(),
+            search: None,
+            read: None,
             what: "worker",
             contract: &table.contract,
         }
@@ -44,6 +50,8 @@ impl<'f> Declared<'f> {
             fixture: table.fixture.as_ref(),
             http: table.http.as_ref(),
             command: table.command.as_ref(),
+            search: table.search.as_ref(),
+            read: table.read.as_ref(),
             what: "tool",
             contract: &table.contract,
         }
@@ -53,7 +61,9 @@ impl<'f> Declared<'f> {
         let fixture = self.fixture.map(|table| table.at);
         let http = self.http.map(|table| table.at);
         let command = self.command.map(|table| table.at);
-        [fixture, http, command].into_iter().flatten().collect()
+        let search = self.search.map(|table| table.at);
+        let read = self.read.map(|table| table.at);
+        [fixture, http, command, search, read].into_iter().flatten().collect()
     }
 
     /// Where the first of them stands, a contract counted too.
@@ -106,7 +116,11 @@ pub(super) fn kind(
     cx: &mut Reader,
 ) -> Option<Option<ToolKind>> {
     if let [_, second, ..] = declared.places()[..] {
-        cx.error(second, "two things answer for one tool", "one of fixture, http and command");
+        let help = match declared.what {
+            "tool" => "one of fixture, http, command, search and read",
+            _ => "one of fixture, http and command",
+        };
+        cx.error(second, "two things answer for one tool", help);
         return None;
     }
     Some(Some(if let Some(table) = declared.fixture {
@@ -118,6 +132,12 @@ pub(super) fn kind(
         ))
     } else if let Some(table) = declared.command {
         ToolKind::Command(Arc::new(command(&table.value)?))
+    } else if let Some(table) = declared.search {
+        ToolKind::Search(Arc::new(
+            cx.within("search", |cx| build_lookup::search(table, filling, cx))?,
+        ))
+    } else if let Some(table) = declared.read {
+        ToolKind::Read(Arc::new(cx.within("read", |cx| build_lookup::read(table, filling, cx))?))
     } else {
         return Some(None);
     }))
@@ -234,13 +254,7 @@ fn http(table: &HttpTable, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> 
             }
         }
     });
-    if let Some(pointer) = &table.pointer
-        && !pointer.text.is_empty()
-        && !pointer.text.starts_with('/')
-    {
-        let what = format!("{:?} is no JSON pointer", pointer.text);
-        cx.within("pointer", |cx| cx.error(pointer.at, what, "such as /data/0"));
-    }
+    let pointer = cx.within("pointer", |cx| build_lookup::pointer(table.pointer.as_ref(), "", cx));
     let given = table.url.as_ref()?;
     cx.within("url", |cx| url(given, args, of, cx))?;
     Some(HttpSpec {
@@ -248,14 +262,14 @@ fn http(table: &HttpTable, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> 
         url: given.text.clone(),
         headers: settings(&table.headers),
         send_args: table.send_args,
-        pointer: table.pointer.as_ref().map(|it| it.text.clone()).unwrap_or_default(),
+        pointer: pointer.unwrap_or_default(),
         max_bytes: u64::from(table.max_bytes.0),
         allow_private: table.allow_private,
     })
 }
 
 /// Whether it is an address whose host is certain, and whose arguments are there.
-fn url(url: &Prose, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> Option<()> {
+pub(super) fn url(url: &Prose, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> Option<()> {
     let text = url.text.as_str();
     let Some(host) = ["http://", "https://"].iter().find_map(|start| text.strip_prefix(start))
     else {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::amount::{Fraction, Moment, Seconds};
 use super::format::FaultTable;
+use super::format_lookup::{ReadTable, SearchTable};
 use super::format_team::Argument;
 use super::model::Latency;
 use super::named::{Actor, EnvName, Header, Key, Named};
@@ -105,6 +106,10 @@ record! {
         http: At<HttpTable> = optional,
         /// A program that answers.
         command: At<CommandTable> = optional,
+        /// A folder of documents, or an endpoint, that is searched.
+        search: At<SearchTable> = optional,
+        /// A folder of documents, or the web, that pages are read from.
+        read: At<ReadTable> = optional,
         /// Keys that an answer must have, and what stands in each.
         contract: Named<FieldKind, Key> = default(Named::default()),
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::lookup::{ReadSpec, SearchSpec};
 use super::model::{CallPolicy, Latency, ScriptFault};
 use super::name::ToolName;
 
@@ -72,6 +73,10 @@ pub enum ToolKind {
     Http(Arc<HttpSpec>),
     /// A program on this machine.
     Command(Arc<CommandSpec>),
+    /// What finds sources.
+    Search(Arc<SearchSpec>),
+    /// What reads a source.
+    Read(Arc<ReadSpec>),
 }
 
 impl ToolKind {
@@ -81,6 +86,8 @@ impl ToolKind {
             Self::Fixture(_) => "fixture",
             Self::Http(_) => "http",
             Self::Command(_) => "command",
+            Self::Search(_) => "search",
+            Self::Read(_) => "read",
         }
     }
 }

@@ -13,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 use super::{dirs, models};
 use crate::app::measure::squeezed;
 use crate::llm::endpoint::Endpoint;
-use crate::scenario::tool::{Setting, ToolKind};
+use crate::scenario::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec};
+use crate::scenario::tool::{HttpSpec, Setting, ToolKind};
 use crate::scenario::{Origin, Scenario, shipped};
 use crate::tool::http as http_tool;
 
@@ -86,18 +87,48 @@ fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> Vec<String> {
                 lines.push(format!("run {}", squeezed(&line.join(" "))));
                 lines.extend(variables(&command.env).map(|name| format!("  and give it ${name}")));
             }
-            Some(ToolKind::Http(http)) => {
-                let host = http_tool::host(&http.url).unwrap_or_else(|| http.url.clone());
-                let host = squeezed(&host);
-                lines.extend(variables(&http.headers).map(|it| format!("send ${it} to {host}")));
-                if http.allow_private {
-                    lines.push(format!("ask {host}, on this machine's own networks too"));
-                }
-            }
+            Some(ToolKind::Http(http)) => lines.extend(requests(http)),
+            Some(ToolKind::Search(search)) => match &**search {
+                SearchSpec::Folder(folder) => lines.extend(files(folder)),
+                SearchSpec::Endpoint(endpoint) => lines.extend(requests(&endpoint.http)),
+            },
+            Some(ToolKind::Read(read)) => match &**read {
+                ReadSpec::Folder(folder) => lines.extend(files(folder)),
+                ReadSpec::Web(web) => lines.extend(match &web.allow_private {
+                    PrivateHosts::None => None,
+                    PrivateHosts::Any => {
+                        Some("read pages, on this machine's own networks too".to_owned())
+                    }
+                    PrivateHosts::These(hosts) if hosts.is_empty() => None,
+                    PrivateHosts::These(hosts) => Some(format!(
+                        "read pages of {}, on this machine's own networks too",
+                        squeezed(&hosts.join(", "))
+                    )),
+                }),
+            },
             Some(ToolKind::Fixture(_)) | None => {}
         }
     }
+    // Searching a folder and reading from it is one thing to a person.
+    let mut told = BTreeSet::new();
+    lines.retain(|line| line.starts_with(' ') || told.insert(line.clone()));
     lines
+}
+
+/// What requests of a tool give away, and how far they go.
+fn requests(http: &HttpSpec) -> Vec<String> {
+    let host = http_tool::host(&http.url).unwrap_or_else(|| http.url.clone());
+    let host = squeezed(&host);
+    let sent = variables(&http.headers).map(|it| format!("send ${it} to {host}"));
+    let near =
+        http.allow_private.then(|| format!("ask {host}, on this machine's own networks too"));
+    sent.chain(near).collect()
+}
+
+/// The files of a person that a tool looks through.
+fn files(folder: &FolderSpec) -> Option<String> {
+    let path = folder.folder.as_ref()?.display().to_string();
+    Some(format!("read the documents in {}", squeezed(&path)))
 }
 
 fn variables(settings: &BTreeMap<String, Setting>) -> impl Iterator<Item = String> {
