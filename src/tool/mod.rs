@@ -15,6 +15,7 @@ mod change;
 pub mod command;
 pub mod contained;
 pub mod contract;
+pub mod document;
 pub mod faults;
 pub mod fixture;
 pub mod gateway;

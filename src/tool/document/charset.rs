@@ -1,0 +1,188 @@
+//! Bytes as text. What is said of a text's charset is often wrong, so the bytes have a say:
+//!
+//! 1. A byte order mark decides.
+//! 2. Bytes that are valid UTF-8 with anything past ASCII in it *are* UTF-8, whatever a label says:
+//!    text of another charset is that by accident only where it is a few characters long. (With a
+//!    NUL in them they may be UTF-16, and the label is asked.)
+//! 3. The label of the head, then that within the document, where it is known. A label that says
+//!    UTF-8 of bytes that are not is passed over where they hold nothing of UTF-8 at all; where they
+//!    do, what is broken in them is marked with U+FFFD.
+//! 4. ASCII is ASCII, and all else windows-1252, as browsers have it.
+//!
+//! What comes out with a tenth of it unreadable was no text, or of another charset.
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+
+use super::Unreadable;
+
+/// How far a label within a document is looked for; the standard says 1024.
+const LOOKED_AT: usize = 4 << 10;
+
+/// The text of these bytes; `head` and `within` are the labels that it came with.
+pub(super) fn decode<'b>(
+    bytes: &'b [u8],
+    head: Option<&str>,
+    within: Option<&'static Encoding>,
+) -> Result<Cow<'b, str>, Unreadable> {
+    let (encoding, skip) = match Encoding::for_bom(bytes) {
+        Some(marked) => marked,
+        None => (of_unmarked(bytes, head, within), 0),
+    };
+    let (text, _) = encoding.decode_without_bom_handling(bytes.get(skip..).unwrap_or_default());
+    if is_garbage(&text) { Err(Unreadable::Charset) } else { Ok(text) }
+}
+
+fn of_unmarked(
+    bytes: &[u8],
+    head: Option<&str>,
+    within: Option<&'static Encoding>,
+) -> &'static Encoding {
+    let valid = std::str::from_utf8(bytes).is_ok();
+    if valid && !bytes.is_ascii() && !bytes.contains(&0) {
+        return UTF_8;
+    }
+    let head = head.and_then(|label| Encoding::for_label(label.trim_matches(QUOTES).as_bytes()));
+    let fits = |encoding: &&'static Encoding| *encoding != UTF_8 || valid || has_utf8(bytes);
+    let last = if valid { UTF_8 } else { WINDOWS_1252 };
+    [head, within].into_iter().flatten().find(fits).unwrap_or(last)
+}
+
+const QUOTES: [char; 3] = ['"', '\'', ' '];
+
+/// Whether more of what is past ASCII in these bytes is UTF-8 than not.
+fn has_utf8(bytes: &[u8]) -> bool {
+    let (mut good, mut bad) = (0_usize, 0_usize);
+    for chunk in bytes.utf8_chunks() {
+        good += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        bad += usize::from(!chunk.invalid().is_empty());
+    }
+    good > bad
+}
+
+fn is_garbage(text: &str) -> bool {
+    let (mut all, mut bad) = (0_usize, 0_usize);
+    for c in text.chars() {
+        all += 1;
+        let control = c.is_ascii_control() && !c.is_ascii_whitespace();
+        bad += usize::from(control || c == char::REPLACEMENT_CHARACTER);
+    }
+    bad > 0 && bad * 10 >= all
+}
+
+/// The charset that a document of HTML or XML says it is in. One of UTF-16 cannot be right: the
+/// label would not have been found.
+pub(super) fn in_html(bytes: &[u8]) -> Option<&'static Encoding> {
+    let bytes = bytes.get(..LOOKED_AT).unwrap_or(bytes).to_ascii_lowercase();
+    let text = String::from_utf8_lossy(&bytes);
+    let text = without_comments(&text);
+    let declared = text.trim_start().strip_prefix("<?xml").and_then(|rest| {
+        let (declaration, _) = rest.split_once("?>")?;
+        value_of(declaration, "encoding")
+    });
+    let meta = || {
+        text.split("<meta").skip(1).find_map(|after| {
+            let tag = after.split('>').next()?;
+            value_of(tag, "charset").and_then(|label| Encoding::for_label(label.as_bytes()))
+        })
+    };
+    let found = declared.and_then(|label| Encoding::for_label(label.as_bytes())).or_else(meta)?;
+    Some(if found.is_ascii_compatible() { found } else { UTF_8 })
+}
+
+fn without_comments(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<!--") {
+        out.push_str(before);
+        rest = after.split_once("-->").map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+/// `charset=utf-8` in `content="text/html; charset=utf-8"`, or `charset="utf-8"`.
+fn value_of<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
+    let mut rest = tag;
+    while let Some((_, after)) = rest.split_once(name) {
+        if let Some(value) = after.trim_start().strip_prefix('=') {
+            let value = value.trim_start().trim_start_matches(['"', '\'']);
+            let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '/' | '>');
+            return value.split(ends).next();
+        }
+        rest = after;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(bytes: &[u8], head: Option<&str>) -> Result<String, Unreadable> {
+        decode(bytes, head, in_html(bytes)).map(Cow::into_owned)
+    }
+
+    #[test]
+    fn which_charset_is_taken() {
+        let table: &[(&[u8], Option<&str>, &str)] = &[
+            // a mark decides
+            (b"\xef\xbb\xbfgr\xc3\xbcn", Some("windows-1252"), "grün"),
+            (b"\xff\xfeg\0r\0\xfc\0n\0", Some("utf-8"), "grün"),
+            (b"\xfe\xff\0g\0r\0\xfc\0n", None, "grün"),
+            // plainly UTF-8, whatever is said
+            ("Gebühr: 5 €".as_bytes(), Some("iso-8859-1"), "Gebühr: 5 €"),
+            ("Gebühr: 5 €".as_bytes(), Some("shift_jis"), "Gebühr: 5 €"),
+            ("<meta charset=latin1>grün".as_bytes(), None, "<meta charset=latin1>grün"),
+            // the label
+            (b"gr\xfcn", Some("iso-8859-1"), "grün"),
+            (b"\xcf\xf0\xe8\xe2\xe5\xf2", Some("windows-1251"), "Привет"),
+            (b"\x82\xb1\x82\xf1", Some("Shift_JIS"), "こん"),
+            (b"g\0r\0u\0n\0", Some("utf-16le"), "grun"),
+            (b"\x1b$B$3\x1b(B", Some("iso-2022-jp"), "こ"),
+            // the label within, where the head has none that is known
+            (b"<meta charset=\"windows-1251\">\xcf", None, "<meta charset=\"windows-1251\">П"),
+            (b"<meta charset=koi8-r>\xf0", Some("no-such"), "<meta charset=koi8-r>П"),
+            // a label that is wrong for the bytes
+            (b"caf\xe9", Some("utf-8"), "café"),
+            (b"<meta charset=windows-1251>\xcf", Some("utf-8"), "<meta charset=windows-1251>П"),
+            (
+                b"gr\xc3\xbcne \xc3\x84pfel und ein \xff",
+                Some("utf-8"),
+                "grüne Äpfel und ein \u{fffd}",
+            ),
+            // none
+            (b"caf\xe9 \x80", None, "café €"),
+            (b"plain", Some("no such thing"), "plain"),
+            (b"plain", Some("\"utf-8\""), "plain"),
+        ];
+        for (bytes, head, text) in table {
+            assert_eq!(decoded(bytes, *head).as_deref(), Ok(*text), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_told() {
+        let pixels: Vec<u8> = (0..=255).cycle().take(4_096).collect();
+        assert_eq!(decoded(&pixels, None), Err(Unreadable::Charset));
+        assert_eq!(decoded(b"g\0r\0u\0n\0", None), Err(Unreadable::Charset), "UTF-16, unsaid");
+        assert_eq!(decoded(b"whatever", Some("iso-2022-kr")), Err(Unreadable::Charset));
+    }
+
+    #[test]
+    fn labels_within_are_found() {
+        for (bytes, name) in [
+            ("<meta http-equiv=x content='text/html; charset=KOI8-R'>", Some("KOI8-R")),
+            ("<META CharSet = Big5 />", Some("Big5")),
+            ("<?xml version='1.0' encoding='ISO-8859-2'?><html>", Some("ISO-8859-2")),
+            ("<!-- <meta charset=big5> --><meta charset=euc-kr>", Some("EUC-KR")),
+            ("<!-- <meta charset=big5>", None),
+            ("<meta charset=utf-16>", Some("UTF-8")),
+            ("<meta name=charset content=x><meta charset=gbk>", Some("GBK")),
+            ("<meta charset=none-such>", None),
+            ("charset=big5", None),
+        ] {
+            assert_eq!(in_html(bytes.as_bytes()).map(Encoding::name), name, "{bytes}");
+        }
+    }
+}

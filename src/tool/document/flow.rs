@@ -1,0 +1,143 @@
+//! Text as it flows: white space is folded, paragraphs are apart, and what cannot be seen is gone.
+
+use crate::event::visible::is_hostile;
+
+/// What stands before the next word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    #[default]
+    None,
+    Space,
+    Line,
+    Paragraph,
+}
+
+/// A text in the making. It neither begins nor ends with white space.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    text: String,
+    gap: Gap,
+}
+
+impl Flow {
+    /// Adds text whose white space means nothing more than a blank.
+    pub(super) fn folded(&mut self, text: &str) {
+        for c in text.chars() {
+            if c.is_whitespace() {
+                self.gap = self.gap.max(Gap::Space);
+            } else {
+                self.push(c);
+            }
+        }
+    }
+
+    /// Adds text whose lines stay lines, with what they are indented by. More than one empty line
+    /// are one.
+    pub(super) fn in_lines(&mut self, text: &str) {
+        let mut indent = String::new();
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '\r' if chars.peek() == Some(&'\n') => {}
+                '\n' | '\r' | '\u{c}' | '\u{2028}' | '\u{2029}' => {
+                    indent.clear();
+                    let ends_a_line = self.gap >= Gap::Line;
+                    self.gap = if ends_a_line { Gap::Paragraph } else { Gap::Line };
+                }
+                c if c.is_whitespace() => indent.push(if c == '\t' { c } else { ' ' }),
+                c if is_hostile(c) => {}
+                c => {
+                    self.close_gap();
+                    if !self.text.is_empty() {
+                        self.text.push_str(&indent);
+                    }
+                    indent.clear();
+                    self.text.push(c);
+                }
+            }
+        }
+        if !indent.is_empty() {
+            self.gap = self.gap.max(Gap::Space);
+        }
+    }
+
+    /// A line ends here.
+    pub(super) fn line(&mut self) {
+        self.gap = self.gap.max(Gap::Line);
+    }
+
+    /// A paragraph ends here.
+    pub(super) fn paragraph(&mut self) {
+        self.gap = Gap::Paragraph;
+    }
+
+    /// A word ends here.
+    pub(super) fn space(&mut self) {
+        self.gap = self.gap.max(Gap::Space);
+    }
+
+    /// The whole text.
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+
+    fn push(&mut self, c: char) {
+        if !is_hostile(c) {
+            self.close_gap();
+            self.text.push(c);
+        }
+    }
+
+    fn close_gap(&mut self) {
+        let gap = std::mem::take(&mut self.gap);
+        if !self.text.is_empty() {
+            self.text.push_str(match gap {
+                Gap::None => "",
+                Gap::Space => " ",
+                Gap::Line => "\n",
+                Gap::Paragraph => "\n\n",
+            });
+        }
+    }
+}
+
+/// A text on one line, at most so many characters of it: a title.
+pub(super) fn one_line(text: &str, most: usize) -> String {
+    let mut flow = Flow::default();
+    flow.folded(text);
+    let text = flow.finish();
+    match text.char_indices().nth(most) {
+        None => text,
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_is_folded_and_what_cannot_be_seen_is_gone() {
+        let mut flow = Flow::default();
+        flow.folded(" \n A\u{a0}\u{200b}word,\u{ad}and \u{202e}more\u{e0041}\u{1b} ");
+        flow.paragraph();
+        flow.folded("  B");
+        flow.line();
+        flow.folded(" C ");
+        flow.paragraph();
+        assert_eq!(flow.finish(), "A word,and more\n\nB\nC");
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        let mut flow = Flow::default();
+        flow.in_lines("\n\n  a\r\n\tb  c  \n\n \n\nd\re\n");
+        assert_eq!(flow.finish(), "a\n\tb  c\n\nd\ne");
+    }
+
+    #[test]
+    fn a_title_is_one_line_and_bounded() {
+        assert_eq!(one_line(" a\n b ", 9), "a b");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+    }
+}

@@ -1,0 +1,350 @@
+//! HTML: what a person sees of a page.
+//!
+//! Not in the text: scripts, styles, templates, `noscript`, comments, controls, pictures drawn in
+//! the page, and what is hidden by `hidden`, `aria-hidden="true"` or its own `style`. What only a
+//! style sheet hides is not known here.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::day;
+use super::flow::{Flow, one_line};
+use super::tree::{Id, Kind, Node, Tree};
+use super::{Document, Unreadable};
+
+/// The most characters of a title.
+const TITLE_CHARS: usize = 300;
+
+/// Reads a page.
+///
+/// # Errors
+/// It is larger than any page that is meant to be read.
+pub(super) fn read(text: &str) -> Result<Document, Unreadable> {
+    let tree = Tree::of(text)?;
+    let (text, headings) = seen(&tree);
+    Ok(Document {
+        title: title(&tree, headings.title),
+        published_at: published_at(&tree, headings.time).unwrap_or_default(),
+        text,
+    })
+}
+
+/// What stands among what is seen and says something of the whole.
+#[derive(Default)]
+struct Headings {
+    title: Option<Id>,
+    time: Option<Id>,
+}
+
+/// The text that is seen, and the first headings in it.
+fn seen(tree: &Tree) -> (String, Headings) {
+    let (mut flow, mut headings) = (Flow::default(), Headings::default());
+    // How many elements that keep lines we are in.
+    let mut lines = 0_u32;
+    let mut at = Tree::ROOT;
+    'walk: while let Some(node) = tree.node(at) {
+        let mut inside = None;
+        match &node.kind {
+            Kind::Text(text) if lines > 0 => flow.in_lines(text),
+            Kind::Text(text) => flow.folded(text),
+            Kind::Other => inside = node.first,
+            Kind::Element { .. } if is_left_out(node) => {}
+            Kind::Element { .. } => {
+                match node.html() {
+                    Some("h1") => headings.title = headings.title.or(Some(at)),
+                    Some("time") if node.attribute("datetime").is_some() => {
+                        headings.time = headings.time.or(Some(at));
+                    }
+                    _ => {}
+                }
+                bound(node, &mut flow);
+                lines += u32::from(keeps_lines(node));
+                inside = node.first;
+                if inside.is_none() {
+                    leave(node, &mut flow, &mut lines);
+                }
+            }
+        }
+        if let Some(first) = inside {
+            at = first;
+            continue;
+        }
+        let mut done = node;
+        loop {
+            if let Some(next) = done.next {
+                at = next;
+                continue 'walk;
+            }
+            match done.parent.and_then(|parent| tree.node(parent)) {
+                Some(parent) => done = parent,
+                None => break 'walk,
+            }
+            leave(done, &mut flow, &mut lines);
+        }
+    }
+    (flow.finish(), headings)
+}
+
+fn leave(node: &Node, flow: &mut Flow, lines: &mut u32) {
+    bound(node, flow);
+    *lines = lines.saturating_sub(u32::from(keeps_lines(node)));
+}
+
+fn keeps_lines(node: &Node) -> bool {
+    matches!(node.html(), Some("pre" | "listing" | "plaintext" | "xmp"))
+}
+
+/// What an element puts between what is before and what is in it, and again at its end.
+fn bound(node: &Node, flow: &mut Flow) {
+    match node.html() {
+        Some("br") => flow.line(),
+        Some("td" | "th") => flow.space(),
+        Some(
+            "address" | "article" | "aside" | "blockquote" | "body" | "caption" | "center" | "dd"
+            | "details" | "dialog" | "dir" | "div" | "dl" | "dt" | "fieldset" | "figcaption"
+            | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "header"
+            | "hgroup" | "hr" | "legend" | "li" | "listing" | "main" | "menu" | "nav" | "ol" | "p"
+            | "plaintext" | "pre" | "search" | "section" | "summary" | "table" | "tbody" | "tfoot"
+            | "thead" | "tr" | "ul" | "xmp",
+        ) => flow.paragraph(),
+        _ => {}
+    }
+}
+
+/// Whether nothing of an element is seen, or nothing of it is text of the page.
+fn is_left_out(node: &Node) -> bool {
+    let never = match (node.html(), &node.kind) {
+        (Some(name), _) => match name {
+            "head" | "title" | "script" | "style" | "template" | "noscript" | "noframes"
+            | "noembed" | "iframe" | "object" | "audio" | "video" | "canvas" | "select"
+            | "datalist" | "textarea" | "rp" => true,
+            // It is shown when it is opened.
+            "dialog" => node.attribute("open").is_none(),
+            _ => false,
+        },
+        (None, Kind::Element { name, .. }) => &*name.local == "svg" || is_script(&name.local),
+        (None, _) => false,
+    };
+    never
+        || node.attribute("hidden").is_some()
+        || node.attribute("aria-hidden").is_some_and(|v| v.trim().eq_ignore_ascii_case("true"))
+        || node.attribute("style").is_some_and(hides)
+}
+
+/// Within MathML and the like.
+fn is_script(name: &str) -> bool {
+    matches!(name, "script" | "style")
+}
+
+/// Whether an element's own style hides it.
+fn hides(style: &str) -> bool {
+    let mut bare = String::new();
+    let mut rest = style;
+    while let Some((before, after)) = rest.split_once("/*") {
+        bare.push_str(before);
+        rest = after.split_once("*/").map_or("", |(_, after)| after);
+    }
+    bare.push_str(rest);
+    bare.split(';').filter_map(|declaration| declaration.split_once(':')).any(|(name, value)| {
+        let value = value.split('!').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let is_nothing = || {
+            let number = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
+            number.parse().is_ok_and(|number: f32| number == 0.0)
+        };
+        match name.trim().to_ascii_lowercase().as_str() {
+            "display" => value == "none",
+            "visibility" => matches!(value.as_str(), "hidden" | "collapse"),
+            "content-visibility" => value == "hidden",
+            "opacity" | "font-size" => is_nothing(),
+            _ => false,
+        }
+    })
+}
+
+/// `<title>`, `og:title`, or the first heading.
+fn title(tree: &Tree, heading: Option<Id>) -> String {
+    let line = |id| Some(one_line(&tree.text_below(id), TITLE_CHARS)).filter(|t| !t.is_empty());
+    let named = |wanted: &str| {
+        let mut elements = tree.below(Tree::ROOT);
+        elements.find(|&id| tree.node(id).and_then(Node::html) == Some(wanted))
+    };
+    named("title")
+        .and_then(line)
+        .or_else(|| {
+            let title = meta(tree, &["og:title"]).next()?;
+            Some(one_line(title, TITLE_CHARS)).filter(|title| !title.is_empty())
+        })
+        .or_else(|| line(heading?))
+        .unwrap_or_default()
+}
+
+/// What the page says of itself under these names.
+fn meta<'t>(tree: &'t Tree, names: &'t [&str]) -> impl Iterator<Item = &'t str> {
+    tree.below(Tree::ROOT).filter_map(|id| tree.node(id)).filter_map(|node| {
+        let says = ["property", "name", "itemprop"].iter().filter_map(|by| node.attribute(by));
+        let is_it = |name: &str| names.iter().any(|one| name.trim().eq_ignore_ascii_case(one));
+        let is_meta = node.html() == Some("meta") && says.into_iter().any(is_it);
+        is_meta.then(|| node.attribute("content")).flatten()
+    })
+}
+
+/// The day that the page says it is of: the first that is one.
+fn published_at(tree: &Tree, time: Option<Id>) -> Option<String> {
+    let said = |names| meta(tree, names).find_map(day::iso);
+    said(&["article:published_time", "datePublished"])
+        .or_else(|| linked_data(tree))
+        .or_else(|| said(&["date", "dc.date", "dcterms.date", "dcterms.created"]))
+        .or_else(|| tree.node(time?)?.attribute("datetime").and_then(day::iso))
+}
+
+/// `datePublished` of the page's JSON-LD, the one that stands least deep.
+fn linked_data(tree: &Tree) -> Option<String> {
+    let scripts = tree.below(Tree::ROOT).filter(|&id| {
+        let node = tree.node(id);
+        let of_type = node.and_then(|node| node.attribute("type")).unwrap_or_default();
+        node.and_then(Node::html) == Some("script")
+            && of_type.trim().eq_ignore_ascii_case("application/ld+json")
+    });
+    scripts.filter_map(|id| serde_json::from_str(&tree.text_below(id)).ok()).find_map(
+        |data: Value| {
+            let mut found = VecDeque::from([&data]);
+            while let Some(value) = found.pop_front() {
+                match value {
+                    Value::Array(items) => found.extend(items),
+                    Value::Object(fields) => {
+                        let date = fields.get("datePublished").and_then(Value::as_str);
+                        if let Some(day) = date.and_then(day::iso) {
+                            return Some(day);
+                        }
+                        found.extend(fields.values());
+                    }
+                    _ => {}
+                }
+            }
+            None
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(html: &str) -> String {
+        read(html).expect("a page").text
+    }
+
+    #[test]
+    fn sentences_stay_whole_and_paragraphs_apart() {
+        for (html, expected) in [
+            ("<p>One <b>b</b>old\n  <a href=x>link</a>.</p><p>Two</p>", "One bold link.\n\nTwo"),
+            ("<p>A<p>B<div>C<div>D</div>E</div>F", "A\n\nB\n\nC\n\nD\n\nE\n\nF"),
+            ("a<br>b<br/><br>c", "a\nb\nc"),
+            ("<ul><li>a<li>b</ul>", "a\n\nb"),
+            ("<table><tr><td>a</td><td>b</td></tr><tr><th>c<th>d</table>", "a b\n\nc d"),
+            ("<pre>x  y\n  z\n</pre>w", "x  y\n  z\n\nw"),
+            ("a&nbsp;&amp;&nbsp;b&shy;c", "a & bc"),
+            ("<b>x</b><i>y</i> <span>z</span>", "xy z"),
+            ("no markup", "no markup"),
+            ("", ""),
+        ] {
+            assert_eq!(text(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_seen_is_not_there() {
+        for html in [
+            "<script>no</script>",
+            "<style>no</style>",
+            "<template><p>no</p></template>",
+            "<noscript><p>no</p></noscript>",
+            "<!-- no -->",
+            "<!-- no",
+            "<p hidden>no</p>",
+            "<p HIDDEN=until-found>no</p>",
+            "<div aria-hidden=TRUE><p>no</p></div>",
+            "<p style='color:red; DISPLAY : none !important'>no</p>",
+            "<p style='display:/* x */none'>no</p>",
+            "<p style='visibility:hidden'>no</p>",
+            "<p style='font-size:0px'>no</p>",
+            "<p style='opacity:0.0'>no</p>",
+            "<svg><title>no</title><text>no</text></svg>",
+            "<iframe>no</iframe><object>no</object><video>no</video>",
+            "<select><option>no</select><textarea>no</textarea>",
+            "<dialog>no</dialog>",
+            "<b hidden><p>no</b>",
+            "<p><b hidden>no</p><p>no</b>",
+            "<img alt=no title=no>",
+            "<input value=no>",
+            "<title>no</title>",
+        ] {
+            let page = format!("<p>Seen.</p>{html}");
+            assert_eq!(text(&page), "Seen.", "{html}");
+        }
+        assert_eq!(text("<body hidden>no"), "");
+        assert_eq!(text("<p>a</p><body hidden>b"), "", "a second body adds to the first");
+        assert_eq!(text("<div hidden>no</div><p>yes</p><dialog open>it</dialog>"), "yes\n\nit");
+        assert_eq!(text("<p style='display:block;opacity:.5'>yes"), "yes");
+        assert_eq!(text("<p aria-hidden=false>yes"), "yes");
+    }
+
+    #[test]
+    fn titles() {
+        for (html, title) in [
+            ("<title> A\n b &amp; c </title><h1>H</h1>", "A b & c"),
+            ("<svg><title>s</title></svg><h1>H <i>i</i></h1>", "H i"),
+            ("<title></title><meta property='og:title' content='O'><h1>H</h1>", "O"),
+            ("<h1 hidden>no</h1><h1>H</h1>", "H"),
+            ("<p>x", ""),
+        ] {
+            assert_eq!(read(html).expect("a page").title, title, "{html}");
+        }
+    }
+
+    #[test]
+    fn days() {
+        let meta = "<meta name=date content=2026-01-02>";
+        let time = "<time datetime='2026-01-03T10:00'>then</time>";
+        let data = |json: &str| format!("<script type='application/ld+json'>{json}</script>");
+        for (html, day) in [
+            (
+                format!(
+                    "{time}{meta}<meta property=article:published_time content=2026-01-01T00:00Z>"
+                ),
+                "2026-01-01",
+            ),
+            (format!("{time}{meta}"), "2026-01-02"),
+            (time.to_owned(), "2026-01-03"),
+            (
+                format!(
+                    "{time}{}",
+                    data(
+                        "{\"@graph\":[{\"a\":{\"datePublished\":\"2025-05-05\"}},{\"datePublished\":\"2025-04-04\"}]}"
+                    )
+                ),
+                "2025-04-04",
+            ),
+            (data("[{\"datePublished\":\"soon\"},{\"datePublished\":7}]") + meta, "2026-01-02"),
+            (data("{nope") + time, "2026-01-03"),
+            ("<meta name=date content='2 January'><time>2026-01-04</time>".to_owned(), ""),
+            ("<p hidden><time datetime=2026-01-03>no</time></p>".to_owned(), ""),
+        ] {
+            assert_eq!(read(&html).expect("a page").published_at, day, "{html}");
+        }
+    }
+
+    /// Neither the parser nor what walks or drops its tree may go deeper than the stack.
+    #[test]
+    fn deep_nesting_is_refused_and_overflows_nothing() {
+        for tag in ["<div>", "<b>", "<span>", "<table><td>", "<svg>"] {
+            let deep = format!("<p>x</p>{}", tag.repeat(100_000));
+            assert!(matches!(read(&deep), Err(Unreadable::Broken(_))), "{tag}");
+        }
+        let honest = format!("{}x{}", "<div>".repeat(400), "</div>".repeat(400));
+        assert_eq!(text(&honest.repeat(20)), ["x"; 20].join("\n\n"));
+        assert_eq!(text(&"<br>".repeat(50_000)), "");
+        assert_eq!(text(&"<p>x".repeat(50_000)).len(), 50_000 * 3 - 2);
+    }
+}

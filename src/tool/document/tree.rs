@@ -1,0 +1,432 @@
+//! HTML as a tree: what [`html5ever`] builds, kept in one list, so that neither building it nor
+//! walking or dropping it recurses. Comments and the contents of templates are not kept.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use html5ever::tendril::{StrTendril, TendrilSink};
+use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
+use html5ever::{Attribute, ExpandedName, LocalName, QualName, local_name, ns};
+
+use super::Unreadable;
+
+/// A place in the list.
+pub(super) type Id = usize;
+
+/// How deep elements may nest. Browsers stop at 512; the parser's work for each element grows with
+/// it.
+const DEEPEST: u32 = 1_000;
+
+/// How many elements and texts a page may have: some markup makes a thousand of a few bytes.
+const MOST_NODES: usize = 500_000;
+
+/// How many attributes one element may have: the parser compares each with all of them.
+const MOST_ATTRIBUTES: usize = 5_000;
+
+/// How much is parsed between two looks at how large the tree has become.
+const PIECE: usize = 1 << 10;
+
+/// What a node is.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// The document, what a template holds, and what is not kept.
+    Other,
+    /// An element of HTML, or of what stands in it (SVG, MathML).
+    Element {
+        /// Its name.
+        name: Rc<QualName>,
+        /// Its attributes, as far as they matter here.
+        attributes: Vec<(LocalName, StrTendril)>,
+    },
+    /// Text.
+    Text(StrTendril),
+}
+
+/// A node with its place.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// What it is.
+    pub(super) kind: Kind,
+    /// What it stands in.
+    pub(super) parent: Option<Id>,
+    /// The first that stands in it.
+    pub(super) first: Option<Id>,
+    last: Option<Id>,
+    before: Option<Id>,
+    /// The next that stands in the same one.
+    pub(super) next: Option<Id>,
+    depth: u32,
+}
+
+/// A tree; its root is the first of the list.
+#[derive(Debug)]
+pub(super) struct Tree(Vec<Node>);
+
+impl Tree {
+    /// The tree of a page.
+    ///
+    /// # Errors
+    /// It is larger than any page that is meant to be read.
+    pub(super) fn of(text: &str) -> Result<Self, Unreadable> {
+        let too_large = |what: &str| Unreadable::Broken(format!("the page has {what}"));
+        if has_crowded_tag(text) {
+            return Err(too_large("an element with more than 5,000 attributes"));
+        }
+        let mut parser = html5ever::parse_document(Growing::new(), html5ever::ParseOpts::default());
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = (PIECE..rest.len()).find(|&at| rest.is_char_boundary(at));
+            let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
+            parser.process(StrTendril::from_slice(piece));
+            let grown = parser.tokenizer.sink.sink.inner.borrow();
+            if grown.deepest > DEEPEST {
+                return Err(too_large("elements in each other, more than 1,000 deep"));
+            }
+            if grown.nodes.len() > MOST_NODES {
+                return Err(too_large("more than 500,000 elements"));
+            }
+            rest = after;
+        }
+        Ok(parser.finish())
+    }
+
+    /// The root: the document.
+    pub(super) const ROOT: Id = 0;
+
+    /// A node.
+    pub(super) fn node(&self, id: Id) -> Option<&Node> {
+        self.0.get(id)
+    }
+
+    /// Each node below this one, in the order of the page.
+    pub(super) fn below(&self, top: Id) -> impl Iterator<Item = Id> {
+        let mut at = self.node(top).and_then(|node| node.first);
+        std::iter::from_fn(move || {
+            let here = at?;
+            at = self.node(here).and_then(|node| node.first).or_else(|| self.after(here, top));
+            Some(here)
+        })
+    }
+
+    /// The node that comes after all that stands in this one, within `top`.
+    fn after(&self, id: Id, top: Id) -> Option<Id> {
+        let mut at = id;
+        while at != top {
+            let node = self.node(at)?;
+            if node.next.is_some() {
+                return node.next;
+            }
+            at = node.parent?;
+        }
+        None
+    }
+
+    /// All text below a node.
+    pub(super) fn text_below(&self, top: Id) -> String {
+        let texts = self.below(top).filter_map(|id| match &self.node(id)?.kind {
+            Kind::Text(text) => Some(&**text),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+impl Node {
+    /// Its name, where it is an element of HTML.
+    pub(super) fn html(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Element { name, .. } if name.ns == ns!(html) => Some(&name.local),
+            _ => None,
+        }
+    }
+
+    /// The value of one of the attributes that matter.
+    pub(super) fn attribute(&self, wanted: &str) -> Option<&str> {
+        let Kind::Element { attributes, .. } = &self.kind else { return None };
+        attributes.iter().find(|(name, _)| &**name == wanted).map(|(_, value)| &**value)
+    }
+}
+
+/// Whether a tag has more attributes than one may have. Every word between `<` and `>` that stands
+/// in no quotes counts, so this sees too many rather than too few; scripts and texts, where `<`
+/// means something else, have a `>` long before.
+fn has_crowded_tag(text: &str) -> bool {
+    let mut bytes = text.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        if byte != b'<' || !bytes.peek().is_some_and(u8::is_ascii_alphabetic) {
+            continue;
+        }
+        let (mut words, mut blank, mut equals) = (0, false, false);
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'>' => break,
+                quote @ (b'"' | b'\'') if equals => {
+                    bytes.by_ref().find(|&byte| byte == quote);
+                    (blank, equals) = (true, false);
+                }
+                b'=' => equals = true,
+                byte if byte.is_ascii_whitespace() || byte == b'/' => blank = true,
+                _ => {
+                    words += usize::from(blank && !equals);
+                    (blank, equals) = (false, false);
+                }
+            }
+            if words > MOST_ATTRIBUTES {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// What the parser holds on to: a place, and the name of what is there.
+#[derive(Debug, Clone)]
+struct Held {
+    id: Id,
+    name: Rc<QualName>,
+}
+
+/// A tree that grows.
+struct Growing {
+    inner: RefCell<Grown>,
+    nameless: Rc<QualName>,
+}
+
+struct Grown {
+    nodes: Vec<Node>,
+    deepest: u32,
+}
+
+impl Growing {
+    /// With the document, and the place where all goes that is not kept: it stands nowhere.
+    fn new() -> Self {
+        let nameless = Rc::new(QualName::new(None, ns!(), local_name!("")));
+        let growing =
+            Self { inner: RefCell::new(Grown { nodes: Vec::new(), deepest: 0 }), nameless };
+        growing.other();
+        growing.other();
+        growing
+    }
+
+    fn other(&self) -> Held {
+        let id = self.inner.borrow_mut().add(Kind::Other);
+        Held { id, name: Rc::clone(&self.nameless) }
+    }
+
+    fn at(&self, id: Id) -> Held {
+        Held { id, name: Rc::clone(&self.nameless) }
+    }
+}
+
+/// Where templates put what they hold.
+const NOWHERE: Id = 1;
+
+impl Grown {
+    fn add(&mut self, kind: Kind) -> Id {
+        let (parent, first, last, before, next) = (None, None, None, None, None);
+        self.nodes.push(Node { kind, parent, first, last, before, next, depth: 0 });
+        self.nodes.len() - 1
+    }
+
+    fn set(&mut self, id: Option<Id>, change: impl FnOnce(&mut Node)) {
+        if let Some(node) = id.and_then(|id| self.nodes.get_mut(id)) {
+            change(node);
+        }
+    }
+
+    fn take_out(&mut self, id: Id) {
+        let Some(node) = self.nodes.get_mut(id) else { return };
+        let parent = node.parent.take();
+        let (before, next) = (node.before.take(), node.next.take());
+        self.set(before, |node| node.next = next);
+        self.set(next, |node| node.before = before);
+        self.set(parent, |parent| {
+            if parent.first == Some(id) {
+                parent.first = next;
+            }
+            if parent.last == Some(id) {
+                parent.last = before;
+            }
+        });
+    }
+
+    /// Puts a node into another, before one that stands in it, or as the last.
+    fn put(&mut self, id: Id, parent: Id, next: Option<Id>) {
+        self.take_out(id);
+        let Some(into) = self.nodes.get(parent) else { return };
+        let depth = into.depth + 1;
+        let before = match next {
+            Some(next) => self.nodes.get(next).and_then(|node| node.before),
+            None => into.last,
+        };
+        self.deepest = self.deepest.max(depth);
+        self.set(Some(id), |node| {
+            (node.parent, node.before, node.next, node.depth) = (Some(parent), before, next, depth);
+        });
+        self.set(before, |node| node.next = Some(id));
+        self.set(next, |node| node.before = Some(id));
+        self.set(Some(parent), |node| {
+            if before.is_none() {
+                node.first = Some(id);
+            }
+            if next.is_none() {
+                node.last = Some(id);
+            }
+        });
+    }
+
+    /// Puts a node or a text into another; a text goes on with the text before it.
+    fn insert(&mut self, what: NodeOrText<Held>, parent: Id, next: Option<Id>) {
+        let text = match what {
+            NodeOrText::AppendNode(node) => return self.put(node.id, parent, next),
+            NodeOrText::AppendText(text) => text,
+        };
+        let beside = next.map_or_else(
+            || self.nodes.get(parent).and_then(|node| node.last),
+            |next| self.nodes.get(next).and_then(|node| node.before),
+        );
+        if let Some(Kind::Text(before)) =
+            beside.and_then(|id| self.nodes.get_mut(id)).map(|node| &mut node.kind)
+        {
+            return before.push_tendril(&text);
+        }
+        let id = self.add(Kind::Text(text));
+        self.put(id, parent, next);
+    }
+}
+
+/// Whether an attribute says anything of what is seen, or of title and day.
+fn matters(name: &str) -> bool {
+    matches!(
+        name,
+        "hidden"
+            | "aria-hidden"
+            | "style"
+            | "open"
+            | "name"
+            | "property"
+            | "itemprop"
+            | "content"
+            | "datetime"
+            | "type"
+    )
+}
+
+fn kept(attributes: Vec<Attribute>) -> impl Iterator<Item = (LocalName, StrTendril)> {
+    let kept = attributes.into_iter().filter(|attribute| matters(&attribute.name.local));
+    kept.map(|attribute| (attribute.name.local, attribute.value))
+}
+
+impl TreeSink for Growing {
+    type Handle = Held;
+    type Output = Tree;
+    type ElemName<'a> = ExpandedName<'a>;
+
+    fn finish(self) -> Tree {
+        Tree(self.inner.into_inner().nodes)
+    }
+
+    fn parse_error(&self, _: Cow<'static, str>) {}
+
+    fn get_document(&self) -> Held {
+        self.at(Tree::ROOT)
+    }
+
+    fn elem_name<'a>(&'a self, target: &'a Held) -> ExpandedName<'a> {
+        target.name.expanded()
+    }
+
+    fn create_element(&self, name: QualName, attrs: Vec<Attribute>, _: ElementFlags) -> Held {
+        let name = Rc::new(name);
+        let attributes = kept(attrs).collect();
+        let kind = Kind::Element { name: Rc::clone(&name), attributes };
+        Held { id: self.inner.borrow_mut().add(kind), name }
+    }
+
+    fn create_comment(&self, _: StrTendril) -> Held {
+        self.other()
+    }
+
+    fn create_pi(&self, _: StrTendril, _: StrTendril) -> Held {
+        self.other()
+    }
+
+    fn append(&self, parent: &Held, child: NodeOrText<Held>) {
+        self.inner.borrow_mut().insert(child, parent.id, None);
+    }
+
+    fn append_based_on_parent_node(&self, element: &Held, before: &Held, child: NodeOrText<Held>) {
+        let stands = self.inner.borrow().nodes.get(element.id).is_some_and(|n| n.parent.is_some());
+        if stands {
+            self.append_before_sibling(element, child);
+        } else {
+            self.append(before, child);
+        }
+    }
+
+    fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
+
+    fn get_template_contents(&self, _: &Held) -> Held {
+        self.at(NOWHERE)
+    }
+
+    fn same_node(&self, x: &Held, y: &Held) -> bool {
+        x.id == y.id
+    }
+
+    fn set_quirks_mode(&self, _: QuirksMode) {}
+
+    fn append_before_sibling(&self, sibling: &Held, new: NodeOrText<Held>) {
+        let mut inner = self.inner.borrow_mut();
+        if let Some(parent) = inner.nodes.get(sibling.id).and_then(|node| node.parent) {
+            inner.insert(new, parent, Some(sibling.id));
+        }
+    }
+
+    fn add_attrs_if_missing(&self, target: &Held, attrs: Vec<Attribute>) {
+        self.inner.borrow_mut().set(Some(target.id), |node| {
+            let Kind::Element { attributes, .. } = &mut node.kind else { return };
+            for (name, value) in kept(attrs) {
+                if attributes.iter().all(|(there, _)| *there != name) {
+                    attributes.push((name, value));
+                }
+            }
+        });
+    }
+
+    fn remove_from_parent(&self, target: &Held) {
+        self.inner.borrow_mut().take_out(target.id);
+    }
+
+    fn reparent_children(&self, node: &Held, new_parent: &Held) {
+        let mut inner = self.inner.borrow_mut();
+        while let Some(child) = inner.nodes.get(node.id).and_then(|node| node.first) {
+            inner.put(child, new_parent.id, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_with_too_many_attributes_are_seen() {
+        let crowded = |count: usize| {
+            let words: String = (0..count).map(|n| format!(" a{n}=\"1 2 3\"")).collect();
+            format!("<p>1 < 2</p><b{words}>x</b>")
+        };
+        assert!(!has_crowded_tag(&crowded(MOST_ATTRIBUTES)));
+        assert!(has_crowded_tag(&crowded(MOST_ATTRIBUTES + 1)));
+        let long = format!("<p title=\"{}\">", "word ".repeat(9_000));
+        assert!(!has_crowded_tag(&long), "what stands in quotes is one value");
+    }
+
+    #[test]
+    fn markup_that_makes_much_of_little_is_refused() {
+        let formats: String = (0..600).map(|n| format!("<b id={n}>")).collect();
+        let bomb = format!("<p>{formats}</p>{}", "<p>x".repeat(20_000));
+        assert!(matches!(Tree::of(&bomb), Err(Unreadable::Broken(_))));
+    }
+}
