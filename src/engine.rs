@@ -302,13 +302,15 @@ impl Engine {
                     PatternSpec::Orchestrator(spec) => Some(spec.budget.max_parallel),
                     PatternSpec::Collaboration(_)
                     | PatternSpec::Team(_)
-                    | PatternSpec::Resilience(_) => None,
+                    | PatternSpec::Resilience(_)
+                    | PatternSpec::Research(_) => None,
                 },
                 rosters: match &scenario.pattern {
                     PatternSpec::Team(spec) => Rosters::of(spec, &session.before.rosters),
                     PatternSpec::Collaboration(_)
                     | PatternSpec::Orchestrator(_)
-                    | PatternSpec::Resilience(_) => Rosters::default(),
+                    | PatternSpec::Resilience(_)
+                    | PatternSpec::Research(_) => Rosters::default(),
                 },
                 session: session.clone(),
                 instant,
@@ -402,6 +404,7 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
                 }
                 PatternSpec::Team(spec) => team::play::play(context, scenario, spec).await,
                 PatternSpec::Resilience(spec) => resilience::play::play(context, spec).await,
+                PatternSpec::Research(_) => Err(StopReason::InternalError),
             }
         };
         let pattern = Contained::new(Box::pin(pattern));

@@ -19,6 +19,7 @@ use crate::event::{Event, EventKind};
 use crate::scenario::agent::TeamSpec;
 use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
+use crate::scenario::research::ResearchSpec;
 use crate::scenario::storm::ResilienceSpec;
 use crate::scenario::{Place, Scenario, Severity};
 
@@ -158,9 +159,31 @@ fn of_scenario(scenario: &Scenario, items: &mut Vec<Item>) {
         PatternSpec::Orchestrator(spec) => of_orchestrator(spec, items),
         PatternSpec::Team(spec) => of_team(spec, items),
         PatternSpec::Resilience(spec) => of_resilience(spec, items),
+        PatternSpec::Research(spec) => of_research(spec, items),
     }
     for warning in &scenario.warnings {
         items.push(item("warning", warning, Tone::Odd));
+    }
+}
+
+fn of_research(spec: &ResearchSpec, items: &mut Vec<Item>) {
+    let budget = &spec.budget;
+    items.push(item("question", &spec.question, Tone::Plain));
+    let limits = format!(
+        "{} sources, {} pages, {} notes, {} characters, {} s",
+        budget.max_urls,
+        budget.max_read_pages,
+        budget.max_notes,
+        budget.max_answer_chars,
+        budget.max_seconds.as_secs(),
+    );
+    items.push(item("limits", limits, Tone::Plain));
+    let on = |domain: &String| spec.allowed_domains_execution.contains(domain);
+    for (at, domain) in spec.allowed_domains_policy.iter().enumerate() {
+        let label = if at == 0 { "domains" } else { "" };
+        let switched = if on(domain) { "" } else { ", switched off" };
+        let said = format!("{domain}, trust {}{switched}", spec.trust(domain));
+        items.push(item(label, said, Tone::Plain));
     }
 }
 

@@ -1,11 +1,12 @@
 //! Whether a boundary that a person names ever comes: each pattern has its own.
 
-use crate::event::BoundaryId;
+use crate::event::{BoundaryId, ResearchStep};
 use crate::scenario::Scenario;
 use crate::scenario::agent::{AgentKind, AgentSpec, ModelAgent, TeamSpec};
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::AgentName;
 use crate::scenario::orchestrator::OrchestratorSpec;
+use crate::scenario::research::ResearchSpec;
 use crate::scenario::storm::ResilienceSpec;
 
 /// Whether a run of this scenario can come to a boundary.
@@ -18,6 +19,7 @@ pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> 
         PatternSpec::Orchestrator(spec) => return orchestrated(spec, at),
         PatternSpec::Team(spec) => return in_team(spec, at),
         PatternSpec::Resilience(spec) => return stormy(spec, at),
+        PatternSpec::Research(spec) => return researched(spec, at),
     };
     let mut parts = at.as_str().splitn(3, ':');
     if !matches!(parts.next(), Some("round" | "message" | "finalize")) {
@@ -47,6 +49,25 @@ pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> 
             Err(format!("no such role at the table; there are: {}", names.join(", ")))
         }
         None => Ok(()),
+    }
+}
+
+/// Whether research can come to a boundary.
+fn researched(spec: &ResearchSpec, at: &BoundaryId) -> Result<(), String> {
+    let steps = ResearchStep::ALL.map(ResearchStep::word);
+    if at.as_str() == "plan" || steps.contains(&at.as_str()) {
+        return Ok(());
+    }
+    let most = spec.budget.max_urls;
+    let place = at.as_str().strip_prefix("source:").and_then(|place| place.parse::<u32>().ok());
+    match place {
+        Some(place) if (1..=most).contains(&place) => Ok(()),
+        Some(0) => Err("never comes: sources are counted from 1".to_owned()),
+        Some(_) => Err(format!("never comes: budget.max_urls is {most}")),
+        None => {
+            let there = steps.join(", ");
+            Err(format!("never comes here; there are: plan, {there}, source:1"))
+        }
     }
 }
 

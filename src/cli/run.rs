@@ -61,6 +61,7 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
         PatternSpec::Orchestrator(_) => Some("orchestrator"),
         PatternSpec::Team(_) => Some(scenario.pattern.name()),
         PatternSpec::Resilience(_) => Some("resilience"),
+        PatternSpec::Research(_) => Some("research"),
     };
     let answers = matches!(&scenario.pattern, PatternSpec::Team(_));
     if !answers && !args.messages.is_empty() {
@@ -124,7 +125,8 @@ fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
         PatternSpec::Team(spec) => &*spec.follow_ups,
         PatternSpec::Collaboration(_)
         | PatternSpec::Orchestrator(_)
-        | PatternSpec::Resilience(_) => &[],
+        | PatternSpec::Resilience(_)
+        | PatternSpec::Research(_) => &[],
     };
     std::iter::once(scenario.goal.as_str().into()).chain(follow_ups.iter().cloned()).collect()
 }

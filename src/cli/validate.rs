@@ -78,6 +78,7 @@ fn sum_up(scenario: &Scenario) -> String {
         PatternSpec::Orchestrator(spec) => count(spec.workers.len(), "worker"),
         PatternSpec::Team(spec) => count(spec.agents.len(), "agent"),
         PatternSpec::Resilience(spec) => things(u64::from(spec.agents), "agent"),
+        PatternSpec::Research(spec) => count(spec.allowed_domains_policy.len(), "domain"),
     };
     format!(
         "{}: {}, {}, {}, {}, {}",

@@ -7,14 +7,17 @@ use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::kind::{
     AgentHead, BehindFlag, CollaborationPlan, FlagAt, ModelLabel, OrchestratorPlan, PatternPlan,
-    PricesHead, ResiliencePlan, RunStarted, SessionHead, SwarmHead, TeamPlan, ToolHead, WorkerHead,
+    PricesHead, ResearchPlan, ResiliencePlan, RunStarted, SessionHead, SourceHead, SwarmHead,
+    TeamPlan, ToolHead, WorkerHead,
 };
 use crate::pattern::team::starting;
 use crate::run::Session;
 use crate::scenario::Scenario;
 use crate::scenario::agent::{AgentKind, AgentSpec, TeamSpec};
+use crate::scenario::day::Day;
 use crate::scenario::model::{CollaborationSpec, Concurrency, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
+use crate::scenario::research::ResearchSpec;
 use crate::scenario::storm::ResilienceSpec;
 
 pub(super) fn of(
@@ -33,7 +36,7 @@ pub(super) fn of(
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
         goal: scenario.goal.clone(),
-        model,
+        model: model.clone(),
         inputs: scenario
             .inputs
             .iter()
@@ -53,6 +56,9 @@ pub(super) fn of(
             PatternSpec::Team(spec) if spec.is_swarm() => PatternPlan::Swarm(team(spec, session)),
             PatternSpec::Team(spec) => PatternPlan::Team(team(spec, session)),
             PatternSpec::Resilience(spec) => PatternPlan::Resilience(resilience(spec)),
+            PatternSpec::Research(spec) => {
+                PatternPlan::Research(research(spec, &model, millis(wall)))
+            }
         },
     }
 }
@@ -113,6 +119,39 @@ fn resilience(spec: &ResilienceSpec) -> ResiliencePlan {
         guarded: spec.guarded,
         naive_attempts,
         max_ms: millis(spec.max_seconds),
+    }
+}
+
+fn research(spec: &ResearchSpec, model: &ModelLabel, wall_ms: u64) -> ResearchPlan {
+    let live = matches!(model, ModelLabel::Live { .. });
+    let today = || Day::at(wall_ms).to_string();
+    let budget = &spec.budget;
+    ResearchPlan {
+        question: spec.question.clone(),
+        as_of: spec.as_of.clone().unwrap_or_else(today),
+        allowed_domains_policy: spec.allowed_domains_policy.clone(),
+        allowed_domains_execution: spec.allowed_domains_execution.clone(),
+        sources: spec
+            .sources
+            .iter()
+            .map(|rule| SourceHead {
+                domain: rule.domain.clone(),
+                trust: rule.trust,
+                flag: rule.flag.clone(),
+            })
+            .collect(),
+        plan_by: spec.plan.by.in_a_run(live),
+        notes_by: spec.notes.by.in_a_run(live),
+        answer_by: spec.answer.by.in_a_run(live),
+        misquotes: spec.misquotes,
+        min_independent_sources: spec.min_independent_sources,
+        max_age_days: spec.max_age_days,
+        max_steps: budget.max_steps,
+        max_urls: budget.max_urls,
+        max_read_pages: budget.max_read_pages,
+        max_notes: budget.max_notes,
+        max_answer_chars: budget.max_answer_chars,
+        max_ms: millis(budget.max_seconds),
     }
 }
 

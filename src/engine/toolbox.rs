@@ -131,9 +131,10 @@ fn making(
     let policy = policy(scenario, spec);
     let timeout = match &scenario.pattern {
         PatternSpec::Orchestrator(orchestrator) => orchestrator.budget.task_timeout,
-        PatternSpec::Collaboration(_) | PatternSpec::Team(_) | PatternSpec::Resilience(_) => {
-            DEFAULT_TIMEOUT
-        }
+        PatternSpec::Collaboration(_)
+        | PatternSpec::Team(_)
+        | PatternSpec::Resilience(_)
+        | PatternSpec::Research(_) => DEFAULT_TIMEOUT,
     };
     Making {
         fingerprint: format!("{spec:?} {policy:?} {timeout:?} {instant}"),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::id::{SpanId, millis};
+use super::research::SourceNo;
 use super::team::Inner;
 use super::visible::visible_within;
 use crate::scenario::model::ScriptFaultKind;
@@ -43,7 +44,7 @@ pub enum Purpose {
         /// Who sits there.
         role: RoleName,
     },
-    /// The orchestrator's plan of tasks.
+    /// The orchestrator's plan of tasks, or the steps of research.
     Plan,
     /// A worker's task.
     Task {
@@ -112,6 +113,20 @@ pub enum Purpose {
         /// Which of that reply's tool calls, from 0.
         index: u16,
     },
+    /// Sources are searched.
+    Search,
+    /// A source's page is read.
+    Read {
+        /// Which.
+        source: SourceNo,
+    },
+    /// Notes are taken from a page.
+    Notes {
+        /// Of which source.
+        source: SourceNo,
+    },
+    /// The answer is put together from notes.
+    Synthesize,
     /// The text at the end.
     Finalize,
 }
@@ -128,6 +143,10 @@ impl Purpose {
             | Self::Plan
             | Self::Task { .. }
             | Self::Step { .. }
+            | Self::Search
+            | Self::Read { .. }
+            | Self::Notes { .. }
+            | Self::Synthesize
             | Self::Finalize => None,
         }
     }

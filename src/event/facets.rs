@@ -26,6 +26,19 @@ impl EventKind {
             Self::TaskFailed { .. } => "task.failed",
             Self::ParallelChanged { .. } => "parallel.changed",
             Self::ResultsAggregated { .. } => "results.aggregated",
+            Self::StepsAccepted { .. } => "steps.accepted",
+            Self::SourcesFound(_) => "sources.found",
+            Self::SourcesDeduped(_) => "sources.deduped",
+            Self::SourceStarted { .. } => "source.started",
+            Self::PageRead(_) => "page.read",
+            Self::NoteTaken { .. } => "note.taken",
+            Self::NoteRefused(_) => "note.refused",
+            Self::SourceClosed(_) => "source.closed",
+            Self::ReadingClosed { .. } => "reading.closed",
+            Self::NotesCompared(_) => "notes.compared",
+            Self::NotesVerified(_) => "notes.verified",
+            Self::AnswerCited(_) => "answer.cited",
+            Self::AnswerRefused(_) => "answer.refused",
             Self::AnswerComposed { .. } => "answer.composed",
             Self::AnswerPartial { .. } => "answer.partial",
             Self::HandoffMade { .. } => "handoff.made",
@@ -66,6 +79,7 @@ impl EventKind {
             Self::RunStarted(_) => Some(SpanId::RUN),
             Self::RoundStarted { parent, .. }
             | Self::TaskStarted { parent, .. }
+            | Self::SourceStarted { parent, .. }
             | Self::AttemptStarted { parent, .. } => Some(*parent),
             Self::CallStarted(call) => Some(call.parent),
             _ => None,
@@ -80,6 +94,7 @@ impl EventKind {
                 | Self::RoundClosed { .. }
                 | Self::TaskDone { .. }
                 | Self::TaskFailed { .. }
+                | Self::SourceClosed(_)
                 | Self::CallAnswered { .. }
                 | Self::CallDegraded { .. }
                 | Self::CallFailed { .. }

@@ -134,8 +134,55 @@ pub enum Boundary {
         /// Whether it is in the swarm that the person talks to.
         outer: bool,
     },
+    /// Before a step of research.
+    Step(ResearchStep),
+    /// Before a source is looked at; which of the kept ones, from 1.
+    Source(u32),
     /// Before the result is put together.
     Finalize,
+}
+
+/// The steps of research (`004`) after its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResearchStep {
+    /// Sources are searched.
+    Search,
+    /// Addresses of the same page become one.
+    Dedupe,
+    /// Sources are read, one after another.
+    ReadExtract,
+    /// Notes are verified.
+    Verify,
+    /// The answer is put together.
+    Synthesize,
+}
+
+impl ResearchStep {
+    /// All of them in order.
+    pub const ALL: [Self; 5] =
+        [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
+
+    /// Its word: the source's phase.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Dedupe => "dedupe",
+            Self::ReadExtract => "read_extract",
+            Self::Verify => "verify",
+            Self::Synthesize => "synthesize",
+        }
+    }
+
+    /// The action of the plan that it is.
+    pub fn action(self) -> &'static str {
+        match self {
+            Self::Search => "search_sources",
+            Self::Dedupe => "dedupe_urls",
+            Self::ReadExtract => "read_extract_notes",
+            Self::Verify => "verify_notes",
+            Self::Synthesize => "synthesize_answer",
+        }
+    }
 }
 
 impl Boundary {
@@ -153,6 +200,8 @@ impl Boundary {
             Self::Handoff { path, handoff, to, outer: false } => {
                 format!("handoff:{handoff}:{path}/{to}")
             }
+            Self::Step(step) => step.word().to_owned(),
+            Self::Source(place) => format!("source:{place}"),
             Self::Finalize => "finalize".to_owned(),
         })
     }
@@ -160,9 +209,11 @@ impl Boundary {
     /// Whether `S` (step one round) comes to rest here.
     pub fn ends_round(&self) -> bool {
         match self {
-            Self::Round(_) | Self::Plan | Self::Finalize => true,
+            Self::Round(_) | Self::Plan | Self::Step(_) | Self::Finalize => true,
             Self::Ask { outer, .. } | Self::Handoff { outer, .. } => *outer,
-            Self::Message { .. } | Self::Dispatch { .. } | Self::Turn { .. } => false,
+            Self::Message { .. } | Self::Dispatch { .. } | Self::Turn { .. } | Self::Source(_) => {
+                false
+            }
         }
     }
 }
@@ -187,6 +238,8 @@ impl BoundaryId {
         let mut parts = self.0.splitn(3, ':');
         match (parts.next(), parts.next(), parts.next()) {
             (Some("round"), Some(round), None) => format!("round {round}"),
+            (Some("source"), Some(place), None) => format!("source {place}"),
+            (Some("read_extract"), None, None) => "reading".to_owned(),
             (Some("message"), Some(round), Some(role)) => format!("{role} in round {round}"),
             (Some("dispatch"), Some(attempt), Some(task)) => format!("{task}, attempt {attempt}"),
             (Some("turn"), Some(turn), Some(agent)) => format!("turn {turn} of agent {agent}"),

@@ -12,8 +12,13 @@ pub use super::call::{
 };
 pub use super::head::{FlagAt, ModelLabel, PricesHead, RunClosed, RunStarted};
 pub use super::plan::{
-    AgentHead, BehindFlag, CollaborationPlan, OrchestratorPlan, PatternPlan, ResiliencePlan,
-    SwarmHead, TeamPlan, WorkerHead,
+    AgentHead, BehindFlag, CollaborationPlan, OrchestratorPlan, PatternPlan, ResearchPlan,
+    ResiliencePlan, SourceHead, SwarmHead, TeamPlan, WorkerHead,
+};
+pub use super::research::{
+    AnswerCited, AnswerRefused, Denial, DropReason, Dropped, Found, IssueOf, Kept, Note,
+    NoteConflict, NoteId, NotePair, NoteRefused, NotesCompared, NotesVerified, PageRead,
+    PlannedStep, ReadingEnd, Sentence, SourceCame, SourceNo, SourcesDeduped, SourcesFound,
 };
 pub use super::task::Task;
 pub use super::team::{
@@ -158,6 +163,9 @@ pub enum EventKind {
         reason: StopReason,
         /// What the model gave.
         raw: Value,
+        /// What was wanted and what came, where that is all there is to say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
     },
     /// Opens a task's span: one of the places at once is its.
     #[serde(rename = "task.started")]
@@ -204,6 +212,61 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         overwritten: Vec<TaskId>,
     },
+    /// The policy took the steps of a plan of research.
+    #[serde(rename = "steps.accepted")]
+    StepsAccepted {
+        /// The steps in order.
+        steps: Arc<[PlannedStep]>,
+    },
+    /// A search answered.
+    #[serde(rename = "sources.found")]
+    SourcesFound(Box<SourcesFound>),
+    /// Sources of the same page became one.
+    #[serde(rename = "sources.deduped")]
+    SourcesDeduped(Box<SourcesDeduped>),
+    /// Opens a source's span: it is looked at.
+    #[serde(rename = "source.started")]
+    SourceStarted {
+        /// The span it stands in.
+        parent: SpanId,
+        /// Which.
+        source: SourceNo,
+    },
+    /// A source's page was read; the fact stands in the source's span.
+    #[serde(rename = "page.read")]
+    PageRead(Box<PageRead>),
+    /// A note was taken; the fact stands in its source's span.
+    #[serde(rename = "note.taken")]
+    NoteTaken {
+        /// Of which source.
+        source: SourceNo,
+        /// The note.
+        note: Arc<Note>,
+    },
+    /// A note was refused; the fact stands in its source's span.
+    #[serde(rename = "note.refused")]
+    NoteRefused(Box<NoteRefused>),
+    /// Closes a source's span.
+    #[serde(rename = "source.closed")]
+    SourceClosed(Box<SourceCame>),
+    /// No further source is looked at.
+    #[serde(rename = "reading.closed")]
+    ReadingClosed {
+        /// Why.
+        why: ReadingEnd,
+    },
+    /// The notes were held against one another.
+    #[serde(rename = "notes.compared")]
+    NotesCompared(Box<NotesCompared>),
+    /// The notes were verified.
+    #[serde(rename = "notes.verified")]
+    NotesVerified(Box<NotesVerified>),
+    /// The policy took an answer; its text comes with `answer.composed`.
+    #[serde(rename = "answer.cited")]
+    AnswerCited(Box<AnswerCited>),
+    /// The policy refused an answer; the run stops.
+    #[serde(rename = "answer.refused")]
+    AnswerRefused(Box<AnswerRefused>),
     /// The result's text, put together at the end.
     #[serde(rename = "answer.composed")]
     AnswerComposed {

@@ -13,6 +13,8 @@ pub mod id;
 pub mod kind;
 pub mod plan;
 mod plan_fault;
+pub mod research;
+mod research_fault;
 pub mod stop;
 mod stop_text;
 pub mod task;
@@ -25,7 +27,7 @@ mod wire;
 pub mod world;
 
 pub use command::Command;
-pub use id::{Boundary, BoundaryId, Elapsed, RunId, Seq, SpanId};
+pub use id::{Boundary, BoundaryId, Elapsed, ResearchStep, RunId, Seq, SpanId};
 pub use kind::EventKind;
 pub use stop::{StopClass, StopReason};
 pub(crate) use weight::json_weight;

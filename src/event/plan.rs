@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::team::SessionHead;
 use crate::scenario::agent::{HandoffTemplate, MemberTools};
 use crate::scenario::name::{AgentName, FlagName, InputName, RoleName, ToolName};
+use crate::scenario::research::{DoneBy, Misquotes};
 
 /// The pattern and its limits, as the run was started with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,8 @@ pub enum PatternPlan {
     Swarm(TeamPlan),
     /// Source `003`.
     Resilience(ResiliencePlan),
+    /// Source `004`.
+    Research(ResearchPlan),
 }
 
 impl PatternPlan {
@@ -35,6 +38,7 @@ impl PatternPlan {
             Self::Team(_) => "team",
             Self::Swarm(_) => "swarm",
             Self::Resilience(_) => "resilience",
+            Self::Research(_) => "research",
         }
     }
 
@@ -45,6 +49,7 @@ impl PatternPlan {
             Self::Orchestrator(plan) => plan.max_ms,
             Self::Team(plan) | Self::Swarm(plan) => plan.max_ms,
             Self::Resilience(plan) => plan.max_ms,
+            Self::Research(plan) => plan.max_ms,
         }
     }
 }
@@ -131,6 +136,59 @@ pub struct ResiliencePlan {
     pub naive_attempts: u32,
     /// Milliseconds of the whole run, pauses not counted.
     pub max_ms: u64,
+}
+
+/// Source `004`: what is asked, which sources may be read, and the limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResearchPlan {
+    /// What is to be found out.
+    pub question: String,
+    /// The day that it is asked about, `YYYY-MM-DD`: what ages are counted from.
+    pub as_of: String,
+    /// Domains that may ever be read.
+    pub allowed_domains_policy: Vec<String>,
+    /// Domains that are switched on, those behind a flag among them.
+    pub allowed_domains_execution: Vec<String>,
+    /// What the scenario says of domains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceHead>,
+    /// Who makes the plan.
+    pub plan_by: DoneBy,
+    /// Who takes notes.
+    pub notes_by: DoneBy,
+    /// Who puts the answer together.
+    pub answer_by: DoneBy,
+    /// What is done with a quote that is not in its page.
+    pub misquotes: Misquotes,
+    /// Domains that a claim needs.
+    pub min_independent_sources: u32,
+    /// Days after which a page is too old; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_age_days: Option<u32>,
+    /// Steps of a plan at most.
+    pub max_steps: u32,
+    /// Sources that are kept at most.
+    pub max_urls: u32,
+    /// Pages that are read at most.
+    pub max_read_pages: u32,
+    /// Notes that are taken at most.
+    pub max_notes: u32,
+    /// Characters of the answer at most.
+    pub max_answer_chars: u32,
+    /// Milliseconds of the whole run, pauses not counted.
+    pub max_ms: u64,
+}
+
+/// What the scenario says of a domain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SourceHead {
+    /// The domain.
+    pub domain: String,
+    /// How far it is trusted, from 0 to 1.
+    pub trust: f64,
+    /// The flag that takes it off the execution allowlist when off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flag: Option<FlagName>,
 }
 
 /// Source `002`: the agents, and where the run stands in its session.

@@ -31,6 +31,12 @@ pub enum PlanFault {
     Args,
     /// `critical`
     Critical,
+    /// `steps`, pattern `004`
+    Steps,
+    /// `too_many_steps`, pattern `004`
+    TooManySteps,
+    /// `step_sequence`, pattern `004`
+    StepSequence,
 }
 
 impl PlanFault {
@@ -39,7 +45,7 @@ impl PlanFault {
         Self::WorkerNotAllowed(visible_within(name, REASON_CHARS).into())
     }
 
-    const PLAIN: [(Self, &'static str); 11] = [
+    const PLAIN: [(Self, &'static str); 14] = [
         (Self::NonJson, "non_json"),
         (Self::Kind, "kind"),
         (Self::Tasks, "tasks"),
@@ -51,6 +57,9 @@ impl PlanFault {
         (Self::Worker, "worker"),
         (Self::Args, "args"),
         (Self::Critical, "critical"),
+        (Self::Steps, "steps"),
+        (Self::TooManySteps, "too_many_steps"),
+        (Self::StepSequence, "step_sequence"),
     ];
 
     pub(super) fn of(text: &str) -> Option<Self> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::call::FailureClass;
 pub use super::plan_fault::{PlanFault, WorkerTrouble};
+pub use super::research_fault::{AnswerFault, NoteIssue, NotesFault, StepFault};
 use super::visible::{REASON_CHARS, visible_within};
 use crate::scenario::name::{AgentName, RoleName, ToolName};
 
@@ -50,6 +51,22 @@ pub enum StopReason {
     RepetitiveHandoff,
     /// `node_timeout:<agent>`, pattern `002`
     NodeTimeout(AgentName),
+    /// `invalid_step:<fault>`, pattern `004`
+    InvalidStep(StepFault),
+    /// `invalid_search:query`, pattern `004`
+    InvalidSearchQuery,
+    /// `no_sources_after_dedupe`, pattern `004`
+    NoSourcesAfterDedupe,
+    /// `no_reliable_sources`, pattern `004`: no page gave a note
+    NoReliableSources,
+    /// `tool_invalid_output:<tool>`, pattern `004`: an answer that is not the tool's contract
+    ToolInvalidOutput(ToolName),
+    /// `invalid_notes:<fault>`, pattern `004`
+    InvalidNotes(NotesFault),
+    /// `verification_failed:<issue>`, pattern `004`
+    VerificationFailed(NoteIssue),
+    /// `invalid_answer:<fault>`, pattern `004`
+    InvalidAnswer(AnswerFault),
     /// `tool_error:<tool>:<what>`: a tool that no run can do without could not be had
     ToolError(ToolName, FailureClass),
     /// `circuit_open:<tool>`
@@ -157,6 +174,14 @@ impl StopReason {
             | Self::RepetitiveHandoff
             | Self::NodeTimeout(_)
             | Self::Worker(..)
+            | Self::InvalidStep(_)
+            | Self::InvalidSearchQuery
+            | Self::NoSourcesAfterDedupe
+            | Self::NoReliableSources
+            | Self::ToolInvalidOutput(_)
+            | Self::InvalidNotes(_)
+            | Self::VerificationFailed(_)
+            | Self::InvalidAnswer(_)
             | Self::ToolError(..)
             | Self::CircuitOpen(_)
             | Self::BulkheadFull(_)
@@ -220,6 +245,39 @@ impl StopReason {
             Self::NodeTimeout(_) => {
                 "The agent did not come to an end in time: raise node_timeout_s, or look at what was slow."
             }
+            Self::InvalidStep(_) => {
+                "A step of the plan broke the contract: read what the planner said, then mend its prompt."
+            }
+            Self::InvalidSearchQuery => {
+                "The plan's first step has no query: mend the planner's prompt, or plan by rule."
+            }
+            Self::NoSourcesAfterDedupe => {
+                "The search found nothing to read: ask other words, or look where it searches."
+            }
+            Self::NoReliableSources => {
+                "No source gave a note: each says beside it why it fell out."
+            }
+            Self::ToolInvalidOutput(_) => {
+                "The tool's answer is not its contract: the attempt has it, whole."
+            }
+            Self::InvalidNotes(_) => {
+                "A note broke the contract: read what the model said of the page, then mend its prompt."
+            }
+            Self::VerificationFailed(NoteIssue::QuoteNotInSource) => {
+                "A quote does not stand in its page: the note is made up, or set misquotes = \"refuse\"."
+            }
+            Self::VerificationFailed(_) => {
+                "A note is no ground for an answer: see its quote and claim."
+            }
+            Self::InvalidAnswer(AnswerFault::CitationUnknown) => {
+                "The answer cites a note that there is not: read what the model said."
+            }
+            Self::InvalidAnswer(AnswerFault::TooLong) => {
+                "Raise budget.max_answer_chars, or ask for a shorter answer."
+            }
+            Self::InvalidAnswer(_) => {
+                "The answer broke the contract: read what the model said, then mend its prompt."
+            }
             Self::Worker(WorkerTrouble::Denied, _) => {
                 "The worker's flag is off: turn it on, or keep the worker out of the plan."
             }
@@ -266,6 +324,14 @@ impl fmt::Display for StopReason {
             Self::RepetitiveHandoff => f.write_str("repetitive_handoff"),
             Self::NodeTimeout(agent) => write!(f, "node_timeout:{agent}"),
             Self::Worker(trouble, worker) => write!(f, "{}:{worker}", trouble.word()),
+            Self::InvalidStep(fault) => write!(f, "invalid_step:{fault}"),
+            Self::InvalidSearchQuery => f.write_str("invalid_search:query"),
+            Self::NoSourcesAfterDedupe => f.write_str("no_sources_after_dedupe"),
+            Self::NoReliableSources => f.write_str("no_reliable_sources"),
+            Self::ToolInvalidOutput(tool) => write!(f, "tool_invalid_output:{tool}"),
+            Self::InvalidNotes(fault) => write!(f, "invalid_notes:{fault}"),
+            Self::VerificationFailed(issue) => write!(f, "verification_failed:{issue}"),
+            Self::InvalidAnswer(fault) => write!(f, "invalid_answer:{fault}"),
             Self::ToolError(tool, class) => write!(f, "tool_error:{tool}:{}", class.word()),
             Self::CircuitOpen(tool) => write!(f, "circuit_open:{tool}"),
             Self::BulkheadFull(tool) => write!(f, "bulkhead_full:{tool}"),
@@ -373,6 +439,17 @@ mod tests {
             "worker_bad_result:x",
             "worker_error:x",
             "tool_error:vendor:bad_response",
+            "invalid_plan:steps",
+            "invalid_plan:too_many_steps",
+            "invalid_plan:step_sequence",
+            "invalid_step:not_object",
+            "invalid_search:query",
+            "no_sources_after_dedupe",
+            "no_reliable_sources",
+            "tool_invalid_output:search_sources",
+            "invalid_notes:too_many",
+            "verification_failed:quote_not_in_source",
+            "invalid_answer:citation_unknown",
         ] {
             let reason = StopReason::from(text);
             assert!(!matches!(reason, StopReason::Other(_)), "{text} is known");

@@ -2,6 +2,7 @@
 
 use super::call::FailureClass;
 use super::plan_fault::{PlanFault, WorkerTrouble};
+use super::research_fault::{AnswerFault, NoteIssue, NotesFault, StepFault};
 use super::stop::{ContributionFault, LlmError, StopReason};
 
 impl From<&str> for StopReason {
@@ -20,6 +21,8 @@ impl From<&str> for StopReason {
                 "max_dispatches" => Self::MaxDispatches,
                 "max_tool_rounds" => Self::MaxToolRounds,
                 "max_handoffs" => Self::MaxHandoffs,
+                "no_sources_after_dedupe" => Self::NoSourcesAfterDedupe,
+                "no_reliable_sources" => Self::NoReliableSources,
                 "repetitive_handoff" => Self::RepetitiveHandoff,
                 "cancelled" => Self::Cancelled,
                 "internal_error" => Self::InternalError,
@@ -28,6 +31,20 @@ impl From<&str> for StopReason {
             Some(("agent_denied", role)) => Self::AgentDenied(role.into()),
             Some(("invalid_plan", fault)) => {
                 PlanFault::of(fault).map_or_else(other, Self::InvalidPlan)
+            }
+            Some(("invalid_step", fault)) => {
+                StepFault::of(fault).map_or_else(other, Self::InvalidStep)
+            }
+            Some(("invalid_search", "query")) => Self::InvalidSearchQuery,
+            Some(("tool_invalid_output", tool)) => Self::ToolInvalidOutput(tool.into()),
+            Some(("invalid_notes", fault)) => {
+                NotesFault::of(fault).map_or_else(other, Self::InvalidNotes)
+            }
+            Some(("verification_failed", issue)) => {
+                NoteIssue::of(issue).map_or_else(other, Self::VerificationFailed)
+            }
+            Some(("invalid_answer", fault)) => {
+                AnswerFault::of(fault).map_or_else(other, Self::InvalidAnswer)
             }
             Some(("tool_error", what)) => match what.rsplit_once(':') {
                 Some((tool, class)) => match FailureClass::of(class) {

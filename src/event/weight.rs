@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::Event;
 use super::kind::{
-    AgentHead, ChatMessage, Entry, EventKind, OrchestratorPlan, PatternPlan, RunStarted, Task,
-    ToolCall, ToolHead, ToolLimits, ToolOffer,
+    AgentHead, ChatMessage, Entry, EventKind, OrchestratorPlan, PatternPlan, RunStarted,
+    SourceCame, Task, ToolCall, ToolHead, ToolLimits, ToolOffer,
 };
 use super::plan_fault::PlanFault;
 use super::stop::{ContributionFault, StopReason};
@@ -45,6 +45,7 @@ fn reason(reason: &StopReason) -> usize {
         | StopReason::AgentDenied(role) => role.as_str().len(),
         StopReason::Worker(_, tool)
         | StopReason::ToolError(tool, _)
+        | StopReason::ToolInvalidOutput(tool)
         | StopReason::CircuitOpen(tool)
         | StopReason::BulkheadFull(tool) => tool.as_str().len(),
         _ => 0,
@@ -131,6 +132,13 @@ fn plan(plan: &PatternPlan) -> usize {
                 + plan.session.text.len()
                 + plan.session.history.iter().map(entry).sum::<usize>()
         }
+        PatternPlan::Research(plan) => {
+            let rules = plan.sources.iter().map(|it| size_of_val(it) + it.domain.len());
+            plan.question.len()
+                + texts(plan.allowed_domains_policy.iter().map(String::as_str))
+                + texts(plan.allowed_domains_execution.iter().map(String::as_str))
+                + rules.sum::<usize>()
+        }
         PatternPlan::Resilience(plan) => texts(plan.steps.iter().map(|tool| tool.as_str())),
     }
 }
@@ -174,7 +182,58 @@ impl EventKind {
                 raw.as_ref().map_or(0, json_weight) + reason(why)
             }
             Self::PlanAccepted { tasks } => tasks.iter().map(task).sum(),
-            Self::PlanRefused { raw, reason: why } => json_weight(raw) + reason(why),
+            Self::PlanRefused { raw, reason: why, details } => {
+                json_weight(raw) + reason(why) + details.as_ref().map_or(0, json_weight)
+            }
+            Self::StepsAccepted { steps } => {
+                steps.iter().map(|it| size_of_val(it) + it.id.len() + it.action.len()).sum()
+            }
+            Self::SourcesFound(found) => {
+                let each = found.sources.iter().map(|it| {
+                    let texts = [&it.url, &it.title, &it.snippet, &it.published_at];
+                    size_of_val(it) + texts.iter().map(|text| text.len()).sum::<usize>()
+                });
+                found.query.len() + each.sum::<usize>() + found.left_out.len() * ENTRY
+            }
+            Self::SourcesDeduped(it) => {
+                let kept =
+                    it.kept.iter().map(|it| size_of_val(it) + it.url.len() + it.domain.len());
+                kept.sum::<usize>() + size_of_val(&*it.dropped)
+            }
+            Self::PageRead(page) => {
+                size_of_val(&**page) + page.url.len() + page.title.len() + page.published_at.len()
+            }
+            Self::NoteTaken { note, .. } => {
+                let texts = [&note.claim, &note.quote, &note.url, &note.title, &note.published_at];
+                size_of_val(&**note) + texts.iter().map(|text| text.len()).sum::<usize>()
+            }
+            Self::NoteRefused(note) => size_of_val(&**note) + note.claim.len() + note.quote.len(),
+            Self::SourceClosed(came) => {
+                let texts = match &**came {
+                    SourceCame::Denied { location, .. } => {
+                        location.as_ref().map_or(0, |it| it.len())
+                    }
+                    SourceCame::Skipped { reason, text } => reason.len() + text.len(),
+                    SourceCame::Read { .. } | SourceCame::Cancelled => 0,
+                };
+                size_of_val(&**came) + texts
+            }
+            Self::NotesCompared(it) => {
+                let ends = it.conflicts.iter().map(|it| it.left_says.len() + it.right_says.len());
+                size_of_val(&*it.agree)
+                    + size_of_val(&*it.conflicts)
+                    + size_of_val(&*it.unconfirmed)
+                    + ends.sum::<usize>()
+            }
+            Self::NotesVerified(it) => size_of_val(&*it.issues),
+            Self::AnswerCited(it) => {
+                let each = it
+                    .sentences
+                    .iter()
+                    .map(|it| size_of_val(it) + it.text.len() + size_of_val(&*it.citations));
+                each.sum::<usize>() + size_of_val(&*it.citations)
+            }
+            Self::AnswerRefused(it) => json_weight(&it.raw) + reason(&it.reason),
             Self::TaskStarted { task, worker, args_hash, .. } => {
                 task.as_str().len() + worker.as_str().len() + args_hash.len()
             }

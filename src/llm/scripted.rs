@@ -175,13 +175,17 @@ fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
                 && row.round.is_none_or(|named| named == *round)
         }
         Purpose::Plan => row.step == Some(ScriptStep::Plan),
+        Purpose::Notes { .. } => row.step == Some(ScriptStep::Notes),
+        Purpose::Synthesize => row.step == Some(ScriptStep::Synthesize),
         Purpose::Finalize => row.step == Some(ScriptStep::Finalize),
         // Tools answer these, never a model.
         Purpose::Task { .. }
         | Purpose::Step { .. }
         | Purpose::Member { .. }
         | Purpose::Hop { .. }
-        | Purpose::Tool { .. } => false,
+        | Purpose::Tool { .. }
+        | Purpose::Search
+        | Purpose::Read { .. } => false,
     };
     fits && row.message.is_none_or(|named| named == request.message)
         && row.attempt.is_none_or(|named| named == request.attempt)
@@ -199,6 +203,9 @@ fn nothing_scripted(request: &ChatRequest) -> String {
         Purpose::Member { agent, .. }
         | Purpose::Hop { agent, .. }
         | Purpose::Tool { agent, .. } => agent.to_string(),
+        Purpose::Notes { source } => format!("the notes step (source {source})"),
+        Purpose::Synthesize => "the synthesize step".to_owned(),
+        Purpose::Search | Purpose::Read { .. } => "a tool".to_owned(),
         Purpose::Finalize => "the finalize step".to_owned(),
     };
     format!("the script has no reply for {whom}: add a [[script]] row whose conditions hold")

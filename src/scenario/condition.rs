@@ -36,6 +36,30 @@ pub const PLAN_NAMES: &[&str] =
 /// The names that a condition on an orchestrator's report may use.
 pub const REPORT_NAMES: &[&str] = &["facts", "inputs", "goal", "attempt", "flags", "aggregate"];
 
+/// The names that a condition on the plan of research may use.
+pub const STEPS_NAMES: &[&str] =
+    &["facts", "inputs", "goal", "attempt", "flags", "question", "max_steps"];
+
+/// The names that a condition on the notes of a page may use.
+pub const NOTES_NAMES: &[&str] = &[
+    "facts",
+    "inputs",
+    "goal",
+    "attempt",
+    "flags",
+    "question",
+    "url",
+    "domain",
+    "title",
+    "body",
+    "published_at",
+    "notes",
+];
+
+/// The names that a condition on the answer of research may use.
+pub const SYNTHESIZE_NAMES: &[&str] =
+    &["facts", "inputs", "goal", "attempt", "flags", "question", "notes"];
+
 /// The names that a condition on what an agent of a team says may use.
 pub const AGENT_NAMES: &[&str] = &[
     "facts", "inputs", "goal", "attempt", "flags", "agent", "input", "message", "turn", "round",

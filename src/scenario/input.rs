@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::day::Day;
 use super::format::{InputTable, KindWord};
 use super::model::{Input, InputKind};
 use super::name::InputName;
@@ -84,7 +85,7 @@ fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> 
     match (kind, &node.value) {
         (InputKind::Text, _) if text.is_some() => text.map(Value::String),
         (InputKind::Date, _) => match text {
-            Some(text) if is_date(&text) => Some(Value::String(text)),
+            Some(text) if text.parse::<Day>().is_ok() => Some(Value::String(text)),
             _ => {
                 let help = "a day of the calendar as YYYY-MM-DD, such as 2026-03-02";
                 cx.error(node.at, format!("{} is no date", node.what()), help);
@@ -119,30 +120,4 @@ fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> 
             None
         }
     }
-}
-
-/// Whether it is a day of the calendar as `YYYY-MM-DD`.
-fn is_date(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let shape = bytes.len() == 10
-        && bytes.iter().enumerate().all(|(at, byte)| match at {
-            4 | 7 => *byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    if !shape {
-        return false;
-    }
-    let part = |range| text.get(range).and_then(|part: &str| part.parse::<u32>().ok());
-    let (Some(year), Some(month), Some(day)) = (part(0..4), part(5..7), part(8..10)) else {
-        return false;
-    };
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return false,
-    };
-    (1..=days).contains(&day)
 }

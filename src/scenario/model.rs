@@ -12,6 +12,7 @@ use super::alert::AlertLimits;
 use super::condition::Condition;
 use super::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use super::orchestrator::OrchestratorSpec;
+use super::research::ResearchSpec;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
 use super::storm::ResilienceSpec;
 use super::tool::{Fault, ToolCall, ToolSpec};
@@ -93,6 +94,8 @@ pub enum PatternSpec {
     Team(TeamSpec),
     /// Source `003`: many agents against flaky tools.
     Resilience(ResilienceSpec),
+    /// Source `004`: an answer from sources, with citations.
+    Research(ResearchSpec),
 }
 
 impl PatternSpec {
@@ -104,6 +107,7 @@ impl PatternSpec {
             Self::Team(spec) if spec.is_swarm() => "swarm",
             Self::Team(_) => "team",
             Self::Resilience(_) => "resilience",
+            Self::Research(_) => "research",
         }
     }
 
@@ -114,6 +118,7 @@ impl PatternSpec {
             Self::Orchestrator(spec) => spec.budget.max_seconds,
             Self::Team(spec) => spec.max_seconds,
             Self::Resilience(spec) => spec.max_seconds,
+            Self::Research(spec) => spec.budget.max_seconds,
         }
     }
 }
@@ -385,8 +390,12 @@ impl ScriptRow {
 /// A step of a pattern that is no role's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptStep {
-    /// The orchestrator's plan of tasks.
+    /// The orchestrator's plan of tasks, or the steps of research.
     Plan,
+    /// The notes of a page.
+    Notes,
+    /// The answer that notes are put together to.
+    Synthesize,
     /// The text at the end.
     Finalize,
 }

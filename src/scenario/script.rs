@@ -73,6 +73,8 @@ fn row(
         let what = match step.value {
             ScriptStep::Plan => "the step plan belongs to no round",
             ScriptStep::Finalize => "the step finalize belongs to no round",
+            ScriptStep::Notes => "the step notes belongs to no round",
+            ScriptStep::Synthesize => "the step synthesize belongs to no round",
         };
         cx.within("round", |cx| cx.error(round.at, what, "leave `round` out"));
     }
@@ -94,6 +96,8 @@ fn row(
         (Some(ScriptStep::Plan), _) => condition::PLAN_NAMES,
         (Some(ScriptStep::Finalize), Pattern::Orchestrator) => condition::REPORT_NAMES,
         (Some(ScriptStep::Finalize), _) => condition::FINALIZE_NAMES,
+        (Some(ScriptStep::Notes), _) => condition::NOTES_NAMES,
+        (Some(ScriptStep::Synthesize), _) => condition::SYNTHESIZE_NAMES,
     };
     let shown = Known { names, file, filling };
     let when =

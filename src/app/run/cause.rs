@@ -74,6 +74,18 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
             Purpose::Member { said, .. } | Purpose::Tool { said, .. } => {
                 world.spans.get(*said)?.closed_by
             }
+            Purpose::Read { .. } => opened(call.parent),
+            Purpose::Notes { source } => last_before(
+                page,
+                event,
+                |kind| matches!(kind, EventKind::PageRead(page) if page.source == *source),
+            ),
+            Purpose::Search => {
+                last_before(page, event, |kind| matches!(kind, EventKind::StepsAccepted { .. }))
+            }
+            Purpose::Synthesize => {
+                last_before(page, event, |kind| matches!(kind, EventKind::NotesVerified(_)))
+            }
             Purpose::Plan | Purpose::Step { .. } => None,
         },
         EventKind::CallRetried { attempt, .. } => {

@@ -34,7 +34,7 @@ impl Face {
             PatternWorld::None | PatternWorld::Collaboration(_) => Self::Collaboration,
             PatternWorld::Orchestrator(_) => Self::Orchestrator,
             PatternWorld::Team(_) => Self::Team,
-            PatternWorld::Resilience(_) => Self::Tools,
+            PatternWorld::Resilience(_) | PatternWorld::Research(_) => Self::Tools,
         }
     }
 

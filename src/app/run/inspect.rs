@@ -177,6 +177,10 @@ impl RunPage {
             SpanKind::Call(_) => Some(span.id),
             SpanKind::Attempt(_) => Some(span.parent),
             SpanKind::Task { index } => plan?.tasks.get(usize::try_from(index).ok()?)?.call,
+            SpanKind::Source(no) => {
+                let row = world.research()?.0.source(no)?;
+                row.notes_call.or(row.read_call)
+            }
             SpanKind::Round(_) | SpanKind::Run => None,
         }
     }

@@ -26,6 +26,7 @@ pub mod task;
 pub mod team;
 pub mod times;
 pub mod told;
+mod told_research;
 mod told_team;
 pub mod told_tool;
 mod tool_calls;

@@ -127,6 +127,15 @@ impl RunPage {
                 }
             }
             Purpose::Plan => document.field("for", "the plan"),
+            Purpose::Search => document.field("for", "the search"),
+            Purpose::Synthesize => document.field("for", "the answer"),
+            Purpose::Read { source } | Purpose::Notes { source } => {
+                document.field("source", source.to_string());
+                let row = world.research().and_then(|(research, _)| research.source(*source));
+                if let Some(row) = row {
+                    document.field("address", row.address());
+                }
+            }
             Purpose::Task { task, .. } => {
                 document.field("task", task.as_str());
                 if let Some(worker) = super::whose::tool_of(purpose, world) {

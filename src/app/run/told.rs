@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::whose::{task_of, who, whose};
+use super::whose::{source_of, task_of, who, whose};
 use crate::app::format;
 use crate::event::contribution::{Conflict, Contribution, Stance};
 use crate::event::kind::{
@@ -116,9 +116,10 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
     let mut told = Told {
         round,
         kind: event.kind.name(),
-        who: match task_of(event.span, world) {
-            Some(task) => task.into(),
-            None => who(purpose, world),
+        who: match (task_of(event.span, world), source_of(event.span, world)) {
+            (Some(task), _) => task.into(),
+            (None, Some(source)) => source.to_string().into(),
+            (None, None) => who(purpose, world),
         },
         stance: None,
         what: Cow::Borrowed(""),
@@ -296,6 +297,19 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.who = run.as_str().into();
             told.what = format::things(*facts, "fact").into();
         }
+        EventKind::SourceStarted { .. } => {}
+        EventKind::StepsAccepted { .. }
+        | EventKind::SourcesFound(_)
+        | EventKind::SourcesDeduped(_)
+        | EventKind::PageRead(_)
+        | EventKind::NoteTaken { .. }
+        | EventKind::NoteRefused(_)
+        | EventKind::SourceClosed(_)
+        | EventKind::ReadingClosed { .. }
+        | EventKind::NotesCompared(_)
+        | EventKind::NotesVerified(_)
+        | EventKind::AnswerCited(_)
+        | EventKind::AnswerRefused(_) => super::told_research::tell(&mut told, &event.kind),
         EventKind::PlanAccepted { .. }
         | EventKind::PlanRefused { .. }
         | EventKind::TaskStarted { .. }
@@ -352,6 +366,10 @@ fn started(head: &RunStarted) -> String {
         PatternPlan::Resilience(plan) => {
             let how = if plan.guarded { "guarded" } else { "naive" };
             (things(plan.agents, "agent"), format!("{} each, {how}", things(plan.turns, "turn")))
+        }
+        PatternPlan::Research(plan) => {
+            let domains = format::things(plan.allowed_domains_policy.len() as u64, "domain");
+            (domains, format!("{} at most", things(plan.max_read_pages, "page")))
         }
     };
     format!("{}, {}: {first}, {second}", head.title, model(&head.model))

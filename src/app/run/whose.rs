@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 
 use crate::event::SpanId;
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, SourceNo};
 use crate::event::world::{SpanKind, World};
+use crate::scenario::research::{READ, SEARCH};
 
 /// Whose call a span belongs to, and in which round it stands.
 pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
@@ -21,7 +22,7 @@ pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
                 return (round, Some(purpose));
             }
             Some((SpanKind::Round(round), _)) => return (Some(*round), None),
-            Some((SpanKind::Attempt(_) | SpanKind::Task { .. }, parent)) => {
+            Some((SpanKind::Attempt(_) | SpanKind::Task { .. } | SpanKind::Source(_), parent)) => {
                 at = world.spans.get(parent)
             }
             Some((SpanKind::Run, _)) | None => break,
@@ -43,6 +44,11 @@ pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
             | Purpose::Hop { agent, .. }
             | Purpose::Tool { agent, .. },
         ) => Cow::Borrowed(agent.as_str()),
+        Some(Purpose::Search) => Cow::Borrowed("search"),
+        Some(Purpose::Read { source } | Purpose::Notes { source }) => {
+            Cow::Owned(source.to_string())
+        }
+        Some(Purpose::Synthesize) => Cow::Borrowed("synthesize"),
         Some(Purpose::Finalize) => Cow::Borrowed("finalize"),
         None => Cow::Borrowed(""),
     }
@@ -51,9 +57,14 @@ pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
 /// The tool that such a call asks.
 pub fn tool_of<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a str> {
     match purpose {
-        Purpose::Contribution { .. } | Purpose::Plan | Purpose::Say { .. } | Purpose::Finalize => {
-            Some("llm")
-        }
+        Purpose::Contribution { .. }
+        | Purpose::Plan
+        | Purpose::Say { .. }
+        | Purpose::Notes { .. }
+        | Purpose::Synthesize
+        | Purpose::Finalize => Some("llm"),
+        Purpose::Search => Some(SEARCH),
+        Purpose::Read { .. } => Some(READ),
         Purpose::Member { agent, .. } | Purpose::Hop { agent, .. } => Some(agent.as_str()),
         Purpose::Tool { tool, .. } => Some(tool.as_str()),
         Purpose::Task { index, .. } => {
@@ -76,6 +87,14 @@ pub(super) fn who<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, st
             None => purpose_name(purpose),
         },
         purpose => purpose_name(purpose),
+    }
+}
+
+/// The source in whose span this stands.
+pub(super) fn source_of(span: SpanId, world: &World) -> Option<SourceNo> {
+    match world.spans.get(span)?.what {
+        SpanKind::Source(no) => Some(no),
+        _ => None,
     }
 }
 

@@ -53,7 +53,13 @@ impl LastWords {
         // Seats speak at once: the first of the sequence stops the run, whichever failed first.
         let first_counts = match what {
             SpanKind::Call(Purpose::Contribution { .. }) => true,
-            SpanKind::Call(Purpose::Plan | Purpose::Say { .. } | Purpose::Finalize) => false,
+            SpanKind::Call(
+                Purpose::Plan
+                | Purpose::Say { .. }
+                | Purpose::Notes { .. }
+                | Purpose::Synthesize
+                | Purpose::Finalize,
+            ) => false,
             // A tool, or an agent that fails of its model's call and says no more than that it did.
             _ => return,
         };

@@ -12,6 +12,7 @@ mod last_words;
 pub mod latency;
 pub mod orchestrator;
 mod outcome;
+pub mod research;
 pub mod resilience;
 pub mod rests;
 pub mod spans;
@@ -27,6 +28,7 @@ pub use alerts::Alerts;
 pub use collaboration::Collaboration;
 pub use orchestrator::Orchestrator;
 pub use outcome::{Outcome, SessionOutcome};
+pub use research::Research;
 pub use resilience::Resilience;
 pub use rests::Rests;
 pub use spans::{Span, SpanKind, SpanState, Spans};
@@ -37,7 +39,8 @@ use last_words::LastWords;
 
 use super::kind::{
     BreakerStage, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan, Purpose,
-    ResiliencePlan, RunClosed, RunStarted, Step, TeamPlan, Usage,
+    ResearchPlan, ResiliencePlan, RunClosed, RunStarted, SourceCame, SourceNo, Step, TeamPlan,
+    Usage,
 };
 use super::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::{AgentName, FlagName, ToolName};
@@ -102,6 +105,8 @@ pub enum PatternWorld {
     Team(Team),
     /// Source `003`.
     Resilience(Resilience),
+    /// Source `004`.
+    Research(Box<Research>),
 }
 
 /// How a run stands.
@@ -208,6 +213,8 @@ pub enum MarkKind {
     Handoff(AgentName),
     /// The agent that the person talks to consults another.
     Consulted(AgentName),
+    /// A source's page was read.
+    Page(SourceNo),
     /// A call is tried again.
     Retry,
     /// A tool's breaker moved.
@@ -216,7 +223,7 @@ pub enum MarkKind {
     Fault(ToolName, bool),
     /// The run was paused.
     Paused,
-    /// The limits of a swarm refused a hand-off.
+    /// The limits of a swarm refused a hand-off, or an allowlist a source.
     Refused,
     /// A call or a contribution failed for good.
     Failed,
@@ -282,6 +289,7 @@ impl World {
                     PatternPlan::Resilience(plan) => {
                         PatternWorld::Resilience(Resilience::new(plan))
                     }
+                    PatternPlan::Research(_) => PatternWorld::Research(Box::default()),
                 };
                 self.head = Some(Arc::clone(head));
             }
@@ -337,6 +345,13 @@ impl World {
             EventKind::RoundStarted { round, .. } => self.mark(event, MarkKind::Round(*round)),
             EventKind::ContributionRefused { .. } => self.mark(event, MarkKind::Failed),
             EventKind::HandoffMade { to, .. } => self.mark(event, MarkKind::Handoff(to.clone())),
+            EventKind::PageRead(page) => self.mark(event, MarkKind::Page(page.source)),
+            EventKind::SourceClosed(came) if matches!(**came, SourceCame::Denied { .. }) => {
+                self.mark(event, MarkKind::Refused);
+            }
+            EventKind::SourceClosed(came) if matches!(**came, SourceCame::Skipped { .. }) => {
+                self.mark(event, MarkKind::Failed);
+            }
             EventKind::HandoffRefused { .. } => self.mark(event, MarkKind::Refused),
             EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
             EventKind::CallStarted(call) => {
@@ -353,7 +368,10 @@ impl World {
             }
             EventKind::CallDegraded { .. } => self.tally.degraded += 1,
             EventKind::AttemptRefused { .. } => self.tally.refused += 1,
-            EventKind::PlanRefused { .. } | EventKind::TaskFailed { .. } => {
+            EventKind::PlanRefused { .. }
+            | EventKind::TaskFailed { .. }
+            | EventKind::NoteRefused(_)
+            | EventKind::AnswerRefused(_) => {
                 self.mark(event, MarkKind::Failed);
             }
             EventKind::BreakerChanged { tool, to, .. } => {
@@ -392,6 +410,7 @@ impl World {
             PatternWorld::None => {}
             PatternWorld::Orchestrator(orchestrator) => orchestrator.apply(event, &self.spans),
             PatternWorld::Resilience(resilience) => resilience.apply(event),
+            PatternWorld::Research(research) => research.apply(event, &self.spans),
             PatternWorld::Team(team) => team.apply(event, &self.spans, &self.rests),
             PatternWorld::Collaboration(collaboration) => {
                 collaboration.apply(event, &self.spans);
@@ -489,6 +508,8 @@ impl World {
                     | Purpose::Member { .. }
                     | Purpose::Hop { .. }
                     | Purpose::Tool { .. }
+                    | Purpose::Search
+                    | Purpose::Read { .. }
             ))
         )
     }
@@ -497,6 +518,16 @@ impl World {
     pub fn resilience(&self) -> Option<(&Resilience, &ResiliencePlan)> {
         match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
             (PatternWorld::Resilience(world), Some(PatternPlan::Resilience(plan))) => {
+                Some((world, plan))
+            }
+            _ => None,
+        }
+    }
+
+    /// The projection and plan of a research run, where the run is one.
+    pub fn research(&self) -> Option<(&Research, &ResearchPlan)> {
+        match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
+            (PatternWorld::Research(world), Some(PatternPlan::Research(plan))) => {
                 Some((world, plan))
             }
             _ => None,
@@ -525,7 +556,7 @@ impl World {
     }
 
     fn mark_call(&mut self, event: &Event, call: &CallStarted) {
-        if call.purpose == Purpose::Finalize {
+        if matches!(call.purpose, Purpose::Finalize | Purpose::Synthesize) {
             self.mark(event, MarkKind::Finalize);
         }
         if let (Purpose::Member { agent, .. }, SpanId::RUN) = (&call.purpose, call.parent) {

@@ -214,7 +214,7 @@ impl Orchestrator {
                 let ids = tasks.iter().enumerate().rev();
                 self.places = Arc::new(ids.map(|(place, task)| (task.id.clone(), place)).collect());
             }
-            EventKind::PlanRefused { reason, raw } => {
+            EventKind::PlanRefused { reason, raw, .. } => {
                 self.refused = Some((reason.clone(), raw.clone()));
             }
             EventKind::ParallelChanged { max_parallel, .. } => self.max_parallel = *max_parallel,

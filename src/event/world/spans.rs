@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::kind::{FailureClass, Purpose};
+use crate::event::kind::{FailureClass, Purpose, SourceCame, SourceNo};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
 /// Rows in one shared chunk. Chunks are copied on write, so that a checkpoint of a world shares
@@ -63,6 +63,8 @@ pub enum SpanKind {
         /// Which, from 0.
         index: u32,
     },
+    /// A source of research.
+    Source(SourceNo),
     /// A call for someone.
     Call(Purpose),
     /// An attempt of a call, from 1.
@@ -122,6 +124,7 @@ impl Spans {
             let what = match &event.kind {
                 EventKind::RoundStarted { round, .. } => SpanKind::Round(*round),
                 EventKind::TaskStarted { index, .. } => SpanKind::Task { index: *index },
+                EventKind::SourceStarted { source, .. } => SpanKind::Source(*source),
                 EventKind::CallStarted(call) => SpanKind::Call(call.purpose.clone()),
                 EventKind::AttemptStarted { attempt, .. } => SpanKind::Attempt(*attempt),
                 _ => SpanKind::Run,
@@ -133,6 +136,9 @@ impl Spans {
                 EventKind::CallFailed { .. }
                 | EventKind::CallDegraded { .. }
                 | EventKind::TaskFailed { .. } => SpanState::Failed(None),
+                EventKind::SourceClosed(came) if !matches!(**came, SourceCame::Read { .. }) => {
+                    SpanState::Failed(None)
+                }
                 EventKind::RunClosed(closed) if !closed.reason.is_success() => {
                     SpanState::Failed(None)
                 }

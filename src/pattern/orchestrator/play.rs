@@ -78,7 +78,7 @@ async fn plan(
         }
         Err(fault) => {
             let reason = StopReason::InvalidPlan(fault);
-            cx.publish(call, EventKind::PlanRefused { reason: reason.clone(), raw });
+            cx.publish(call, EventKind::PlanRefused { reason: reason.clone(), raw, details: None });
             Err(reason)
         }
     }

@@ -224,9 +224,11 @@ fn rank_of(what: &MarkKind) -> Option<u8> {
         | MarkKind::Refused
         | MarkKind::Breaker(..)
         | MarkKind::Fault(..) => Some(0),
-        MarkKind::Round(_) | MarkKind::Handoff(_) | MarkKind::Consulted(_) | MarkKind::Finalize => {
-            Some(1)
-        }
+        MarkKind::Round(_)
+        | MarkKind::Handoff(_)
+        | MarkKind::Consulted(_)
+        | MarkKind::Page(_)
+        | MarkKind::Finalize => Some(1),
         MarkKind::Paused | MarkKind::Retry => Some(2),
         MarkKind::Closed => None,
     }
@@ -249,6 +251,7 @@ fn label(cx: &Cx, what: &MarkKind, finalize: &str) -> (String, Role) {
         MarkKind::Round(number) => (format!("R{number}"), Role::Text),
         MarkKind::Handoff(to) => (format!("{} {to}", glyph(Glyph::Arrow)), Role::Text),
         MarkKind::Consulted(whom) => (format!("{} {whom}", glyph(Glyph::Consults)), Role::Text),
+        MarkKind::Page(source) => (source.to_string(), Role::Text),
         MarkKind::Finalize => (finalize.to_owned(), Role::Text),
         MarkKind::Flag(_, true) => ("flag on".to_owned(), Role::Flag),
         MarkKind::Flag(_, false) => ("flag off".to_owned(), Role::Flag),

@@ -2,6 +2,7 @@
 
 mod collaboration;
 mod orchestrator;
+mod research;
 mod resilience;
 mod session;
 mod team;
@@ -92,6 +93,8 @@ impl World {
             self.team_fields(world, plan, success, &mut fields);
         } else if let Some((world, plan)) = self.resilience() {
             self.resilience_fields(world, plan, &mut fields);
+        } else if let Some((world, plan)) = self.research() {
+            self.research_fields(world, plan, closed, &mut fields);
         }
         Some(Outcome {
             status: if success { "ok" } else { "stopped" },

@@ -1,0 +1,111 @@
+//! What is said of the facts of research (`004`).
+
+use super::told::{Told, Tone};
+use crate::app::format;
+use crate::event::EventKind;
+use crate::event::kind::{ReadingEnd, SourceCame};
+
+/// Tells a fact of research.
+pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
+    let things = |count: usize, what| format::things(count as u64, what);
+    match kind {
+        EventKind::StepsAccepted { steps } => {
+            let actions: Vec<&str> = steps.iter().map(|step| &*step.action).collect();
+            told.what = actions.join(", ").into();
+            told.tone = Tone::Done;
+        }
+        EventKind::SourcesFound(found) => {
+            let left: u64 = found.left_out.values().sum();
+            let mut what = format!("{} for {}", things(found.sources.len(), "source"), found.query);
+            if left > 0 {
+                what.push_str(&format!(", {} left out", format::things(left, "document")));
+            }
+            told.what = what.into();
+            told.tone = Tone::Done;
+        }
+        EventKind::SourcesDeduped(deduped) => {
+            let (kept, dropped) = (deduped.kept.len(), deduped.dropped.len());
+            told.what = format!("{kept} kept, {dropped} dropped").into();
+            told.tone = Tone::Done;
+        }
+        EventKind::PageRead(page) => {
+            told.what = format!("{}, {}", page.title, things_of(page.chars)).into();
+            told.tone = Tone::Done;
+        }
+        EventKind::NoteTaken { note, .. } => {
+            told.what = format!("{}: {}", note.id, note.claim).into();
+            told.tone = Tone::Done;
+        }
+        EventKind::NoteRefused(note) => {
+            told.what = format!("{}: {}", note.reason, note.quote).into();
+            told.tone = Tone::Refused;
+        }
+        EventKind::SourceClosed(came) => source_closed(told, came),
+        EventKind::ReadingClosed { why } => {
+            told.what = match why {
+                ReadingEnd::NoMoreSources => "no more sources",
+                ReadingEnd::MaxReadPages => "max_read_pages",
+                ReadingEnd::MaxNotes => "max_notes",
+            }
+            .into();
+        }
+        EventKind::NotesCompared(compared) => {
+            let conflicts = things(compared.conflicts.len(), "conflict");
+            told.what = format!("{conflicts}, {} unconfirmed", compared.unconfirmed.len()).into();
+            told.tone = if compared.conflicts.is_empty() { Tone::Plain } else { Tone::Alert };
+        }
+        EventKind::NotesVerified(verified) => {
+            let issues = verified.issues.iter().map(|it| format!("{} {}", it.note, it.issue));
+            let issues: Vec<String> = issues.collect();
+            let checked = format::things(u64::from(verified.checked), "note");
+            (told.what, told.tone) = if issues.is_empty() {
+                (format!("{checked}, no issue").into(), Tone::Done)
+            } else {
+                (format!("{checked}: {}", issues.join(", ")).into(), Tone::Refused)
+            };
+        }
+        EventKind::AnswerCited(cited) => {
+            let ids: Vec<&str> = cited.citations.iter().map(|id| id.as_str()).collect();
+            let sentences = things(cited.sentences.len(), "sentence");
+            told.what = format!("{sentences}, cites {}", ids.join(" ")).into();
+            told.tone = Tone::Done;
+        }
+        EventKind::AnswerRefused(refused) => {
+            told.what = refused.reason.to_string().into();
+            told.tone = Tone::Refused;
+        }
+        _ => {}
+    }
+}
+
+fn source_closed<'a>(told: &mut Told<'a>, came: &'a SourceCame) {
+    match came {
+        SourceCame::Denied { reason, location } => {
+            told.what = match location {
+                Some(location) => format!("{} at {location}", reason.word()).into(),
+                None => reason.word().into(),
+            };
+            told.tone = Tone::Refused;
+        }
+        SourceCame::Skipped { reason, text } => {
+            told.what = format!("{reason}: {text}").into();
+            told.tone = Tone::Failed;
+        }
+        SourceCame::Read { notes, refused } => {
+            let mut what = format::things(u64::from(*notes), "note");
+            if *refused > 0 {
+                what.push_str(&format!(", {refused} refused"));
+            }
+            told.what = what.into();
+            told.tone = Tone::Done;
+        }
+        SourceCame::Cancelled => {
+            told.what = "cancelled".into();
+            told.tone = Tone::Failed;
+        }
+    }
+}
+
+fn things_of(chars: u64) -> String {
+    format::things(chars, "character")
+}
