@@ -197,7 +197,11 @@ fn a_fact_weighs_what_it_holds() {
         },
         |text| EventKind::CallFailed { attempts: 1, reason: StopReason::from(text) },
         |text| EventKind::TaskFailed { attempts: 1, reason: StopReason::from(text) },
-        |text| EventKind::PlanRefused { reason: StopReason::from(text), raw: Value::Null },
+        |text| EventKind::PlanRefused {
+            reason: StopReason::from(text),
+            raw: Value::Null,
+            details: None,
+        },
         |text| EventKind::AttemptRefused {
             attempt: 1,
             reason: StopReason::CircuitOpen(text.into()),
