@@ -18,6 +18,7 @@ pub mod event;
 pub mod llm;
 pub mod net;
 pub mod pattern;
+pub mod private;
 pub mod run;
 pub mod scenario;
 pub mod shell;

@@ -12,10 +12,11 @@ use sources::{code, files};
 const RULES: &[(&str, &[&str])] = &[
     ("scenario", &[]),
     ("net", &[]),
+    ("private", &[]),
     ("event", &["scenario"]),
     ("bus", &["event"]),
     ("llm", &["net", "event", "scenario"]),
-    ("tool", &["net", "bus", "event", "scenario"]),
+    ("tool", &["net", "private", "bus", "event", "scenario"]),
     ("run", &["tool", "llm", "bus", "event", "scenario"]),
     ("pattern", &["run", "tool", "llm", "bus", "event", "scenario"]),
     ("engine", &["pattern", "run", "tool", "llm", "net", "bus", "event", "scenario"]),

@@ -14,8 +14,9 @@ use crate::app::state::Broken;
 use crate::event::visible::visible;
 use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Origin};
 use crate::llm::openai::Reach;
+use crate::private;
 use crate::shell::clipboard;
-use crate::shell::dirs::{self, Dirs};
+use crate::shell::dirs::Dirs;
 use crate::shell::models::Models;
 use crate::shell::tty::Abilities;
 use crate::shell::{catalogue, screen};
@@ -158,7 +159,7 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
         return vec![Finding::bad("folders", "this user has no home", advice)];
     };
     let log = dirs.log();
-    let written = match dirs::append_private(&log) {
+    let written = match private::append(&log) {
         Ok(_) => Finding::good("log", log.display().to_string()),
         Err(error) => Finding::bad(
             "log",

@@ -12,12 +12,13 @@ use tokio::sync::mpsc;
 use super::models::Models;
 use super::signals::Told;
 use super::trust::Trust;
-use super::{catalogue, clipboard, dirs, models, pauses, tools};
+use super::{catalogue, clipboard, models, pauses, tools};
 use crate::app::Msg;
 use crate::app::effect::{Contents, LaunchRequest, ModelWanted, RequestId};
 use crate::app::state::Entry;
 use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
 use crate::event::BoundaryId;
+use crate::private;
 use crate::ui::format;
 
 /// What comes back to the loop.
@@ -245,7 +246,7 @@ fn write_beside(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf
             _ => format!("{stem}-{number}.{end}"),
         };
         let path = folder.join(name);
-        match dirs::write_new_private(&path, contents.as_bytes()) {
+        match private::write_new(&path, contents.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(()) => return Ok(path),

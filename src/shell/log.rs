@@ -8,7 +8,7 @@ use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
-use super::dirs;
+use crate::private;
 
 /// The variable that filters the log: `ROUNDTABLE_LOG=debug`, `ROUNDTABLE_LOG=roundtable::net=trace`.
 pub const FILTER: &str = "ROUNDTABLE_LOG";
@@ -39,7 +39,7 @@ pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
     let (writer, worker, default) = match sink {
         Sink::File(path) => {
             set_aside(path);
-            let (writer, worker) = tracing_appender::non_blocking(dirs::append_private(path)?);
+            let (writer, worker) = tracing_appender::non_blocking(private::append(path)?);
             (BoxMakeWriter::new(writer), Some(worker), "info")
         }
         Sink::Stderr => (BoxMakeWriter::new(io::stderr), None, "warn"),
@@ -77,7 +77,7 @@ mod tests {
     fn a_large_log_is_set_aside() {
         let folder = tempfile::tempdir().expect("a folder");
         let log = folder.path().join("roundtable.log");
-        let file = dirs::append_private(&log).expect("made");
+        let file = private::append(&log).expect("made");
         file.set_len(ROTATE_AT).expect("grown");
         set_aside(&log);
         assert!(log.exists(), "not larger than the bound");

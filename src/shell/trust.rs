@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-use super::{dirs, models};
+use super::models;
 use crate::app::measure::squeezed;
 use crate::llm::endpoint::Endpoint;
+use crate::private;
 use crate::scenario::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec};
 use crate::scenario::tool::{HttpSpec, Setting, ToolKind};
 use crate::scenario::{Origin, Scenario, shipped};
@@ -58,7 +59,7 @@ impl Trust {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).insert(hash.to_owned());
         let Some(file) = &self.file else { return Ok(()) };
         let title: String = title.chars().filter(|c| !c.is_control()).collect();
-        dirs::append_private(file)?.write_all(format!("{hash} {title}\n").as_bytes())
+        private::append(file)?.write_all(format!("{hash} {title}\n").as_bytes())
     }
 
     fn knows(&self, hash: &str) -> bool {

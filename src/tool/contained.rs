@@ -60,6 +60,16 @@ impl<F: Future + Unpin> Future for Contained<F> {
     }
 }
 
+/// Calls something whose panics become a value: for code that is not asynchronous.
+///
+/// # Errors
+/// What a panic said.
+pub fn call<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let _mark = Mark::set();
+    // Whatever was half done is dropped with the closure and seen by nobody.
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| what_it_said(&*panic))
+}
+
 fn what_it_said(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()
@@ -71,6 +81,18 @@ fn what_it_said(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_panic_of_a_call_becomes_a_value() {
+        assert_eq!(call(|| 1), Ok(1));
+        let marked = call(|| {
+            if is_contained() {
+                panic!("boom")
+            }
+        });
+        assert_eq!(marked, Err("boom".to_owned()));
+        assert!(!is_contained());
+    }
 
     #[tokio::test]
     async fn a_panic_becomes_a_value_and_the_mark_goes_with_it() {
