@@ -2,17 +2,21 @@
 //! told before anything is spent.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
+use crate::scenario::lookup::{ReadSpec, SearchSpec};
 use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
 use crate::scenario::name::ToolName;
 use crate::scenario::tool::{Contract, FixtureSpec, HttpSpec, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;
+use crate::tool::endpoint::EndpointSearch;
 use crate::tool::fixture::FixtureTool;
 use crate::tool::http::HttpTool;
 use crate::tool::settings::{Environment, NotReady};
+use crate::tool::web::cache::Cache;
+use crate::tool::web::{Manners, Web, WebReader};
 use crate::tool::{Making, Tool};
 
 /// The bound of an attempt where neither scenario nor pattern sets one (source `003`).
@@ -25,16 +29,13 @@ impl Toolbox {
     /// The tools of a scenario as far as they can be had without the environment: a tool that needs
     /// more of it is not there. `instant` leaves the latencies of fixtures out.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
+        let clients = Clients::new(None);
         let made = scenario.tools.values().map(|spec| {
             let tool = match &spec.kind {
                 Some(ToolKind::Fixture(fixture)) => Some(fixed(fixture, instant)),
-                Some(
-                    ToolKind::Http(_)
-                    | ToolKind::Command(_)
-                    | ToolKind::Search(_)
-                    | ToolKind::Read(_),
-                )
-                | None => None,
+                Some(ToolKind::Search(search)) => clients.search(search, &|_| None).ok().flatten(),
+                Some(ToolKind::Read(read)) => clients.read(read),
+                Some(ToolKind::Http(_) | ToolKind::Command(_)) | None => None,
             };
             making(scenario, spec, tool, instant)
         });
@@ -50,11 +51,13 @@ impl Toolbox {
         instant: bool,
         env: Environment<'_>,
     ) -> Result<Self, Vec<ToolTrouble>> {
-        let clients = Clients::default();
+        let clients = Clients::new(Cache::of_user());
         let (mut made, mut troubles) = (Vec::new(), Vec::new());
         for spec in scenario.tools.values() {
             let tool = match &spec.kind {
-                None | Some(ToolKind::Search(_) | ToolKind::Read(_)) => Ok(None),
+                None => Ok(None),
+                Some(ToolKind::Search(search)) => clients.search(search, env),
+                Some(ToolKind::Read(read)) => Ok(clients.read(read)),
                 Some(ToolKind::Fixture(fixture)) => Ok(Some(fixed(fixture, instant))),
                 Some(ToolKind::Http(http)) => clients.tool(http, env).map(Some),
                 Some(ToolKind::Command(command)) => {
@@ -98,23 +101,49 @@ pub struct ToolTrouble {
 struct Clients {
     anywhere: Http,
     internet: Http,
-}
-
-impl Default for Clients {
-    fn default() -> Self {
-        let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
-        Self { anywhere, internet }
-    }
+    web: Web,
 }
 
 impl Clients {
+    /// Those that keep pages of the web here.
+    fn new(pages: Option<Cache>) -> Self {
+        let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
+        let web = Web::new(Manners::of_process(), pages, Arc::new(SystemTime::now));
+        Self { anywhere, internet, web }
+    }
+
+    /// How far the tool of this request reaches.
+    fn reaching(&self, spec: &HttpSpec) -> Http {
+        if spec.allow_private { &self.anywhere } else { &self.internet }.clone()
+    }
+
     fn tool(
         &self,
         spec: &Arc<HttpSpec>,
         env: Environment<'_>,
     ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
-        let client = if spec.allow_private { &self.anywhere } else { &self.internet };
-        Ok(Box::new(HttpTool::new(Arc::clone(spec), client.clone(), env)?))
+        Ok(Box::new(HttpTool::new(Arc::clone(spec), self.reaching(spec), env)?))
+    }
+
+    fn search(
+        &self,
+        spec: &SearchSpec,
+        env: Environment<'_>,
+    ) -> Result<Option<Box<dyn Tool>>, Vec<NotReady>> {
+        match spec {
+            SearchSpec::Folder(_) => Ok(None),
+            SearchSpec::Endpoint(spec) => {
+                let search = EndpointSearch::new(spec, self.reaching(&spec.http), env)?;
+                Ok(Some(Box::new(search)))
+            }
+        }
+    }
+
+    fn read(&self, spec: &ReadSpec) -> Option<Box<dyn Tool>> {
+        match spec {
+            ReadSpec::Folder(_) => None,
+            ReadSpec::Web(spec) => Some(Box::new(WebReader::new(spec.clone(), self.web.clone()))),
+        }
     }
 }
 

@@ -157,7 +157,18 @@ impl HttpTool {
         reading::said(body, &self.redactor)
     }
 
-    fn trouble(&self, class: FailureClass, what: &str, advice: &str) -> Box<AttemptFailed> {
+    /// The host that it asks, with its port where it is not the scheme's own.
+    pub(super) fn host(&self) -> &str {
+        self.address.host()
+    }
+
+    /// A failure of this tool, without its secrets.
+    pub(super) fn trouble(
+        &self,
+        class: FailureClass,
+        what: &str,
+        advice: &str,
+    ) -> Box<AttemptFailed> {
         AttemptFailed::advising(class, &self.redactor.redact(what), advice)
     }
 }

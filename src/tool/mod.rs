@@ -16,6 +16,7 @@ pub mod command;
 pub mod contained;
 pub mod contract;
 pub mod document;
+pub mod endpoint;
 pub mod faults;
 pub mod fixture;
 pub mod gateway;
@@ -26,6 +27,7 @@ mod process_group;
 mod reading;
 pub mod retry;
 pub mod settings;
+pub mod web;
 
 pub use answering::{Tool, ToolRequest};
 pub use belt::{Belt, GuardedTool, Making};

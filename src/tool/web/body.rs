@@ -1,0 +1,196 @@
+//! Bodies of pages, unpacked where they come packed. What counts against the cap is what comes out:
+//! a few bytes of gzip hold thousands of times as many, and no more than the cap is ever kept.
+
+use std::io::{self, Write};
+
+use flate2::write::MultiGzDecoder;
+
+use crate::net::{Answer, NetError};
+
+/// How a body is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    Identity,
+    Gzip,
+}
+
+impl Coding {
+    /// How the head says that a body is packed; `None`: as nobody was asked to.
+    pub(super) fn of(answer: &Answer) -> Option<Self> {
+        match answer.header("content-encoding").map(|it| it.trim().to_ascii_lowercase()).as_deref()
+        {
+            None | Some("" | "identity") => Some(Self::Identity),
+            Some("gzip" | "x-gzip") => Some(Self::Gzip),
+            Some(_) => None,
+        }
+    }
+}
+
+/// A body as far as it was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Body {
+    pub(super) bytes: Vec<u8>,
+    /// It goes on past the cap; the rest was not read.
+    pub(super) cut: bool,
+}
+
+/// Why a body cannot be read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    Net(NetError),
+    /// It is not packed as its head says.
+    Packed(io::Error),
+}
+
+impl From<NetError> for Unread {
+    fn from(error: NetError) -> Self {
+        Self::Net(error)
+    }
+}
+
+/// Reads a body, at most `cap` bytes of it.
+pub(super) async fn read(mut answer: Answer, coding: Coding, cap: usize) -> Result<Body, Unread> {
+    let mut unpacking = Unpacking::new(coding, cap);
+    while let Some(chunk) = answer.chunk().await? {
+        if unpacking.take(&chunk)? {
+            return Ok(Body { bytes: unpacking.bytes(), cut: true });
+        }
+    }
+    // The body has ended, so its connection is kept.
+    answer.settle().await;
+    unpacking.finish()
+}
+
+enum Unpacking {
+    Identity(Capped),
+    Gzip(Box<MultiGzDecoder<Capped>>),
+}
+
+impl Unpacking {
+    fn new(coding: Coding, cap: usize) -> Self {
+        let capped = Capped { bytes: Vec::new(), cap, cut: false };
+        match coding {
+            Coding::Identity => Self::Identity(capped),
+            Coding::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(capped))),
+        }
+    }
+
+    fn capped(&mut self) -> &mut Capped {
+        match self {
+            Self::Identity(capped) => capped,
+            Self::Gzip(decoder) => decoder.get_mut(),
+        }
+    }
+
+    /// Takes a piece; whether the cap is reached.
+    fn take(&mut self, piece: &[u8]) -> Result<bool, Unread> {
+        let taken = match self {
+            Self::Identity(capped) => capped.write_all(piece),
+            Self::Gzip(decoder) => decoder.write_all(piece),
+        };
+        self.past(taken)
+    }
+
+    /// Whether the cap is reached, or what else went wrong.
+    fn past(&mut self, taken: io::Result<()>) -> Result<bool, Unread> {
+        match taken {
+            _ if self.capped().cut => Ok(true),
+            Ok(()) => Ok(false),
+            Err(error) => Err(Unread::Packed(error)),
+        }
+    }
+
+    fn finish(mut self) -> Result<Body, Unread> {
+        let ended = match &mut self {
+            Self::Identity(_) => Ok(()),
+            Self::Gzip(decoder) => decoder.try_finish(),
+        };
+        let cut = self.past(ended)?;
+        Ok(Body { bytes: self.bytes(), cut })
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.capped().bytes)
+    }
+}
+
+/// Keeps what is written as far as the cap; what would go past it is an error.
+struct Capped {
+    bytes: Vec<u8>,
+    cap: usize,
+    cut: bool,
+}
+
+impl Write for Capped {
+    fn write(&mut self, more: &[u8]) -> io::Result<usize> {
+        let room = self.cap.saturating_sub(self.bytes.len());
+        if more.len() > room {
+            self.bytes.extend_from_slice(more.get(..room).unwrap_or_default());
+            self.cut = true;
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        self.bytes.extend_from_slice(more);
+        Ok(more.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn packed(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).expect("packs");
+        encoder.finish().expect("packs")
+    }
+
+    fn unpacked(pieces: &[&[u8]], coding: Coding, cap: usize) -> Result<Body, Unread> {
+        let mut unpacking = Unpacking::new(coding, cap);
+        for piece in pieces {
+            if unpacking.take(piece)? {
+                return Ok(Body { bytes: unpacking.bytes(), cut: true });
+            }
+        }
+        unpacking.finish()
+    }
+
+    #[test]
+    fn what_comes_out_counts_against_the_cap() {
+        let bomb = packed(&vec![b' '; 64 << 20]);
+        assert!(bomb.len() < 100 << 10);
+        let out = unpacked(&[&bomb], Coding::Gzip, 1_000).expect("as far as the cap");
+        assert_eq!((out.bytes.len(), out.cut), (1_000, true));
+        let mut unpacking = Unpacking::new(Coding::Gzip, 1_000);
+        assert!(unpacking.take(&bomb).expect("stops"));
+        assert!(unpacking.capped().bytes.capacity() < 100_000, "nothing past the cap is kept");
+    }
+
+    #[test]
+    fn every_split_of_a_packed_body_unpacks_alike() {
+        let text = b"two members, one after the other".as_slice();
+        let both = [packed(text.split_at(9).0), packed(text.split_at(9).1)].concat();
+        for at in 0..=both.len() {
+            let (a, b) = both.split_at(at);
+            let out = unpacked(&[a, b], Coding::Gzip, text.len()).expect("whole");
+            assert_eq!(out, Body { bytes: text.to_vec(), cut: false }, "at {at}");
+        }
+        let plain = unpacked(&[text], Coding::Identity, text.len() - 1).expect("cut");
+        assert!(plain.cut && plain.bytes.len() == text.len() - 1);
+    }
+
+    #[test]
+    fn what_is_not_packed_as_it_says_is_told() {
+        let whole = packed(b"cut off in the middle");
+        for bytes in [&whole[..whole.len() / 2], b"<html>no gzip at all</html>"] {
+            let out = unpacked(&[bytes], Coding::Gzip, 1_000);
+            assert!(matches!(out, Err(Unread::Packed(_))), "{out:?}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Pages that were read, kept on disk: one file for each address, named by its hash, so that nothing
+//! of the web stands in a path. Whatever is wrong with a file, it is as if it were not there.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::private;
+
+/// The most bytes of all pages together; the oldest go first.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The form of an entry. One of another is not read: what is taken for the text of a page changes
+/// with the program.
+const FORM: u32 = 1;
+
+/// A folder of pages.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    folder: PathBuf,
+    most_bytes: u64,
+}
+
+/// A page as it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) form: u32,
+    /// What was asked for.
+    pub(super) address: String,
+    /// Where it was found.
+    pub(super) url: String,
+    /// The addresses that redirects led to, in their order.
+    pub(super) redirects: Vec<String>,
+    /// Whose each address on the way is, the first and the last included.
+    pub(super) hops: Vec<Hop>,
+    /// `robots.txt` was asked on the way.
+    pub(super) robots: bool,
+    /// When it came, in seconds since 1970.
+    pub(super) came_s: u64,
+    /// The length of its body.
+    pub(super) bytes: u64,
+    pub(super) content_type: String,
+    pub(super) etag: Option<String>,
+    pub(super) last_modified: Option<String>,
+    pub(super) title: String,
+    pub(super) published_at: String,
+    /// The day is that of `Last-Modified`: the page itself says none.
+    pub(super) dated_by_head: bool,
+    pub(super) text: String,
+}
+
+/// A host on the way to a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hop {
+    /// As allowlists have it.
+    pub(super) domain: String,
+    /// With its port where it is not the scheme's own.
+    pub(super) host: String,
+    /// It was asked wherever it is, be it on a network of its own.
+    pub(super) private: bool,
+}
+
+impl Entry {
+    /// The form that is written now.
+    pub(super) const FORM: u32 = FORM;
+
+    /// How old it is, in seconds; `None` where it came after now: a clock was wrong.
+    pub(super) fn age_s(&self, now: SystemTime) -> Option<u64> {
+        seconds(now).checked_sub(self.came_s)
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+impl Cache {
+    /// That of this user, such as `~/.cache/roundtable/pages`; `None` for one without a home. No
+    /// folder is made yet.
+    pub fn of_user() -> Option<Self> {
+        let base = etcetera::choose_base_strategy().ok()?;
+        Some(Self::at(base.cache_dir().join("roundtable").join("pages")))
+    }
+
+    /// One in this folder, which is its alone.
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder, most_bytes: MOST_BYTES }
+    }
+
+    /// One that keeps so many bytes at most.
+    pub fn within(self, most_bytes: u64) -> Self {
+        Self { most_bytes, ..self }
+    }
+
+    /// What is kept of this address. Reads a file.
+    pub(super) fn get(&self, address: &str) -> Option<Entry> {
+        let mut bytes = Vec::new();
+        let file = fs::File::open(self.file(address)).ok()?;
+        file.take(self.most_bytes.saturating_add(1)).read_to_end(&mut bytes).ok()?;
+        let entry: Entry = serde_json::from_slice(&bytes).ok()?;
+        (entry.form == FORM && entry.address == address).then_some(entry)
+    }
+
+    /// Keeps a page; the oldest go where there would be too much. Writes a file.
+    pub(super) fn put(&self, entry: &Entry) -> io::Result<()> {
+        let bytes = serde_json::to_vec(entry)?;
+        if bytes.len() as u64 > self.most_bytes {
+            return Ok(());
+        }
+        private::replace(&self.file(&entry.address), &bytes)?;
+        self.make_room()
+    }
+
+    fn make_room(&self) -> io::Result<()> {
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.folder)?
+            .flatten()
+            .filter_map(|file| {
+                let about = file.metadata().ok().filter(fs::Metadata::is_file)?;
+                Some((about.modified().ok()?, about.len(), file.path()))
+            })
+            .collect();
+        let mut all: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        files.sort();
+        for (_, bytes, file) in files {
+            if all <= self.most_bytes {
+                break;
+            }
+            // Another process may have done so.
+            let _ = fs::remove_file(file);
+            all = all.saturating_sub(bytes);
+        }
+        Ok(())
+    }
+
+    fn file(&self, address: &str) -> PathBuf {
+        let hash = Sha256::digest(address.as_bytes());
+        let name: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(name).with_extension("json")
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn entry(address: &str, text: &str) -> Entry {
+        let hop = Hop { domain: "a.example".into(), host: "a.example".into(), private: false };
+        Entry {
+            form: FORM,
+            address: address.to_owned(),
+            url: address.to_owned(),
+            redirects: Vec::new(),
+            hops: vec![hop],
+            robots: true,
+            came_s: 100,
+            bytes: 5,
+            content_type: "text/plain".to_owned(),
+            etag: Some("\"1\"".to_owned()),
+            last_modified: None,
+            title: String::new(),
+            published_at: String::new(),
+            dated_by_head: false,
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again_for_its_owner_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path().join("new/pages"));
+        let kept = entry("https://a.example/../../etc/passwd?x=/y", "text");
+        assert_eq!(cache.get(&kept.address), None);
+        cache.put(&kept).expect("kept");
+        assert_eq!(cache.get(&kept.address), Some(kept.clone()));
+        assert_eq!(cache.get("https://a.example/"), None);
+        let files: Vec<_> = fs::read_dir(cache.folder()).expect("a folder").flatten().collect();
+        let [file] = &files[..] else { panic!("one file: {files:?}") };
+        let name = file.file_name().into_string().expect("a name");
+        let (hash, end) = name.split_once('.').expect("an end");
+        assert!(hash.len() == 64 && hash.bytes().all(|it| it.is_ascii_hexdigit()) && end == "json");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode =
+                |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+            assert_eq!((mode(&file.path()), mode(cache.folder())), (0o600, 0o700));
+        }
+    }
+
+    #[test]
+    fn what_is_broken_is_not_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path().to_owned());
+        let kept = entry("https://a.example/", "text");
+        let whole = serde_json::to_vec(&kept).expect("an entry");
+        let other = serde_json::to_vec(&entry("https://b.example/", "text")).expect("an entry");
+        let newer = serde_json::to_vec(&Entry { form: 9, ..kept.clone() }).expect("an entry");
+        for bytes in [&whole[..whole.len() / 2], b"", b"{}", b"\xff\xff", &other, &newer] {
+            fs::write(cache.file(&kept.address), bytes).expect("written");
+            assert_eq!(cache.get(&kept.address), None);
+        }
+        cache.put(&kept).expect("kept");
+        assert_eq!(cache.get(&kept.address), Some(kept));
+    }
+
+    #[test]
+    fn the_oldest_go_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path().to_owned()).within(5_000);
+        for n in 0..9_u64 {
+            let page = entry(&format!("https://a.example/{n}"), &"x".repeat(1_000));
+            cache.put(&page).expect("kept");
+            let file = fs::File::open(cache.file(&page.address)).expect("there");
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 + n);
+            file.set_modified(time).expect("aged");
+        }
+        let kept = |n: u64| cache.get(&format!("https://a.example/{n}")).is_some();
+        assert!(!kept(0) && kept(8));
+        let files = fs::read_dir(cache.folder()).expect("a folder").flatten();
+        let all: u64 = files.map(|file| file.metadata().expect("there").len()).sum();
+        assert!(all <= 5_000, "{all}");
+        cache.put(&entry("https://a.example/huge", &"x".repeat(9_000))).expect("left out");
+        assert!(cache.get("https://a.example/huge").is_none() && kept(8));
+    }
+
+    #[test]
+    fn how_old_a_page_is() {
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let page = entry("https://a.example/", "");
+        assert_eq!(page.age_s(at(130)), Some(30));
+        assert_eq!(page.age_s(at(99)), None);
+    }
+}

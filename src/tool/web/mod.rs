@@ -1,0 +1,270 @@
+//! The web as a tool: pages are read over HTTP, politely and within bounds.
+//!
+//! - Redirects are followed one by one; each has to pass the gate: its domain is allowed, its address
+//!   is of the internet or its host may be private. What a name resolves to is checked where it is
+//!   resolved, so what was checked is what is connected to.
+//! - Bodies are capped as they are unpacked. No cookie, no referrer and no key is ever sent.
+//! - `robots.txt` is honoured; requests to one host are paced, for all readers of the process.
+//! - Pages are kept on disk for a while, then asked for again only if they have changed.
+
+mod body;
+pub mod cache;
+mod hosts;
+mod miss;
+mod permission;
+mod robots;
+mod site;
+mod visit;
+mod way;
+
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime};
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use self::cache::{Cache, Entry};
+use self::hosts::Hosts;
+use self::miss::{Ended, Missed, Why, shown};
+use self::permission::Permissions;
+use self::visit::{Found, Page, Visit, What};
+use super::answering::{Tool, ToolRequest};
+use super::contained;
+use super::document::{self, Document, Unreadable, day};
+use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::net::{Http, Reach};
+use crate::scenario::lookup::WebSpec;
+
+/// What time it is: pages on disk outlive the process.
+pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// How sites are treated: how many requests at once and how soon after each other, and what they
+/// say of programs.
+#[derive(Debug, Default)]
+pub struct Manners {
+    hosts: Hosts,
+    permissions: Permissions,
+}
+
+impl Manners {
+    /// Those of this process.
+    pub fn of_process() -> Arc<Self> {
+        static MANNERS: LazyLock<Arc<Manners>> = LazyLock::new(Arc::default);
+        Arc::clone(&MANNERS)
+    }
+}
+
+/// What the readers of the web have in common. A clone is the same.
+#[derive(Clone)]
+pub struct Web(Arc<Shared>);
+
+struct Shared {
+    anywhere: Http,
+    internet: Http,
+    manners: Arc<Manners>,
+    cache: Option<Cache>,
+    clock: Clock,
+}
+
+impl Web {
+    /// Readers that treat sites so, and keep pages here.
+    pub fn new(manners: Arc<Manners>, cache: Option<Cache>, clock: Clock) -> Self {
+        let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
+        Self(Arc::new(Shared { anywhere, internet, manners, cache, clock }))
+    }
+}
+
+impl fmt::Debug for Web {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Web").finish_non_exhaustive()
+    }
+}
+
+/// A tool that reads a page for each attempt.
+///
+/// It is given `url`, the address as it was found, and `allowed_domains`, whose pages may be read;
+/// without them, those of the address's own domain. It answers
+/// `{"status": "ok", "data": {url, title, published_at, body, content_type, …}}`, or
+/// `{"status": "error", "error", "text"}` for a page that cannot be had for a reason of its own.
+#[derive(Debug)]
+pub struct WebReader {
+    spec: WebSpec,
+    web: Web,
+}
+
+impl WebReader {
+    /// The reader of this table.
+    pub fn new(spec: WebSpec, web: Web) -> Self {
+        Self { spec, web }
+    }
+
+    async fn page(&self, args: &Map<String, Value>) -> Result<Value, Ended> {
+        let Some(written) = args.get("url").and_then(Value::as_str) else {
+            return Err(denied("the read was given no url", "Give it in the arguments.").into());
+        };
+        let url = site::read(written)?;
+        let domain = site::domain(&url, written);
+        let allowed = allowed(args, &domain)?;
+        let address = url.to_string();
+        let known = self.kept(&address, &allowed).await;
+        let now = (self.web.0.clock)();
+        if let Some((entry, age_s)) = known.as_ref().and_then(|it| Some((it, it.age_s(now)?)))
+            && self.spec.cache_ttl.is_some_and(|ttl| Duration::from_secs(age_s) < ttl)
+        {
+            return Ok(answer(entry, Some(age_s)));
+        }
+        let visit = Visit { web: &self.web, spec: &self.spec, allowed: &allowed };
+        let Found { url, hops, redirects, what } = visit.page(url, domain, known.as_ref()).await?;
+        let came_s = cache::seconds((self.web.0.clock)());
+        let (entry, cached_s, keep) = match (what, known) {
+            (What::Same, Some(known)) => {
+                (Entry { came_s, hops, redirects, ..known }, Some(0), true)
+            }
+            (What::Same, None) => {
+                let what =
+                    format!("{} says that a page has not changed that nobody has", shown(url));
+                let failed = AttemptFailed::of(FailureClass::BadResponse, what);
+                return Err(failed.into());
+            }
+            (What::Page(page), _) => {
+                let keep = !page.no_store;
+                let entry = Entry {
+                    form: Entry::FORM,
+                    address,
+                    url: url.to_string(),
+                    redirects,
+                    hops,
+                    robots: self.spec.robots,
+                    came_s,
+                    bytes: page.bytes.len() as u64,
+                    content_type: page.content_type.clone(),
+                    etag: page.etag.clone(),
+                    last_modified: page.last_modified.clone(),
+                    title: String::new(),
+                    published_at: String::new(),
+                    dated_by_head: false,
+                    text: String::new(),
+                };
+                (with_text(entry, page).await?, None, keep)
+            }
+        };
+        let answer = answer(&entry, cached_s);
+        if keep {
+            self.keep(entry).await;
+        }
+        Ok(answer)
+    }
+
+    /// What is kept of an address, where it came as it may come now.
+    async fn kept(&self, address: &str, allowed: &[String]) -> Option<Entry> {
+        let cache = self.cache()?.clone();
+        let address = address.to_owned();
+        let entry = tokio::task::spawn_blocking(move || cache.get(&address)).await.ok()??;
+        let hosts = entry.hops.iter().all(|hop| {
+            let private = !hop.private || self.spec.allow_private.allow(&hop.host);
+            private && allowed.contains(&hop.domain)
+        });
+        let robots = entry.robots || !self.spec.robots;
+        let redirects = entry.redirects.len() <= self.spec.max_redirects as usize;
+        (hosts && robots && redirects && entry.bytes <= self.spec.max_bytes).then_some(entry)
+    }
+
+    async fn keep(&self, entry: Entry) {
+        let Some(cache) = self.cache().cloned() else { return };
+        // A page that cannot be kept is asked for again: no reason not to have it now.
+        let kept = tokio::task::spawn_blocking(move || cache.put(&entry)).await;
+        if let Ok(Err(error)) = kept {
+            tracing::debug!(%error, "a page is not kept");
+        }
+    }
+
+    fn cache(&self) -> Option<&Cache> {
+        self.spec.cache_ttl.and(self.web.0.cache.as_ref())
+    }
+}
+
+/// Whose pages may be read.
+fn allowed(args: &Map<String, Value>, own: &str) -> Result<Vec<String>, Box<AttemptFailed>> {
+    let advice = "Give a list of hosts in the arguments.";
+    let allowed: Vec<String> = match args.get("allowed_domains") {
+        None | Some(Value::Null) => vec![own.to_owned()],
+        Some(Value::Array(domains)) => {
+            let lower = domains.iter().map(|it| Some(it.as_str()?.trim().to_lowercase()));
+            let all: Option<Vec<String>> = lower.collect();
+            all.ok_or_else(|| denied("allowed_domains holds what is no text", advice))?
+        }
+        Some(_) => return Err(denied("allowed_domains is no list", advice)),
+    };
+    if allowed.iter().any(|domain| domain == own) {
+        return Ok(allowed);
+    }
+    Err(denied(&format!("{own} is not in allowed_domains"), "Read what the policy allows."))
+}
+
+fn denied(what: &str, advice: &str) -> Box<AttemptFailed> {
+    AttemptFailed::advising(FailureClass::Denied, what, advice)
+}
+
+/// The text of a page. It is read on a thread of its own: a large one takes a while.
+async fn with_text(entry: Entry, page: Page) -> Result<Entry, Missed> {
+    let Page { format, bytes, charset, last_modified, .. } = page;
+    let read = move || {
+        contained::call(|| document::read(format, &bytes, charset.as_deref()))
+            .unwrap_or_else(|panic| Err(Unreadable::Broken(panic)))
+    };
+    let read = tokio::task::spawn_blocking(read).await;
+    let read = read.unwrap_or_else(|_| Err(Unreadable::Broken("it was given up".to_owned())));
+    let Document { title, published_at, text } = read.map_err(|why| {
+        let word = match why {
+            Unreadable::Empty => Why::EmptyPage,
+            Unreadable::Charset => Why::Charset,
+            Unreadable::Broken(_) => Why::Unreadable,
+        };
+        Missed::new(word, format!("{} cannot be read: {why}", shown(&entry.url)))
+    })?;
+    let of_head = || last_modified.as_deref().and_then(day::of_http);
+    let (published_at, dated_by_head) = match published_at.is_empty().then(of_head).flatten() {
+        Some(day) => (day, true),
+        None => (published_at, false),
+    };
+    Ok(Entry { title, published_at, dated_by_head, text, ..entry })
+}
+
+/// The answer that is this page.
+fn answer(entry: &Entry, cached_s: Option<u64>) -> Value {
+    let mut data = json!({
+        "url": entry.url,
+        "title": entry.title,
+        "published_at": entry.published_at,
+        "body": entry.text,
+        "content_type": entry.content_type,
+    });
+    if let Some(fields) = data.as_object_mut() {
+        if !entry.redirects.is_empty() {
+            fields.insert("redirects".to_owned(), json!(entry.redirects));
+        }
+        if let Some(age_s) = cached_s {
+            fields.insert("cached_s".to_owned(), json!(age_s));
+        }
+        if entry.dated_by_head {
+            fields.insert("dated_by".to_owned(), json!("modified"));
+        }
+    }
+    json!({ "status": "ok", "data": data })
+}
+
+impl Tool for WebReader {
+    fn ask<'a>(
+        &'a self,
+        request: ToolRequest<'a>,
+    ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
+        Box::pin(async move {
+            match self.page(request.args).await {
+                Ok(answer) => Ok(Arc::new(answer)),
+                Err(Ended::Missed(missed)) => Ok(Arc::new(missed.answer())),
+                Err(Ended::Failed(failed)) => Err(failed),
+            }
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! What sites say of programs that read them, kept for a while.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::robots::Rules;
+
+/// How long what a site says is kept; the RFC allows a day.
+const KEPT: Duration = Duration::from_secs(3_600);
+/// How long it is kept that a site could not say.
+const UNREACHABLE_KEPT: Duration = Duration::from_secs(60);
+/// So many sites are remembered before those that nobody asks any more are forgotten.
+const MOST: usize = 1_024;
+
+/// What a site says.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// These rules; none where it has no `robots.txt`.
+    Rules(Rules),
+    /// It has trouble of its own, with this status: then all is forbidden (RFC 9309, 2.3.1.4).
+    Unreachable(u16),
+}
+
+/// What a site says, and for how long it is kept.
+pub(super) struct Verdict {
+    told: Arc<Told>,
+    kept: Duration,
+}
+
+impl Verdict {
+    /// It is kept.
+    pub(super) fn keep(told: Told) -> Self {
+        Self { told: Arc::new(told), kept: KEPT }
+    }
+
+    /// It is asked again soon.
+    pub(super) fn soon(told: Told) -> Self {
+        Self { told: Arc::new(told), kept: UNREACHABLE_KEPT }
+    }
+}
+
+type Slot = Arc<tokio::sync::Mutex<Option<(Instant, Arc<Told>)>>>;
+
+/// What each site says, by scheme, host and port.
+#[derive(Debug, Default)]
+pub(super) struct Permissions(Mutex<HashMap<String, Slot>>);
+
+impl Permissions {
+    /// What a site says; `ask` is how to find out. Whoever asks while it is being found out waits
+    /// for that; one that gives up or fails leaves it to the next.
+    pub(super) async fn of<E>(
+        &self,
+        site: &str,
+        ask: impl AsyncFnOnce() -> Result<Verdict, E>,
+    ) -> Result<Arc<Told>, E> {
+        let slot = self.slot(site);
+        let mut slot = slot.lock().await;
+        if let Some((until, told)) = &*slot
+            && Instant::now() < *until
+        {
+            return Ok(Arc::clone(told));
+        }
+        let verdict = ask().await?;
+        *slot = Some((Instant::now() + verdict.kept, Arc::clone(&verdict.told)));
+        Ok(verdict.told)
+    }
+
+    fn slot(&self, site: &str) -> Slot {
+        let mut sites = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if sites.len() >= MOST && !sites.contains_key(site) {
+            sites.retain(|_, slot| Arc::strong_count(slot) > 1);
+        }
+        Arc::clone(sites.entry(site.to_owned()).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_site_says_is_kept_for_a_while_and_trouble_for_less() {
+        let (permissions, asked) = (Permissions::default(), AtomicU32::new(0));
+        let ask = async |verdict: Verdict| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            Ok::<_, Infallible>(verdict)
+        };
+        let rules = || Verdict::keep(Told::Rules(Rules::default()));
+        let trouble = || Verdict::soon(Told::Unreachable(503));
+        for (verdict, wait, times) in [
+            (trouble(), 0, 1),
+            (rules(), 59, 1),
+            (rules(), 1, 2),
+            (trouble(), 3_599, 2),
+            (trouble(), 1, 3),
+        ] {
+            tokio::time::advance(Duration::from_secs(wait)).await;
+            let Ok(_) = permissions.of("https://a.example", || ask(verdict)).await;
+            assert_eq!(asked.load(Ordering::SeqCst), times);
+        }
+        let Ok(_) = permissions.of("https://a.example:8443", || ask(rules())).await;
+        assert_eq!(asked.load(Ordering::SeqCst), 4, "another port is another site");
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_not_kept() {
+        let permissions = Permissions::default();
+        let failed = permissions.of("https://a.example", async || Err("no connection")).await;
+        assert_eq!(failed.expect_err("it failed"), "no connection");
+        let verdict = Verdict::keep(Told::Rules(Rules::default()));
+        let told = permissions.of("https://a.example", async || Ok::<_, ()>(verdict)).await;
+        assert!(matches!(&*told.expect("asked again"), Told::Rules(_)));
+    }
+}

@@ -1,0 +1,217 @@
+//! `robots.txt` as RFC 9309 has it. Our own: of the crates there are, some are given up and the one
+//! that is kept needs a newer compiler than ours; what is needed of it is this page.
+
+use std::time::Duration;
+
+use reqwest::Url;
+
+/// The name by which sites speak of us.
+const TOKEN: &str = "roundtable";
+
+/// What a site says to us.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Rules {
+    rules: Vec<Rule>,
+    /// How long it asks to be left alone between two requests; no part of the RFC, but usual.
+    pub(super) crawl_delay: Option<Duration>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Rule {
+    allow: bool,
+    /// Percent-encoded alike whoever wrote it.
+    pattern: String,
+}
+
+impl Rules {
+    /// Reads the rules for us: those of all groups that name us, else those of all for `*`.
+    pub(super) fn read(text: &str) -> Self {
+        let (mut ours, mut everyones, mut named) = (Self::default(), Self::default(), false);
+        // Whom the group at hand is for, and whether its rules have begun: then another
+        // `User-agent` begins a group of its own.
+        let (mut for_us, mut for_all, mut begun) = (false, false, true);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        for line in text.split(['\n', '\r']) {
+            let line = line.split('#').next().unwrap_or_default();
+            let Some((key, value)) = line.split_once(':') else { continue };
+            let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
+            if matches!(key.as_str(), "user-agent" | "useragent" | "user agent") {
+                if std::mem::take(&mut begun) {
+                    (for_us, for_all) = (false, false);
+                }
+                for_all |= value == "*";
+                if product(value).eq_ignore_ascii_case(TOKEN) {
+                    (for_us, named) = (true, true);
+                }
+                continue;
+            }
+            if !matches!(key.as_str(), "allow" | "disallow" | "crawl-delay") {
+                continue;
+            }
+            begun = true;
+            let groups = [(for_us, &mut ours), (for_all, &mut everyones)];
+            for (_, group) in groups.into_iter().filter(|(it_is, _)| *it_is) {
+                group.add(&key, value);
+            }
+        }
+        if named { ours } else { everyones }
+    }
+
+    fn add(&mut self, key: &str, value: &str) {
+        if key == "crawl-delay" {
+            let seconds = value.parse().ok().filter(|seconds: &f64| *seconds >= 0.0);
+            let delay = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            self.crawl_delay = delay.or(self.crawl_delay);
+        } else if !value.is_empty() {
+            self.rules.push(Rule { allow: key == "allow", pattern: encoded(value) });
+        }
+    }
+
+    /// Whether this page may be read: the longest rule that fits decides, `Allow` where two are
+    /// equal.
+    pub(super) fn allow(&self, url: &Url) -> bool {
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let path = encoded(&format!("{}{query}", url.path()));
+        let fitting = self.rules.iter().filter(|rule| fits(&rule.pattern, &path));
+        fitting.max_by_key(|rule| (rule.pattern.len(), rule.allow)).is_none_or(|rule| rule.allow)
+    }
+}
+
+/// The part of a name that counts: `RoundTable/1.0` is `RoundTable`.
+fn product(agent: &str) -> &str {
+    let counts = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '-');
+    agent.split(|c| !counts(c)).next().unwrap_or_default()
+}
+
+/// Whether a path begins with what the pattern says; `*` is anything, a `$` at the end the path's.
+fn fits(pattern: &str, path: &str) -> bool {
+    let (pattern, to_the_end) = match pattern.strip_suffix('$') {
+        Some(pattern) => (pattern, true),
+        None => (pattern, false),
+    };
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = path.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return !to_the_end || rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if to_the_end && parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        let Some(at) = rest.find(part) else { return false };
+        rest = rest.get(at + part.len()..).unwrap_or_default();
+    }
+    true
+}
+
+/// A path in the one way of encoding it: what needs none has none, and hexadecimal is upper case.
+fn encoded(path: &str) -> String {
+    let mut out = String::new();
+    let mut bytes = path.as_bytes().iter();
+    while let Some(&byte) = bytes.next() {
+        let hex = |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
+        let (byte, escaped) = match (byte, bytes.as_slice()) {
+            (b'%', [high, low, ..]) => match (hex(*high), hex(*low)) {
+                (Some(high), Some(low)) => {
+                    bytes.nth(1);
+                    (high << 4 | low, true)
+                }
+                _ => (byte, false),
+            },
+            _ => (byte, false),
+        };
+        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+        if plain || (!escaped && byte.is_ascii_graphic()) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(robots: &str, path: &str) -> bool {
+        let url = Url::parse(&format!("https://a.example{path}")).expect(path);
+        Rules::read(robots).allow(&url)
+    }
+
+    #[test]
+    fn which_group_is_ours() {
+        for (robots, allowed) in [
+            ("", true),
+            ("User-agent: *\nDisallow: /", false),
+            ("user-AGENT:*\r\ndisAllow:/ # all\r\n", false),
+            ("\u{feff}User-agent: *\rDisallow: /", false),
+            ("User-agent: *\nDisallow: /\n\nUser-agent: RoundTable/9 (x)\nDisallow:\n", true),
+            ("User-agent: roundtable\nDisallow: /\n\nUser-agent: *\nAllow: /", false),
+            ("User-agent: roundtables\nDisallow: /", true),
+            ("User-agent: other\nUser-agent: roundtable\nDisallow: /", false),
+            ("User-agent: roundtable\nSitemap: x\nUser-agent: other\nDisallow: /", false),
+            ("User-agent: other\nDisallow: /\nUser-agent: roundtable\nDisallow: /y", true),
+            ("User-agent: roundtable\nDisallow: /y\nUser-agent: roundtable\nDisallow: /x", false),
+            ("Disallow: /", true),
+            ("User-agent: *\nDisallow: ", true),
+            ("User-agent: *\nNonsense\nDisallow /\n: /\nAllow", true),
+            ("<html>Not found</html>", true),
+        ] {
+            assert_eq!(allows(robots, "/x"), allowed, "{robots}");
+        }
+    }
+
+    #[test]
+    fn the_longest_rule_that_fits_decides() {
+        for (rules, path, allowed) in [
+            ("Disallow: /a\nAllow: /a/b", "/a/b/c", true),
+            ("Allow: /a/b\nDisallow: /a", "/a/c", false),
+            ("Disallow: /x\nAllow: /x", "/x", true),
+            ("Disallow: /fish", "/Fish", true),
+            ("Disallow: /fish", "/fishheads?a=b", false),
+            ("Disallow: /fish*", "/fish.html", false),
+            ("Disallow: /*.php", "/folder/index.php?x", false),
+            ("Disallow: /*.php$", "/index.php?x", true),
+            ("Disallow: /*.php$", "/index.php.php", false),
+            ("Disallow: /fish*.php", "/fishheads/catfish.php", false),
+            ("Disallow: /a*b*c$", "/aXbXbXc", false),
+            ("Disallow: /a*b*c$", "/aXcXb", true),
+            ("Disallow: /$", "/", false),
+            ("Disallow: /$", "/x", true),
+            ("Disallow: *", "/x", false),
+            ("Disallow: /*?", "/x?y", false),
+            ("Disallow: /*?", "/x", true),
+            // one way of encoding
+            ("Disallow: /foo/bar/ツ", "/foo/bar/%E3%83%84", false),
+            ("Disallow: /foo/bar/%e3%83%84", "/foo/bar/ツ", false),
+            ("Disallow: /foo/bar/%62%61%7A", "/foo/bar/baz", false),
+            ("Disallow: /a%3cd.html", "/a%3Cd.html", false),
+            ("Disallow: /100%", "/100%", false),
+        ] {
+            assert_eq!(allows(&format!("User-agent: *\n{rules}"), path), allowed, "{rules} {path}");
+        }
+    }
+
+    #[test]
+    fn how_long_to_wait() {
+        for (value, delay) in [
+            ("2", Some(2_000)),
+            ("0.5", Some(500)),
+            ("-1", None),
+            ("soon", None),
+            ("NaN", None),
+            ("1e300", None),
+        ] {
+            let rules = Rules::read(&format!("User-agent: *\nCrawl-delay: {value}"));
+            assert_eq!(rules.crawl_delay, delay.map(Duration::from_millis), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_file_takes_no_time() {
+        let stars = format!("User-agent: *\nDisallow: /{}$", "*a".repeat(200_000));
+        assert!(allows(&stars, &format!("/{}b", "a".repeat(2_000))));
+    }
+}

@@ -1,0 +1,107 @@
+//! Addresses of pages, and whose they are.
+
+use reqwest::Url;
+
+use super::miss::{Missed, Why, shown};
+use crate::net::http::host_of;
+
+/// Reads an address that a request may go to. What follows `#` is no part of it.
+pub(super) fn read(text: &str) -> Result<Url, Missed> {
+    let invalid = |why: &str| Missed::new(Why::InvalidUrl, format!("{} {why}", shown(text)));
+    let mut url = Url::parse(text.trim()).map_err(|_| invalid("is no address"))?;
+    check(&url, text)?;
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// Where a redirect of `from` leads.
+pub(super) fn leads(from: &Url, location: &str) -> Result<Url, Missed> {
+    let nowhere = || {
+        let text = format!("{} redirects to {}, which is no address", shown(from), shown(location));
+        Missed::new(Why::InvalidUrl, text)
+    };
+    let mut url = from.join(location.trim()).map_err(|_| nowhere())?;
+    check(&url, url.as_str())?;
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn check(url: &Url, text: &str) -> Result<(), Missed> {
+    let invalid = |why: &str| Missed::new(Why::InvalidUrl, format!("{} {why}", shown(text)));
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(invalid("is neither http:// nor https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(invalid("holds a user name or password, which are never sent"));
+    }
+    Ok(())
+}
+
+/// Whose address this is, as source `004` compares it: what stands between `//` and the path, in
+/// lower case, its port as it is written. Where `written` and what is asked are not plainly of one
+/// host, the host that is asked counts.
+pub(super) fn domain(url: &Url, written: &str) -> String {
+    let after = written.trim().split_once("//").map_or("", |(_, after)| after);
+    let netloc = after.split(['/', '?', '#']).next().unwrap_or_default().to_lowercase();
+    let alone = Url::parse(&format!("{}://{netloc}/", url.scheme()));
+    let same = alone.is_ok_and(|alone| {
+        alone.host() == url.host() && alone.port() == url.port() && alone.path() == "/"
+    });
+    let plain = !netloc.contains(|c: char| c == '@' || c.is_whitespace() || c.is_control());
+    if same && plain { netloc } else { host_of(url) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_an_address_is() {
+        for (written, domain_of_it) in [
+            ("https://A.Example/x", "a.example"),
+            ("https://a.example:443/x", "a.example:443"),
+            ("http://a.example:8080?x", "a.example:8080"),
+            ("https://bücher.example/", "bücher.example"),
+            ("https:\\\\evil.example\\@a.example/", "evil.example"),
+            ("https:/evil.example//a.example", "evil.example"),
+            ("https://evil.example\\//a.example/", "evil.example"),
+            ("https://@evil.example/", "evil.example"),
+            (" https://a.example\t/x", "a.example"),
+            ("http://127.1:80/", "127.1:80"),
+        ] {
+            let url = Url::parse(written.trim()).expect(written);
+            assert_eq!(domain(&url, written), domain_of_it, "{written}");
+        }
+        let from = Url::parse("https://a.example/x/y").expect("an address");
+        for (location, to) in [
+            ("z?q#f", "https://a.example/x/z?q"),
+            ("//b.example", "https://b.example/"),
+            ("HTTP://B.example:80/", "http://b.example/"),
+        ] {
+            let to_there = leads(&from, location).map(String::from);
+            assert_eq!(to_there.as_deref().ok(), Some(to), "{location}");
+        }
+    }
+
+    #[test]
+    fn what_no_request_goes_to() {
+        for text in [
+            "",
+            "a.example",
+            "ftp://a.example/",
+            "file:///etc/passwd",
+            "data:text/html,x",
+            "javascript:alert(1)",
+            "http://",
+            "https://me:hunter2@a.example/",
+            "https://me@a.example/",
+        ] {
+            let missed = read(text).expect_err(text);
+            assert_eq!(missed.why, Why::InvalidUrl, "{text}");
+            assert!(!missed.text.contains("hunter2") && !missed.text.contains("me@"), "{text}");
+        }
+        let from = Url::parse("https://a.example/").expect("an address");
+        assert!(leads(&from, "file:///etc/passwd").is_err());
+        assert!(leads(&from, "https://u:p@a.example/").is_err());
+    }
+}
