@@ -229,7 +229,10 @@ fn linked_data(tree: &Tree) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::event::visible::is_hostile;
 
     fn text(html: &str) -> String {
         read(html).expect("a page").text
@@ -332,6 +335,63 @@ mod tests {
             ("<p hidden><time datetime=2026-01-03>no</time></p>".to_owned(), ""),
         ] {
             assert_eq!(read(&html).expect("a page").published_at, day, "{html}");
+        }
+    }
+
+    fn soup() -> impl Strategy<Value = String> {
+        let part = prop::sample::select(vec![
+            "<p>",
+            "</p>",
+            "<b hidden>",
+            "</b>",
+            "<div style='display:none'>",
+            "</div>",
+            "<table>",
+            "<tr>",
+            "<td>",
+            "</table>",
+            "<template>",
+            "</template>",
+            "<svg>",
+            "</svg>",
+            "<pre>\n",
+            "</pre>",
+            "<a href=x>",
+            "<select>",
+            "<option>",
+            "<body hidden>",
+            "<title>",
+            "</title>",
+            "<script>",
+            "</script>",
+            "<!--",
+            "-->",
+            "<math><mi>",
+            "<form>",
+            "<br>",
+            "<html lang=x>",
+            "&nbsp;",
+            "&#0;",
+            "&#x202e;",
+            "\0",
+            "\u{feff}",
+            "grün",
+            " ",
+            "\n\n\n",
+            "<",
+            "&",
+            "<frameset>",
+        ]);
+        prop::collection::vec(part, 0..60).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_soup_of_tags_is_read_and_its_text_is_clean(html in soup()) {
+            let text = read(&html).expect("small enough").text;
+            prop_assert_eq!(text.trim(), &text);
+            prop_assert!(!text.contains("\n\n\n"), "{:?}", text);
+            prop_assert!(!text.chars().any(|c| c != '\n' && c != '\t' && is_hostile(c)), "{:?}", text);
         }
     }
 

@@ -49,7 +49,8 @@ impl Hosts {
         {
             let mut last = host.last.lock().await;
             if let Some(last) = *last {
-                tokio::time::sleep_until(last + pace).await;
+                // Another runtime may have a clock of its own: one that is ahead delays nobody.
+                tokio::time::sleep_until(last.min(Instant::now()) + pace).await;
             }
             *last = Some(Instant::now());
         }
