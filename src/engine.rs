@@ -17,9 +17,10 @@ use crate::event::kind::{FlagAt, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, SpanId, StopReason};
 use crate::llm::scripted::Scripted;
 use crate::llm::{ChatModel, endpoint};
-use crate::pattern::{collaboration, orchestrator, resilience, team};
+use crate::pattern::{collaboration, orchestrator, research, resilience, team};
 use crate::run::{Gate, Lanes, Rosters, RunContext, RunSettings, Session, model_tool};
 use crate::scenario::Scenario;
+use crate::scenario::day::Day;
 use crate::scenario::draw::draw;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
@@ -281,6 +282,7 @@ impl Engine {
             }
         }
         let bus = Bus::new();
+        let wall_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
         let mut guarded =
             vec![model_tool(scenario.llm.clone(), default_timeout, scenario.llm_faults.clone())];
@@ -314,6 +316,7 @@ impl Engine {
                 },
                 session: session.clone(),
                 instant,
+                today: Day::at(wall_ms),
             });
             let handle = RunHandle {
                 id: id.clone(),
@@ -330,7 +333,16 @@ impl Engine {
             handle
         };
         let tools = context.belt().iter().map(|tool| tool.head()).collect();
-        let head = head::of(&handle.id, &scenario, model.label(), positions, tools, seed, &session);
+        let begun = head::Begun {
+            run: &handle.id,
+            model: model.label(),
+            flags: positions,
+            tools,
+            seed,
+            session: &session,
+            wall_ms,
+        };
+        let head = head::of(&scenario, begun);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         context.belt().watch(&bus);
         for warning in &scenario.warnings {
@@ -404,7 +416,7 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
                 }
                 PatternSpec::Team(spec) => team::play::play(context, scenario, spec).await,
                 PatternSpec::Resilience(spec) => resilience::play::play(context, spec).await,
-                PatternSpec::Research(_) => Err(StopReason::InternalError),
+                PatternSpec::Research(spec) => research::play::play(context, scenario, spec).await,
             }
         };
         let pattern = Contained::new(Box::pin(pattern));

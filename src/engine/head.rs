@@ -1,7 +1,6 @@
 //! The head of a run's log: what was asked, whole.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::event::RunId;
 use crate::event::id::millis;
@@ -20,19 +19,23 @@ use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::research::ResearchSpec;
 use crate::scenario::storm::ResilienceSpec;
 
-pub(super) fn of(
-    run: &RunId,
-    scenario: &Scenario,
-    model: ModelLabel,
-    flags: Vec<FlagAt>,
-    tools: Vec<ToolHead>,
-    seed: u64,
-    session: &Session,
-) -> RunStarted {
-    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+/// What of a run's beginning the scenario does not say.
+pub(super) struct Begun<'a> {
+    pub run: &'a RunId,
+    pub model: ModelLabel,
+    pub flags: Vec<FlagAt>,
+    pub tools: Vec<ToolHead>,
+    pub seed: u64,
+    pub session: &'a Session,
+    /// Unix time in milliseconds.
+    pub wall_ms: u64,
+}
+
+pub(super) fn of(scenario: &Scenario, begun: Begun<'_>) -> RunStarted {
+    let Begun { run, model, flags, tools, seed, session, wall_ms } = begun;
     RunStarted {
         run: run.clone(),
-        wall_ms: millis(wall),
+        wall_ms,
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
         goal: scenario.goal.clone(),
@@ -56,9 +59,7 @@ pub(super) fn of(
             PatternSpec::Team(spec) if spec.is_swarm() => PatternPlan::Swarm(team(spec, session)),
             PatternSpec::Team(spec) => PatternPlan::Team(team(spec, session)),
             PatternSpec::Resilience(spec) => PatternPlan::Resilience(resilience(spec)),
-            PatternSpec::Research(spec) => {
-                PatternPlan::Research(research(spec, &model, millis(wall)))
-            }
+            PatternSpec::Research(spec) => PatternPlan::Research(research(spec, &model, wall_ms)),
         },
     }
 }

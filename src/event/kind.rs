@@ -17,7 +17,7 @@ pub use super::plan::{
 };
 pub use super::research::{
     AnswerCited, AnswerRefused, Denial, DropReason, Dropped, Found, IssueOf, Kept, Note,
-    NoteConflict, NoteId, NotePair, NoteRefused, NotesCompared, NotesVerified, PageRead,
+    NoteConflict, NoteId, NoteIssue, NotePair, NoteRefused, NotesCompared, NotesVerified, PageRead,
     PlannedStep, ReadingEnd, Sentence, SourceCame, SourceNo, SourcesDeduped, SourcesFound,
 };
 pub use super::task::Task;

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::event::kind::{ChatMessage, Purpose};
+use crate::event::kind::{ChatMessage, Purpose, Speaker};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::run::{Ask, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
 use crate::scenario::model::Repair;
+use crate::scenario::name::InputName;
 
 /// A value of ours as JSON: ours always can be.
 pub(super) fn value(of: &impl Serialize) -> Value {
@@ -29,6 +30,24 @@ pub(super) fn base_of(cx: &RunContext, scenario: &Scenario) -> Option<Shown> {
         shown.set("goal", &Value::from(scenario.goal.as_str()));
         shown
     })
+}
+
+/// These inputs with their values, in this order.
+pub(super) fn echo(scenario: &Scenario, names: &[InputName]) -> Map<String, Value> {
+    let value = |name: &InputName| {
+        let input = scenario.inputs.iter().find(|input| input.name == *name);
+        input.map_or(Value::Null, |input| input.value.clone())
+    };
+    names.iter().map(|name| (name.to_string(), value(name))).collect()
+}
+
+/// A conversation of instructions and one object of data.
+pub(super) fn conversation(system: &str, payload: &Value) -> Arc<[ChatMessage]> {
+    [
+        ChatMessage::new(Speaker::System, system),
+        ChatMessage::new(Speaker::User, payload.to_string()),
+    ]
+    .into()
 }
 
 /// The reply as data. An empty one is an empty object, and one that is not JSON is handed to the

@@ -7,5 +7,6 @@
 mod asked;
 pub mod collaboration;
 pub mod orchestrator;
+pub mod research;
 pub mod resilience;
 pub mod team;

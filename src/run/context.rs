@@ -14,12 +14,14 @@ use super::rosters::Rosters;
 use super::session::Session;
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, ToolOffer,
+    AttemptFailed, CallStarted, ChatMessage, FailureClass, ModelLabel, Prompt, Purpose, Reply,
+    ToolOffer,
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::llm::{ChatModel, ChatRequest, Conversation, Listener};
 use crate::scenario::condition::Shown;
+use crate::scenario::day::Day;
 use crate::scenario::draw::{between, draw};
 use crate::scenario::model::{CallPolicy, Latency};
 use crate::scenario::name::{FlagName, ToolName};
@@ -52,6 +54,8 @@ pub struct RunSettings {
     pub rosters: Rosters,
     /// Whether the pauses that a scenario writes into its run are left out.
     pub instant: bool,
+    /// The day on which it starts, in UTC, as its head has it.
+    pub today: Day,
 }
 
 /// What a pattern is handed while it runs.
@@ -67,6 +71,7 @@ pub struct RunContext {
     session: Session,
     rosters: Arc<Rosters>,
     instant: bool,
+    today: Day,
     in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<String>>,
 }
@@ -130,6 +135,7 @@ impl RunContext {
             session,
             rosters,
             instant,
+            today,
         } = settings;
         let gate = Gate::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
@@ -148,6 +154,7 @@ impl RunContext {
             session,
             rosters: Arc::new(rosters),
             instant,
+            today,
             in_flight: Arc::default(),
             phase: Mutex::new(None),
         }
@@ -176,6 +183,17 @@ impl RunContext {
     /// Who is in the swarms of a team.
     pub fn rosters(&self) -> &Arc<Rosters> {
         &self.rosters
+    }
+
+    /// Whether an endpoint answers for the model, as opposed to a script.
+    pub fn is_live(&self) -> bool {
+        matches!(self.model.label(), ModelLabel::Live { .. })
+    }
+
+    /// The day on which the run started, in UTC: what its head says, so that it is the same when the
+    /// run is played again.
+    pub fn today(&self) -> Day {
+        self.today
     }
 
     /// Random bits of their own: a hash of (seed, path, attempt, use).

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::event::kind::{ChatMessage, Speaker};
+use crate::event::kind::ChatMessage;
+use crate::pattern::asked::{self, conversation};
 use crate::scenario::Scenario;
 use crate::scenario::orchestrator::OrchestratorSpec;
 
@@ -16,11 +17,7 @@ Use only workers from available_workers, each with exactly the args it lists. Ma
 
 /// The inputs that are repeated to planner and aggregate, in the scenario's order.
 pub(super) fn echo(scenario: &Scenario, spec: &OrchestratorSpec) -> Map<String, Value> {
-    let value = |name: &str| {
-        let input = scenario.inputs.iter().find(|input| input.name.as_str() == name);
-        input.map_or(Value::Null, |input| input.value.clone())
-    };
-    spec.echo.iter().map(|name| (name.to_string(), value(name.as_str()))).collect()
+    asked::echo(scenario, &spec.echo)
 }
 
 /// The catalogue as the planner sees it.
@@ -45,12 +42,4 @@ pub(super) fn for_plan(scenario: &Scenario, spec: &OrchestratorSpec) -> Arc<[Cha
 /// The conversation of the report.
 pub(super) fn for_report(prompt: &str, goal: &str, aggregate: &Value) -> Arc<[ChatMessage]> {
     conversation(prompt.trim(), &json!({ "goal": goal, "aggregate": aggregate }))
-}
-
-fn conversation(system: &str, payload: &Value) -> Arc<[ChatMessage]> {
-    [
-        ChatMessage::new(Speaker::System, system),
-        ChatMessage::new(Speaker::User, payload.to_string()),
-    ]
-    .into()
 }

@@ -1,0 +1,87 @@
+//! Addresses of sources: their normal form, which dedupe and the allowlists go by, and their
+//! domain. Pure (`004`, `normalize_url` and `get_domain`).
+//!
+//! Read as the source reads them, not as a browser would: what the two see differently (a user name
+//! before the host, a backslash) is no address here, so no gate can be passed by it.
+
+use std::collections::HashMap;
+
+use crate::event::kind::{DropReason, Dropped, Found, SourceNo};
+
+/// The normal form of an address: scheme and host in lower case, no query, no fragment, no slash at
+/// the end. `None`: it is none of `http` or `https` with a host.
+pub fn normalize(url: &str) -> Option<String> {
+    let parts = Parts::of(url.trim())?;
+    let mut path = parts.path;
+    if path.is_empty() {
+        path = "/";
+    }
+    if path != "/" {
+        path = path.strip_suffix('/').unwrap_or(path);
+    }
+    Some(format!("{}://{}{path}", parts.scheme, parts.host.to_lowercase()))
+}
+
+/// The domain of an address as the allowlists have it: its host in lower case, with its port where
+/// it names one; empty where it names no host.
+pub fn domain(url: &str) -> String {
+    let rest = url.trim().split_once("//").map_or("", |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default().to_lowercase()
+}
+
+/// The address to fetch: as it was found, its fragment aside.
+pub fn to_fetch(url: &str) -> &str {
+    let url = url.trim();
+    url.split_once('#').map_or(url, |(before, _)| before)
+}
+
+struct Parts<'u> {
+    scheme: &'static str,
+    host: &'u str,
+    path: &'u str,
+}
+
+impl<'u> Parts<'u> {
+    fn of(url: &'u str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        let scheme = ["http", "https"].into_iter().find(|it| scheme.eq_ignore_ascii_case(it))?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (host, rest) = rest.split_at(end);
+        let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+        if host.is_empty() || host.contains('@') || host.starts_with(':') || url.contains(odd) {
+            return None;
+        }
+        let path = rest.split(['?', '#']).next().unwrap_or_default();
+        Some(Self { scheme, host, path: without_parameters(path) })
+    }
+}
+
+/// A path without the parameters (`;…`) of its last segment.
+fn without_parameters(path: &str) -> &str {
+    let last = path.rfind('/').map_or(0, |at| at + 1);
+    path[last..].find(';').map_or(path, |at| &path[..last + at])
+}
+
+/// `dedupe_urls`: each page once, in the order in which they were found, `max_urls` at most; and
+/// what fell out. Linear in what was found.
+pub fn dedupe(found: &[Found], max_urls: u32) -> (Vec<(SourceNo, String)>, Vec<Dropped>) {
+    let mut seen: HashMap<String, SourceNo> = HashMap::with_capacity(found.len());
+    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+    for (place, it) in found.iter().enumerate() {
+        let source = SourceNo::at(place);
+        let mut drop_it = |reason| dropped.push(Dropped { source, reason });
+        let Some(url) = normalize(&it.url) else {
+            drop_it(DropReason::InvalidUrl);
+            continue;
+        };
+        if let Some(of) = seen.get(&url) {
+            drop_it(DropReason::Duplicate { of: *of });
+        } else if kept.len() >= max_urls as usize {
+            drop_it(DropReason::MaxUrls);
+        } else {
+            seen.insert(url.clone(), source);
+            kept.push((source, url));
+        }
+    }
+    (kept, dropped)
+}

@@ -1,0 +1,236 @@
+//! Which answers stand: what they must be, and that what they cite is there. Pure (`004`,
+//! `validate_synthesis`), with the citations of each sentence as ours.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::event::kind::{NoteId, Sentence};
+use crate::event::stop::AnswerFault;
+
+/// An answer that is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Its text, trimmed.
+    pub text: String,
+    /// Its sentences. Marks such as `[n1]` in the text are citations of their sentence, and are left
+    /// out of it.
+    pub sentences: Vec<Sentence>,
+    /// What it cites, in its order.
+    pub citations: Vec<NoteId>,
+}
+
+/// `validate_synthesis`.
+///
+/// # Errors
+/// The first fault in the source's order.
+pub fn validate_synthesis<'n>(
+    answer: &Value,
+    citations: &Value,
+    notes: impl IntoIterator<Item = &'n str>,
+    max_answer_chars: u32,
+) -> Result<(), AnswerFault> {
+    let text = answer.as_str().filter(|text| !text.trim().is_empty()).ok_or(AnswerFault::Empty)?;
+    if text.chars().nth(max_answer_chars as usize).is_some() {
+        return Err(AnswerFault::TooLong);
+    }
+    let cited = citations.as_array().filter(|cited| !cited.is_empty());
+    let cited = cited.ok_or(AnswerFault::Citations)?;
+    let known: BTreeSet<&str> = notes.into_iter().collect();
+    for id in cited {
+        let id = id.as_str().ok_or(AnswerFault::Citations)?;
+        if !known.contains(id) {
+            return Err(AnswerFault::CitationUnknown);
+        }
+    }
+    Ok(())
+}
+
+/// Judges what a writer gave: the source's `answer` with `citations`, or `sentences` with theirs.
+///
+/// # Errors
+/// The first fault in the source's order.
+pub fn judge<'n>(
+    raw: &Value,
+    notes: impl IntoIterator<Item = &'n str>,
+    max_answer_chars: u32,
+) -> Result<Answer, AnswerFault> {
+    let declared = ids(raw.get("citations"))?;
+    let (text, sentences) = match raw.get("sentences") {
+        Some(Value::Array(rows)) => of_sentences(rows)?,
+        Some(_) => return Err(AnswerFault::Empty),
+        None => {
+            let text = raw.get("answer").and_then(Value::as_str).unwrap_or_default().trim();
+            (text.to_owned(), split(text))
+        }
+    };
+    let mut citations: Vec<NoteId> = declared;
+    for id in sentences.iter().flat_map(|sentence| &*sentence.citations) {
+        if !citations.contains(id) {
+            citations.push(id.clone());
+        }
+    }
+    let cited = citations.iter().map(|id| Value::from(id.as_str())).collect();
+    validate_synthesis(&text.as_str().into(), &cited, notes, max_answer_chars)?;
+    Ok(Answer { text, sentences, citations })
+}
+
+/// The ids of a list, trimmed, empty ones left out; no list is an empty one, as in the source.
+fn ids(raw: Option<&Value>) -> Result<Vec<NoteId>, AnswerFault> {
+    let rows = match raw {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(rows)) => rows,
+        Some(_) => return Err(AnswerFault::Citations),
+    };
+    let ids = rows.iter().map(|id| id.as_str().map(str::trim).ok_or(AnswerFault::Citations));
+    let ids = ids.filter(|id| !matches!(id, Ok(""))).map(|id| id.map(NoteId::new));
+    ids.collect()
+}
+
+/// Sentences that say themselves what they cite; what stands in their text counts too.
+fn of_sentences(rows: &[Value]) -> Result<(String, Vec<Sentence>), AnswerFault> {
+    let (mut whole, mut sentences) = (String::new(), Vec::new());
+    for row in rows {
+        let text = row.get("text").and_then(Value::as_str).ok_or(AnswerFault::Empty)?.trim();
+        if text.is_empty() {
+            continue;
+        }
+        let mut own = ids(row.get("citations"))?;
+        let (bare, marks) = without_marks(text);
+        for id in marks {
+            if !own.contains(&id) {
+                own.push(id);
+            }
+        }
+        if !whole.is_empty() {
+            whole.push(' ');
+        }
+        whole.push_str(text);
+        sentences.push(sentence(bare, own));
+    }
+    Ok((whole, sentences))
+}
+
+/// The sentences of a text. A mark is of the sentence that it stands in or right after; at the very
+/// beginning, of the first.
+fn split(text: &str) -> Vec<Sentence> {
+    let (bare, marks) = marked(text);
+    let mut sentences = Vec::new();
+    let mut marks = marks.into_iter().peekable();
+    let mut bounds = bare.split_sentence_bound_indices().peekable();
+    while let Some((from, part)) = bounds.next() {
+        let end = if bounds.peek().is_some() { from + part.len() } else { usize::MAX };
+        let mut own = Vec::new();
+        // One that stands right where the next sentence begins stood behind this one's blank.
+        while let Some((_, ids)) = marks.next_if(|(at, _)| *at < end) {
+            own.extend(ids);
+        }
+        let part = part.trim();
+        if !part.is_empty() || !own.is_empty() {
+            sentences.push(sentence(part.to_owned(), own));
+        }
+    }
+    // Of a text that is nothing but marks.
+    let left: Vec<NoteId> = marks.flat_map(|(_, ids)| ids).collect();
+    if !left.is_empty() {
+        sentences.push(sentence(String::new(), left));
+    }
+    sentences
+}
+
+fn sentence(text: String, citations: Vec<NoteId>) -> Sentence {
+    let mut once: Vec<NoteId> = Vec::new();
+    for id in citations {
+        if !once.contains(&id) {
+            once.push(id);
+        }
+    }
+    Sentence { text: text.into(), citations: once.into(), unconfirmed: false }
+}
+
+/// A text without its marks, white space around it trimmed, and what they cite.
+fn without_marks(text: &str) -> (String, Vec<NoteId>) {
+    let (bare, marks) = marked(text);
+    (bare.trim().to_owned(), marks.into_iter().flat_map(|(_, ids)| ids).collect())
+}
+
+/// A text without its marks nor the blanks before them, and where in it each stood.
+fn marked(text: &str) -> (String, Vec<(usize, Vec<NoteId>)>) {
+    let (mut bare, mut marks, mut rest) = (String::new(), Vec::new(), text);
+    while let Some(open) = rest.find('[') {
+        let (before, after) = rest.split_at(open);
+        bare.push_str(before);
+        match mark(after) {
+            Some((cited, after)) => {
+                bare.truncate(bare.trim_end().len());
+                marks.push((bare.len(), cited));
+                rest = after;
+            }
+            None => {
+                bare.push('[');
+                rest = &after[1..];
+            }
+        }
+    }
+    bare.push_str(rest);
+    (bare, marks)
+}
+
+/// A mark at the very beginning: `[n1]`, `[n1, n2]`, `[^n1]`; and what follows it.
+fn mark(text: &str) -> Option<(Vec<NoteId>, &str)> {
+    let inside = text.strip_prefix('[')?;
+    let (inside, after) = inside.split_once(']')?;
+    let is_id = |id: &str| {
+        let digits = id.strip_prefix(['n', 'N']).unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let ids: Vec<&str> = inside
+        .split([',', ';', ' '])
+        .map(|id| id.trim().trim_start_matches('^'))
+        .filter(|id| !id.is_empty())
+        .collect();
+    if ids.is_empty() || !ids.iter().all(|id| is_id(id)) {
+        return None;
+    }
+    Some((ids.iter().map(|id| NoteId::new(id.to_lowercase())).collect(), after))
+}
+
+/// An answer by rule (`004`, `synthesize_from_notes`): the claims of the first three notes, between
+/// what the scenario says around them. The last of them are left out where all are too long. What
+/// stands in a claim is text: marks in it cite nothing.
+///
+/// # Errors
+/// As [`judge`].
+pub fn by_rule(
+    notes: &[(&NoteId, &str)],
+    preface: &str,
+    closing: &str,
+    max_answer_chars: u32,
+) -> Result<Answer, AnswerFault> {
+    let most = notes.len().min(3);
+    let of = |count: usize| {
+        let mut sentences: Vec<Sentence> = Vec::with_capacity(count + 1);
+        for (place, (id, claim)) in notes[..count].iter().enumerate() {
+            let text = match claim.trim() {
+                claim if place == 0 && !preface.is_empty() => format!("{preface} {claim}"),
+                claim => claim.to_owned(),
+            };
+            sentences.push(sentence(text, vec![(*id).clone()]));
+        }
+        if !closing.is_empty() {
+            sentences.push(sentence(closing.to_owned(), Vec::new()));
+        }
+        let texts: Vec<&str> = sentences.iter().map(|it| &*it.text).collect();
+        let text = texts.join(" ");
+        let citations = notes[..count].iter().map(|(id, _)| (*id).clone()).collect();
+        Answer { text, sentences, citations }
+    };
+    let fits = |answer: &Answer| answer.text.chars().count() <= max_answer_chars as usize;
+    let fitting = (1..=most).rev().map(of).find(fits);
+    let answer = fitting.unwrap_or_else(|| of(most.min(1)));
+    let cited = answer.citations.iter().map(|id| Value::from(id.as_str())).collect();
+    let known = notes.iter().map(|(id, _)| id.as_str());
+    validate_synthesis(&answer.text.as_str().into(), &cited, known, max_answer_chars)?;
+    Ok(answer)
+}

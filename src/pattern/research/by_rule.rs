@@ -1,0 +1,63 @@
+//! Notes without a model: the sentences of a page that fit the question best. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::policy::{Draft, QUOTE_CHARS};
+use super::words::{sentences, stems};
+
+/// Characters of a sentence that becomes a note at most: longer ones are no sentences of people.
+const SENTENCE_CHARS: usize = 400;
+
+/// The plan by rule (`004`, `propose_research_plan`): the question is what is searched.
+pub fn plan(question: &str) -> serde_json::Value {
+    let steps = crate::event::ResearchStep::ALL.iter().enumerate().map(|(place, step)| {
+        let args = match place {
+            0 => serde_json::json!({ "query": question }),
+            _ => serde_json::json!({}),
+        };
+        serde_json::json!({ "id": format!("r{}", place + 1), "action": step.action(), "args": args })
+    });
+    steps.collect::<Vec<_>>().into()
+}
+
+/// The sentences that fit a question best, at most so many, the best first. Each is claim and quote
+/// in one. A word counts the more the fewer sentences have it; what shares no word with the question,
+/// or much less than the best does, is left out. Linear in the page.
+pub fn notes(question: &str, page: &str, most: u32) -> Vec<Draft> {
+    let asked: BTreeSet<String> = stems(question).into_iter().collect();
+    let mut seen = BTreeSet::new();
+    let all: Vec<(String, BTreeSet<String>)> = sentences(page)
+        .filter(|sentence| {
+            let chars = sentence.chars().count();
+            (QUOTE_CHARS..=SENTENCE_CHARS).contains(&chars) && seen.insert(sentence.clone())
+        })
+        .map(|sentence| {
+            let own: BTreeSet<String> = stems(&sentence).into_iter().collect();
+            let shared = own.intersection(&asked).cloned().collect();
+            (sentence, shared)
+        })
+        .collect();
+    let mut spread: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in all.iter().flat_map(|(_, words)| words) {
+        *spread.entry(word).or_default() += 1;
+    }
+    let weight = |word: &String| {
+        let among = spread.get(word.as_str()).copied().unwrap_or(1);
+        (1.0 + all.len() as f64 / among as f64).ln()
+    };
+    let mut ranked: Vec<(f64, usize)> = all
+        .iter()
+        .enumerate()
+        .map(|(place, (_, words))| (words.iter().map(weight).sum(), place))
+        .filter(|(score, _)| *score > 0.0)
+        .collect();
+    ranked.sort_by(|(left, at), (right, other)| right.total_cmp(left).then(at.cmp(other)));
+    let best = ranked.first().map_or(0.0, |(score, _)| *score);
+    let good = ranked.into_iter().take_while(|(score, _)| *score * 2.0 >= best);
+    good.take(most as usize)
+        .filter_map(|(_, place)| {
+            let (sentence, _) = all.get(place)?;
+            Some(Draft { claim: sentence.clone(), quote: sentence.clone() })
+        })
+        .collect()
+}

@@ -1,0 +1,298 @@
+//! The loop of source `004`: plan, search, dedupe, read and take notes, verify, put together.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::reading::{Reading, Taken};
+use super::{address, answer, by_rule, compare, payload, policy};
+use crate::event::kind::{
+    AnswerCited, AnswerRefused, Found, IssueOf, Kept, Note, NotesCompared, NotesVerified,
+    PlannedStep, Purpose, SourcesDeduped, SourcesFound,
+};
+use crate::event::stop::AnswerFault;
+use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
+use crate::pattern::asked;
+use crate::run::{Ask, Caller, RunContext, ToolAsk};
+use crate::scenario::Scenario;
+use crate::scenario::condition::Shown;
+use crate::scenario::name::ToolName;
+use crate::scenario::research::{DoneBy, ResearchSpec, SEARCH};
+
+/// A run of research.
+pub(super) struct Research<'a> {
+    pub cx: &'a RunContext,
+    pub scenario: &'a Scenario,
+    pub spec: &'a ResearchSpec,
+    /// What conditions see in the whole run; nothing where none looks.
+    base: Option<Shown>,
+}
+
+/// Tools have no reasons of their own here.
+pub(super) struct Plain;
+
+impl Caller for Plain {}
+
+/// Plays research to its end. Where it stopped is what the context's phase says.
+///
+/// # Errors
+/// The stop reason of a run that came to no answer.
+pub async fn play(
+    cx: &RunContext,
+    scenario: &Scenario,
+    spec: &ResearchSpec,
+) -> Result<(), StopReason> {
+    let base = asked::base_of(cx, scenario).map(|mut shown| {
+        shown.set("question", &spec.question.as_str().into());
+        shown
+    });
+    let research = Research { cx, scenario, spec, base };
+    cx.at_phase("plan".to_owned());
+    cx.boundary(Boundary::Plan).await?;
+    let query = research.plan().await?;
+    research.begin(ResearchStep::Search).await?;
+    let found = research.search(query).await?;
+    research.begin(ResearchStep::Dedupe).await?;
+    let kept = research.dedupe(&found)?;
+    research.begin(ResearchStep::ReadExtract).await?;
+    let taken = Reading::new(&research, &found).all(&kept).await?;
+    research.begin(ResearchStep::Verify).await?;
+    let compared = research.verify(&taken)?;
+    research.begin(ResearchStep::Synthesize).await?;
+    research.synthesize(&taken, &compared).await
+}
+
+impl Research<'_> {
+    async fn begin(&self, step: ResearchStep) -> Result<(), StopReason> {
+        self.cx.at_phase(step.word().to_owned());
+        Ok(self.cx.boundary(Boundary::Step(step)).await?)
+    }
+
+    /// Whether the run has a model that lives: who does what hangs on it.
+    pub fn by(&self, who: crate::scenario::research::Who) -> DoneBy {
+        who.in_a_run(self.cx.is_live())
+    }
+
+    /// What a condition sees at a step of its own.
+    pub fn shown(&self, own: impl FnOnce(&mut Shown)) -> Option<Shown> {
+        self.base.clone().map(|mut shown| {
+            shown.set("flags", &asked::value(&self.cx.gate().flags()));
+            own(&mut shown);
+            shown
+        })
+    }
+
+    /// Makes the plan, and judges it. What its first step searches, where it says so.
+    async fn plan(&self) -> Result<Value, StopReason> {
+        let (span, raw) = match self.by(self.spec.plan.by) {
+            DoneBy::Rule => (SpanId::RUN, by_rule::plan(&self.spec.question)),
+            DoneBy::Model => {
+                let max_steps = self.spec.budget.max_steps;
+                let shown = self.shown(|shown| shown.set("max_steps", &max_steps.into()));
+                let messages = payload::for_plan(self.scenario, self.spec);
+                let path = Boundary::Plan.id().to_string();
+                let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, true, shown);
+                let (call, raw) = self.ask(ask).await?;
+                (call, raw.get("steps").cloned().unwrap_or_default())
+            }
+        };
+        match policy::validate_plan(&raw, self.spec.budget.max_steps) {
+            Ok(steps) => {
+                let told = steps.iter().map(|step| PlannedStep {
+                    id: step.id.as_str().into(),
+                    action: step.action.as_str().into(),
+                });
+                self.cx.publish(span, EventKind::StepsAccepted { steps: told.collect() });
+                let query = steps.into_iter().next().and_then(|mut step| step.args.remove("query"));
+                Ok(query.unwrap_or_default())
+            }
+            Err(bad) => {
+                let (reason, details) = (bad.reason.clone(), bad.details);
+                self.cx.publish(span, EventKind::PlanRefused { reason, raw, details });
+                Err(bad.reason)
+            }
+        }
+    }
+
+    /// Asks the model for an object. A reply that is none goes to the validator as its text.
+    pub async fn ask(&self, ask: Ask) -> Result<(SpanId, Value), StopReason> {
+        let (call, reply) = self.cx.ask(ask).await.map_err(|failed| failed.reason)?;
+        let wrap = |text: &str| Value::from(text);
+        Ok((call, asked::parse(self.cx, self.scenario, call, &reply.text, wrap)))
+    }
+
+    async fn search(&self, query: Value) -> Result<Vec<Found>, StopReason> {
+        let query = query.as_str().map(str::trim).filter(|query| !query.is_empty());
+        let query: Arc<str> = query.ok_or(StopReason::InvalidSearchQuery)?.into();
+        let k = self.spec.budget.max_urls.saturating_mul(2);
+        let args = Map::from_iter([
+            ("query".to_owned(), Value::from(&*query)),
+            ("k".to_owned(), Value::from(k)),
+        ]);
+        let tool = ToolName::from(SEARCH);
+        let asked = self
+            .cx
+            .ask_tool(ToolAsk {
+                parent: SpanId::RUN,
+                tool: &tool,
+                purpose: Purpose::Search,
+                path: ResearchStep::Search.word().to_owned(),
+                args: Arc::new(args),
+                request_id: None,
+                caller: &Plain,
+                client_retries: 0,
+            })
+            .await;
+        let answered = asked.map_err(|failed| failed.reason)?;
+        let invalid = || StopReason::ToolInvalidOutput(tool.clone());
+        let result = answered.reply.result.unwrap_or_default();
+        let data = data_of(&result).ok_or_else(invalid)?;
+        let sources = match data.get("results") {
+            None => Vec::new(),
+            Some(Value::Array(rows)) => rows.iter().filter_map(found).collect(),
+            Some(_) => return Err(invalid()),
+        };
+        let left_out = data.get("left_out").and_then(Value::as_object).into_iter().flatten();
+        let left_out = left_out.filter_map(|(why, count)| Some((why.clone(), count.as_u64()?)));
+        self.cx.publish(
+            answered.span,
+            EventKind::SourcesFound(Box::new(SourcesFound {
+                query,
+                sources: sources.as_slice().into(),
+                left_out: left_out.collect(),
+            })),
+        );
+        Ok(sources)
+    }
+
+    /// Each page once, those first that fit best and are trusted most.
+    fn dedupe(&self, found: &[Found]) -> Result<Vec<Kept>, StopReason> {
+        let (kept, dropped) = address::dedupe(found, self.spec.budget.max_urls);
+        let kept = kept.into_iter().map(|(source, url)| {
+            let domain = address::domain(&url);
+            let trust = self.spec.trust(&domain);
+            Kept { source, url: url.into(), domain: domain.into(), trust }
+        });
+        let mut kept: Vec<Kept> = kept.collect();
+        let worth = |it: &Kept| {
+            let found = it.source.place().and_then(|place| found.get(place));
+            found.and_then(|found| found.score).unwrap_or(NO_SCORE) * it.trust
+        };
+        // Stable: of two that are worth the same the first found comes first.
+        kept.sort_by(|left, right| worth(right).total_cmp(&worth(left)));
+        self.cx.publish(
+            SpanId::RUN,
+            EventKind::SourcesDeduped(Box::new(SourcesDeduped {
+                kept: kept.as_slice().into(),
+                dropped: dropped.into(),
+            })),
+        );
+        if kept.is_empty() { Err(StopReason::NoSourcesAfterDedupe) } else { Ok(kept) }
+    }
+
+    /// Verifies the notes, and holds them against one another.
+    fn verify(&self, taken: &[Taken]) -> Result<NotesCompared, StopReason> {
+        let issues = taken.iter().flat_map(|it| {
+            let issues = policy::issues(&it.note.claim, &it.note.quote, Some(&it.page));
+            issues.into_iter().map(|issue| IssueOf { note: it.note.id.clone(), issue })
+        });
+        let issues: Arc<[IssueOf]> = issues.collect();
+        let first = issues.first().map(|it| it.issue);
+        let checked = u32::try_from(taken.len()).unwrap_or(u32::MAX);
+        self.cx.publish(
+            SpanId::RUN,
+            EventKind::NotesVerified(Box::new(NotesVerified { checked, issues })),
+        );
+        if let Some(issue) = first {
+            return Err(StopReason::VerificationFailed(issue));
+        }
+        let notes: Vec<&Note> = taken.iter().map(|it| &*it.note).collect();
+        let compared = compare::compare(&notes, self.spec.min_independent_sources);
+        self.cx.publish(SpanId::RUN, EventKind::NotesCompared(Box::new(compared.clone())));
+        Ok(compared)
+    }
+
+    async fn synthesize(
+        &self,
+        taken: &[Taken],
+        compared: &NotesCompared,
+    ) -> Result<(), StopReason> {
+        let max = self.spec.budget.max_answer_chars;
+        let notes: Vec<&Note> = taken.iter().map(|it| &*it.note).collect();
+        let (span, judged) = match self.by(self.spec.answer.by) {
+            DoneBy::Rule => {
+                let claims: Vec<_> = notes.iter().map(|note| (&note.id, &*note.claim)).collect();
+                let (preface, closing) = (&self.spec.preface, &self.spec.closing);
+                let judged = answer::by_rule(&claims, preface, closing, max);
+                (SpanId::RUN, judged.map_err(|fault| (fault, json!({ "notes": notes.len() }))))
+            }
+            DoneBy::Model => {
+                let told = payload::told(notes.iter().copied());
+                let shown = self.shown(|shown| shown.set("notes", &told));
+                let messages = payload::for_answer(self.scenario, self.spec, &told);
+                let path = ResearchStep::Synthesize.word().to_owned();
+                let ask = Ask::once(SpanId::RUN, Purpose::Synthesize, path, messages, true, shown);
+                let (call, raw) = self.ask(ask).await?;
+                let ids = notes.iter().map(|note| note.id.as_str());
+                (call, answer::judge(&raw, ids, max).map_err(|fault| (fault, raw)))
+            }
+        };
+        match judged {
+            Ok(answer) => {
+                self.take(span, answer, &notes, compared);
+                Ok(())
+            }
+            Err((fault, raw)) => Err(self.refuse(span, fault, raw)),
+        }
+    }
+
+    fn take(&self, span: SpanId, answer: answer::Answer, notes: &[&Note], among: &NotesCompared) {
+        let wanted = self.spec.min_independent_sources as usize;
+        let sentences = answer.sentences.into_iter().map(|mut sentence| {
+            let cites = !sentence.citations.is_empty();
+            let sources = compare::sources_of(&sentence.citations, notes, among);
+            sentence.unconfirmed = cites && sources < wanted;
+            sentence
+        });
+        self.cx.publish(
+            span,
+            EventKind::AnswerCited(Box::new(AnswerCited {
+                sentences: sentences.collect(),
+                citations: answer.citations.into(),
+            })),
+        );
+        self.cx.publish(
+            span,
+            EventKind::AnswerComposed { text: answer.text.as_str().into(), by: None },
+        );
+    }
+
+    fn refuse(&self, span: SpanId, fault: AnswerFault, raw: Value) -> StopReason {
+        let reason = StopReason::InvalidAnswer(fault);
+        let refused = AnswerRefused { reason: reason.clone(), raw };
+        self.cx.publish(span, EventKind::AnswerRefused(Box::new(refused)));
+        reason
+    }
+}
+
+/// What a source is worth whose search says nothing of how well it fits.
+const NO_SCORE: f64 = 0.5;
+
+/// The data of a tool that answered well, in the source's envelope (`_unwrap_tool_data`).
+pub(super) fn data_of(answer: &Value) -> Option<&Map<String, Value>> {
+    let well = answer.get("status").and_then(Value::as_str) == Some("ok");
+    answer.get("data").and_then(Value::as_object).filter(|_| well)
+}
+
+/// A source as a search says it; `None`: it is no object, and none to the source either.
+fn found(row: &Value) -> Option<Found> {
+    let row = row.as_object()?;
+    let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().trim().into();
+    Some(Found {
+        url: text("url"),
+        title: text("title"),
+        snippet: text("snippet"),
+        score: row.get("score").and_then(Value::as_f64),
+        published_at: text("published_at"),
+    })
+}

@@ -1,0 +1,154 @@
+//! The rules that a user must be able to trust: which plans are taken, which sources are read, which
+//! notes are. Pure, in the source's order of checks (`004`, `gateway.py` and `tools.py`).
+
+use serde_json::{Map, Value, json};
+
+use super::quote::Folded;
+use crate::event::ResearchStep;
+use crate::event::StopReason;
+use crate::event::kind::{Denial, NoteIssue};
+use crate::event::stop::{NotesFault, PlanFault, StepFault};
+
+/// Characters that a quote has at least.
+pub const QUOTE_CHARS: usize = 20;
+
+/// A step of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its id, trimmed.
+    pub id: String,
+    /// Its action, trimmed.
+    pub action: String,
+    /// Its arguments.
+    pub args: Map<String, Value>,
+}
+
+/// A plan that is not taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BadPlan {
+    /// Why.
+    pub reason: StopReason,
+    /// What was wanted and what came, where the steps are others.
+    pub details: Option<Value>,
+}
+
+impl From<StopReason> for BadPlan {
+    fn from(reason: StopReason) -> Self {
+        Self { reason, details: None }
+    }
+}
+
+/// `validate_plan`: the steps, in order, other keys dropped.
+///
+/// # Errors
+/// The first fault in the source's order.
+pub fn validate_plan(raw: &Value, max_steps: u32) -> Result<Vec<Step>, BadPlan> {
+    let steps = raw.as_array().filter(|steps| !steps.is_empty());
+    let steps = steps.ok_or(StopReason::InvalidPlan(PlanFault::Steps))?;
+    if steps.len() > max_steps as usize {
+        return Err(StopReason::InvalidPlan(PlanFault::TooManySteps).into());
+    }
+    let taken = steps.iter().map(step).collect::<Result<Vec<Step>, StepFault>>();
+    let taken = taken.map_err(StopReason::InvalidStep)?;
+    let expected = ResearchStep::ALL.map(ResearchStep::action);
+    if !taken.iter().map(|step| step.action.as_str()).eq(expected) {
+        let received: Vec<&str> = taken.iter().map(|step| step.action.as_str()).collect();
+        return Err(BadPlan {
+            reason: StopReason::InvalidPlan(PlanFault::StepSequence),
+            details: Some(json!({ "expected": expected, "received": received })),
+        });
+    }
+    Ok(taken)
+}
+
+fn step(raw: &Value) -> Result<Step, StepFault> {
+    let step = raw.as_object().ok_or(StepFault::NotObject)?;
+    let text = |key: &str| {
+        let text = step.get(key).and_then(Value::as_str).map(str::trim);
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    Ok(Step {
+        id: text("id").ok_or(StepFault::Id)?,
+        action: text("action").ok_or(StepFault::Action)?,
+        args: step.get("args").and_then(Value::as_object).ok_or(StepFault::Args)?.clone(),
+    })
+}
+
+/// `evaluate_source`: which allowlist refuses a domain, if one does. The lists are in lower case.
+pub fn denies<S: AsRef<str>>(domain: &str, policy: &[S], execution: &[S]) -> Option<Denial> {
+    let lists = |list: &[S]| list.iter().any(|it| it.as_ref() == domain);
+    if !lists(policy) {
+        Some(Denial::Policy)
+    } else if !lists(execution) {
+        Some(Denial::Execution)
+    } else {
+        None
+    }
+}
+
+/// A note as it is proposed: what is claimed, and the words of the page. Both trimmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// What is claimed.
+    pub claim: String,
+    /// The words of the page.
+    pub quote: String,
+}
+
+/// The part of `validate_notes` that is about what a note says: its claim, then its quote.
+///
+/// # Errors
+/// The first fault in the source's order.
+pub fn validate_draft(raw: &Value) -> Result<Draft, NotesFault> {
+    let note = raw.as_object().ok_or(NotesFault::Item)?;
+    let text = |key: &str| note.get(key).and_then(Value::as_str).map(str::trim);
+    let claim = text("claim").filter(|claim| !claim.is_empty()).ok_or(NotesFault::Claim)?;
+    let quote = text("quote").filter(|quote| is_long_enough(quote)).ok_or(NotesFault::Quote)?;
+    Ok(Draft { claim: claim.to_owned(), quote: quote.to_owned() })
+}
+
+/// `validate_notes`.
+///
+/// # Errors
+/// The first fault in the source's order.
+pub fn validate_notes(raw: &Value, max_notes: u32) -> Result<(), NotesFault> {
+    let notes = raw.as_array().filter(|notes| !notes.is_empty()).ok_or(NotesFault::Empty)?;
+    if notes.len() > max_notes as usize {
+        return Err(NotesFault::TooMany);
+    }
+    for note in notes {
+        let fields = note.as_object().ok_or(NotesFault::Item)?;
+        let says = |key: &str| {
+            fields.get(key).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
+        };
+        if !says("id") {
+            return Err(NotesFault::Id);
+        }
+        if !says("url") {
+            return Err(NotesFault::Url);
+        }
+        validate_draft(note)?;
+    }
+    Ok(())
+}
+
+/// `verify_notes`, for one note: what is wrong with it, in the source's order; ours last. `page` is
+/// the text of the page that it quotes; without one the quote is not looked for.
+pub fn issues(claim: &str, quote: &str, page: Option<&Folded>) -> Vec<NoteIssue> {
+    let mut issues = Vec::new();
+    if !is_long_enough(quote.trim()) {
+        issues.push(NoteIssue::QuoteTooShort);
+    }
+    if claim.trim().is_empty() {
+        issues.push(NoteIssue::ClaimMissing);
+    }
+    if page.is_some_and(|page| !page.holds(quote)) {
+        issues.push(NoteIssue::QuoteNotInSource);
+    }
+    issues
+}
+
+/// Whether a quote, trimmed, has so many characters as one needs.
+pub fn is_long_enough(quote: &str) -> bool {
+    quote.chars().nth(QUOTE_CHARS - 1).is_some()
+}

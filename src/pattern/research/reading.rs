@@ -1,0 +1,383 @@
+//! Sources one after another: each passes the gate, is read, and gives notes; what is wrong with one
+//! is told and ends nothing but it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::payload;
+use super::play::{Plain, Research, data_of};
+use super::policy::{self, Draft};
+use super::quote::Folded;
+use super::{address, by_rule};
+use crate::event::kind::{
+    AttemptFailed, Denial, Found, Kept, Note, NoteId, NoteIssue, NoteRefused, PageRead, Purpose,
+    ReadingEnd, SourceCame, SourceNo,
+};
+use crate::event::visible::visible_within;
+use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::run::{Ask, RunContext, ToolAsk};
+use crate::scenario::day::Day;
+use crate::scenario::name::ToolName;
+use crate::scenario::research::{DoneBy, Misquotes, READ};
+use crate::tool::CallFailed;
+
+/// A note with the page that it is to stand in.
+pub(super) struct Taken {
+    pub note: Arc<Note>,
+    pub page: Arc<Folded>,
+}
+
+/// The reading of one run.
+pub(super) struct Reading<'a> {
+    research: &'a Research<'a>,
+    found: &'a [Found],
+    taken: Vec<Taken>,
+    /// Where the pages that were read stand.
+    read: HashSet<String>,
+    tool: ToolName,
+}
+
+/// What a source came to: how it came out, or why the run stops.
+type Came = Result<SourceCame, StopReason>;
+
+/// A page as its tool gave it.
+struct Page {
+    call: SpanId,
+    url: String,
+    title: Arc<str>,
+    published_at: Arc<str>,
+    body: String,
+}
+
+impl<'a> Reading<'a> {
+    pub fn new(research: &'a Research<'a>, found: &'a [Found]) -> Self {
+        let (taken, read) = (Vec::new(), HashSet::new());
+        Self { research, found, taken, read, tool: ToolName::from(READ) }
+    }
+
+    /// Reads the sources in their order, as far as the budget goes.
+    pub async fn all(mut self, kept: &[Kept]) -> Result<Vec<Taken>, StopReason> {
+        let (cx, budget) = (self.research.cx, self.research.spec.budget);
+        let mut pages = 0;
+        let mut why = ReadingEnd::NoMoreSources;
+        for (place, source) in kept.iter().enumerate() {
+            let nth = SourceNo::at(place).0;
+            cx.boundary(Boundary::Source(nth)).await?;
+            let denied = self.denies(&source.domain);
+            // As in the source: what is denied is told though no page more is read.
+            if denied.is_none() && pages >= budget.max_read_pages {
+                why = ReadingEnd::MaxReadPages;
+                break;
+            }
+            let parent = SpanId::RUN;
+            let span = cx.open(EventKind::SourceStarted { parent, source: source.source });
+            let mut open = OpenSource { cx, span, open: true };
+            let came = match denied {
+                Some(reason) => SourceCame::Denied { reason, location: None },
+                None => self.source(span, nth, source).await?,
+            };
+            pages += u32::from(matches!(came, SourceCame::Read { .. }));
+            open.close(came);
+            if self.is_full() {
+                why = ReadingEnd::MaxNotes;
+                break;
+            }
+        }
+        cx.publish(SpanId::RUN, EventKind::ReadingClosed { why });
+        if self.taken.is_empty() { Err(StopReason::NoReliableSources) } else { Ok(self.taken) }
+    }
+
+    fn is_full(&self) -> bool {
+        self.taken.len() >= self.research.spec.budget.max_notes as usize
+    }
+
+    /// The domains that both allowlists hold right now.
+    fn allowed(&self) -> Vec<&str> {
+        let policy = &self.research.spec.allowed_domains_policy;
+        let on = self.switched_on();
+        on.into_iter().filter(|domain| policy.iter().any(|it| it == domain)).collect()
+    }
+
+    /// The execution allowlist, flags heeded.
+    fn switched_on(&self) -> Vec<&str> {
+        let spec = self.research.spec;
+        let on = |domain: &&String| {
+            let flag = spec.rule(domain).and_then(|rule| rule.flag.as_ref());
+            flag.is_none_or(|flag| self.research.cx.flag(flag))
+        };
+        spec.allowed_domains_execution.iter().filter(on).map(String::as_str).collect()
+    }
+
+    fn denies(&self, domain: &str) -> Option<Denial> {
+        let policy: Vec<&str> =
+            self.research.spec.allowed_domains_policy.iter().map(String::as_str).collect();
+        policy::denies(domain, &policy, &self.switched_on())
+    }
+
+    /// A source that passed the gate.
+    async fn source(&mut self, span: SpanId, nth: u32, source: &Kept) -> Came {
+        let page = match self.read(span, nth, source).await? {
+            Ok(page) => page,
+            Err(came) => return Ok(came),
+        };
+        if !self.read.insert(page.url.clone()) {
+            let text = format!("{} was read already, by another address", page.url);
+            return Ok(skipped("duplicate", &text));
+        }
+        let spec = self.research.spec;
+        let age_days = self.age(&page.published_at);
+        self.research.cx.publish(
+            span,
+            EventKind::PageRead(Box::new(PageRead {
+                source: source.source,
+                call: page.call,
+                url: page.url.as_str().into(),
+                title: Arc::clone(&page.title),
+                published_at: Arc::clone(&page.published_at),
+                age_days,
+                chars: page.body.chars().count() as u64,
+            })),
+        );
+        if let (Some(age), Some(most)) = (age_days, spec.max_age_days)
+            && age > i64::from(most)
+        {
+            let text = format!("it is {age} days old; research.max_age_days is {most}");
+            return Ok(skipped("stale", &text));
+        }
+        self.notes(span, nth, source, page).await
+    }
+
+    /// Days from a day until the one that the run asks about.
+    fn age(&self, published_at: &str) -> Option<i64> {
+        let research = self.research;
+        let asked = match &research.spec.as_of {
+            Some(day) => day.parse::<Day>().ok()?,
+            None => research.cx.today(),
+        };
+        Some(asked.since(published_at.parse::<Day>().ok()?))
+    }
+
+    /// Reads a page. The inner error: why the source falls out.
+    async fn read(
+        &self,
+        span: SpanId,
+        nth: u32,
+        source: &Kept,
+    ) -> Result<Result<Page, SourceCame>, StopReason> {
+        let cx = self.research.cx;
+        let Some(found) = source.source.place().and_then(|place| self.found.get(place)) else {
+            return Err(StopReason::InternalError);
+        };
+        let allowed: Vec<Value> = self.allowed().into_iter().map(Value::from).collect();
+        let args = Map::from_iter([
+            ("url".to_owned(), Value::from(address::to_fetch(&found.url))),
+            ("allowed_domains".to_owned(), Value::from(allowed)),
+        ]);
+        let asked = cx
+            .ask_tool(ToolAsk {
+                parent: span,
+                tool: &self.tool,
+                purpose: Purpose::Read { source: source.source },
+                path: format!("read:{nth}"),
+                args: Arc::new(args),
+                request_id: None,
+                caller: &Plain,
+                client_retries: 0,
+            })
+            .await;
+        let answered = match asked {
+            Ok(answered) => answered,
+            Err(failed) => return self.unread(*failed).map(Err),
+        };
+        let result = answered.reply.result.unwrap_or_default();
+        let Some(data) = data_of(&result) else { return Ok(Err(self.refused(&result))) };
+        let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default().trim();
+        let url = match text("url") {
+            "" => source.url.to_string(),
+            url => match address::normalize(url) {
+                Some(url) => url,
+                None => return Ok(Err(skipped("invalid_url", "the page stands at no address"))),
+            },
+        };
+        // Wherever a tool has been, what it brings passes the same gate again.
+        if let Some(reason) = self.denies(&address::domain(&url)) {
+            return Ok(Err(SourceCame::Denied { reason, location: Some(url.into()) }));
+        }
+        if text("body").is_empty() {
+            return Ok(Err(skipped("empty_page", "there is no text on the page")));
+        }
+        let title = match text("title") {
+            "" => Arc::clone(&found.title),
+            title => title.into(),
+        };
+        let (published_at, body) = (text("published_at").into(), text("body").to_owned());
+        Ok(Ok(Page { call: answered.span, url, title, published_at, body }))
+    }
+
+    /// A page that its tool says cannot be had.
+    fn refused(&self, result: &Value) -> SourceCame {
+        let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default().trim();
+        let (error, location) = (text("error"), text("location"));
+        if text("status") != "error" || error.is_empty() {
+            let invalid = StopReason::ToolInvalidOutput(self.tool.clone());
+            return skipped(&invalid.to_string(), "the answer is neither a page nor an error");
+        }
+        if error == "redirect_denied"
+            && let Some(reason) = self.denies(&address::domain(location))
+        {
+            return SourceCame::Denied { reason, location: Some(location.into()) };
+        }
+        let why = text("text");
+        skipped(error, if why.is_empty() { "the tool says no more of it" } else { why })
+    }
+
+    /// A call that failed for good: the source falls out, or the run stops.
+    fn unread(&self, failed: CallFailed) -> Result<SourceCame, StopReason> {
+        let CallFailed { reason, last, unavailable, .. } = failed;
+        if matches!(reason, StopReason::Cancelled | StopReason::MaxSeconds)
+            || (unavailable && self.research.cx.needs(&self.tool))
+        {
+            return Err(reason);
+        }
+        Ok(match last.as_deref() {
+            Some(AttemptFailed { status: Some(status), text, .. }) => {
+                skipped(&format!("http_{status}"), text)
+            }
+            Some(AttemptFailed { class, text, .. }) => skipped(class.word(), text),
+            None => skipped(&reason.to_string(), reason.advice().unwrap_or_default()),
+        })
+    }
+
+    /// Takes the notes of a page.
+    async fn notes(&mut self, span: SpanId, nth: u32, source: &Kept, page: Page) -> Came {
+        let spec = self.research.spec;
+        let room = spec.budget.max_notes as usize - self.taken.len();
+        let most = u32::try_from(room).unwrap_or(u32::MAX).min(spec.notes_per_page);
+        let drafts = match self.research.by(spec.notes.by) {
+            DoneBy::Rule => by_rule::notes(&spec.question, &page.body, most),
+            DoneBy::Model => match self.proposed(span, nth, source.source, &page, most).await? {
+                Some(drafts) => drafts,
+                None => {
+                    let invalid = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
+                    let text = "the reply is no list of notes: inspect what the model said";
+                    return Ok(skipped(&invalid.to_string(), text));
+                }
+            },
+        };
+        let folded = Arc::new(Folded::of(&page.body));
+        let (mut notes, mut refused) = (0, 0);
+        for draft in drafts.into_iter().take(most as usize) {
+            if spec.misquotes == Misquotes::Refuse && !folded.holds(&draft.quote) {
+                refused += 1;
+                self.refuse(span, source.source, draft);
+                continue;
+            }
+            notes += 1;
+            let note = Arc::new(Note {
+                id: NoteId::nth(self.taken.len() + 1),
+                claim: draft.claim.into(),
+                quote: draft.quote.into(),
+                url: page.url.as_str().into(),
+                title: Arc::clone(&page.title),
+                published_at: Arc::clone(&page.published_at),
+            });
+            let taken = EventKind::NoteTaken { source: source.source, note: Arc::clone(&note) };
+            self.research.cx.publish(span, taken);
+            self.taken.push(Taken { note, page: Arc::clone(&folded) });
+        }
+        Ok(SourceCame::Read { notes, refused })
+    }
+
+    fn refuse(&self, span: SpanId, source: SourceNo, draft: Draft) {
+        let refused = NoteRefused {
+            source,
+            reason: NoteIssue::QuoteNotInSource,
+            claim: draft.claim.into(),
+            quote: draft.quote.into(),
+        };
+        self.research.cx.publish(span, EventKind::NoteRefused(Box::new(refused)));
+    }
+
+    /// What the model proposes of a page; `None`: no list.
+    async fn proposed(
+        &self,
+        span: SpanId,
+        nth: u32,
+        source: SourceNo,
+        page: &Page,
+        most: u32,
+    ) -> Result<Option<Vec<Draft>>, StopReason> {
+        let research = self.research;
+        let shown = research.shown(|shown| {
+            shown.set("url", &page.url.as_str().into());
+            shown.set("domain", &address::domain(&page.url).into());
+            shown.set("title", &Value::from(&*page.title));
+            shown.set("published_at", &Value::from(&*page.published_at));
+            shown.set("body", &page.body.as_str().into());
+            shown.set("notes", &payload::told(self.taken.iter().map(|it| &*it.note)));
+        });
+        let told = payload::Shown {
+            url: &page.url,
+            title: &page.title,
+            published_at: &page.published_at,
+            body: &page.body,
+        };
+        let (messages, cut) = payload::for_notes(research.spec, &told, most);
+        if cut {
+            let text = format!(
+                "the model is shown the first {} characters of {} (research.page_chars)",
+                research.spec.page_chars,
+                visible_within(&page.url, URL_CHARS)
+            );
+            research.cx.publish(span, EventKind::Warning { text });
+        }
+        let purpose = Purpose::Notes { source };
+        let ask = Ask::once(span, purpose, format!("notes:{nth}"), messages, true, shown);
+        let (_, raw) = research.ask(ask).await?;
+        let Some(rows) = raw.get("notes").and_then(Value::as_array) else { return Ok(None) };
+        // As in the source: a note that breaks the contract ends the run.
+        let drafts = rows.iter().take(most as usize).map(policy::validate_draft);
+        drafts.collect::<Result<_, _>>().map(Some).map_err(StopReason::InvalidNotes)
+    }
+}
+
+/// The source's name for what takes notes of a page.
+const EXTRACT: &str = "extract_notes_from_page";
+/// Characters of an address that a warning repeats.
+const URL_CHARS: usize = 120;
+/// Characters of a reason that a tool gives.
+const REASON_CHARS: usize = 64;
+/// Characters of what a tool says of a page that cannot be had.
+const TEXT_CHARS: usize = 400;
+
+/// A source that falls out. What a tool says is data: made visible, and bounded.
+fn skipped(reason: &str, text: &str) -> SourceCame {
+    SourceCame::Skipped {
+        reason: visible_within(reason, REASON_CHARS).into(),
+        text: visible_within(text, TEXT_CHARS).into(),
+    }
+}
+
+/// A source that closes its span when it is dropped in the middle.
+struct OpenSource<'a> {
+    cx: &'a RunContext,
+    span: SpanId,
+    open: bool,
+}
+
+impl OpenSource<'_> {
+    fn close(&mut self, came: SourceCame) {
+        self.open = false;
+        self.cx.publish(self.span, EventKind::SourceClosed(Box::new(came)));
+    }
+}
+
+impl Drop for OpenSource<'_> {
+    fn drop(&mut self) {
+        if self.open {
+            self.close(SourceCame::Cancelled);
+        }
+    }
+}
