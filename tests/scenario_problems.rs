@@ -162,9 +162,9 @@ title = "B""#,
         ),
         (
             r#"pattern = "collaboration""#,
-            r#"pattern = "research""#,
+            r#"pattern = "committee""#,
             &[
-                "2:11: error: pattern: `research` is not known here (one of collaboration, orchestrator, team, swarm, resilience)",
+                "2:11: error: pattern: `committee` is not known here (one of collaboration, orchestrator, team, swarm, resilience, research)",
             ],
         ),
     ]);
@@ -853,7 +853,7 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             "a.b.c=1",
             &[
-                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, team, swarm, agents, … (21 in all))",
+                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, team, swarm, agents, … (23 in all))",
             ],
         ),
         (

@@ -764,7 +764,7 @@ fn policies_faults_and_storms_are_judged_too() {
                 "command = {",
                 "hidden = {",
                 &[
-                    "31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, retry_budget, breaker, bulkhead, safe_mode, shared, faults, fixture, http, command, contract)",
+                    "31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, retry_budget, breaker, bulkhead, safe_mode, shared, faults, fixture, http, command, search, read, … (17 in all))",
                 ],
             ),
             (

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::build_orchestrator::orchestrator;
 use super::build_policy;
+use super::build_research::research;
 use super::build_storm::resilience;
 use super::build_team::team;
 use super::build_tools;
@@ -75,6 +76,7 @@ pub(super) fn scenario(
         Pattern::Orchestrator => orchestrator(&file, &filling, cx).map(PatternSpec::Orchestrator),
         Pattern::Team | Pattern::Swarm => team(&file, pattern, &filling, cx).map(PatternSpec::Team),
         Pattern::Resilience => resilience(&file, &filling, cx).map(PatternSpec::Resilience),
+        Pattern::Research => research(&file, &filling, cx).map(PatternSpec::Research),
     };
     let filling = Filling { facts: Some(&facts), ..filling };
     let tools = build_tools::tools(&file, pattern, &filling, cx);

@@ -15,7 +15,7 @@ use super::template::Filling;
 use super::tool::{HttpMethod, HttpSpec};
 
 /// The arguments of a search.
-const SEARCHED: [&str; 2] = ["query", "k"];
+pub(super) const SEARCHED: [&str; 2] = ["query", "k"];
 
 /// What finds sources.
 pub(super) fn search(

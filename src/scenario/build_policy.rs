@@ -45,7 +45,12 @@ pub(super) fn tool_policy(
     let limits = Limits {
         retries: table.retries.as_ref()?,
         budget: table.retry_budget.as_ref()?,
-        breaker: table.breaker.as_ref()?,
+        breaker: match &table.breaker {
+            Some(breaker) => limits(breaker),
+            // Many hosts stand behind it: a few that are down say nothing of the others.
+            None if table.read.as_ref().is_some_and(|read| read.value.web.value) => None,
+            None => Some(BreakerLimits::default()),
+        },
         bulkhead: table.bulkhead.as_ref()?,
         wait: Some(Duration::ZERO),
     };
@@ -63,7 +68,7 @@ pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Vec<
     let limits = Limits {
         retries: table.retries.as_ref()?,
         budget: table.retry_budget.as_ref()?,
-        breaker: table.breaker.as_ref()?,
+        breaker: limits(table.breaker.as_ref()?),
         bulkhead: table.bulkhead.as_ref()?,
         wait: None,
     };
@@ -79,7 +84,7 @@ pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Vec<
 struct Limits<'f> {
     retries: &'f RetriesTable,
     budget: &'f RetryBudgetTable,
-    breaker: &'f BreakerTable,
+    breaker: Option<BreakerLimits>,
     bulkhead: &'f BulkheadTable,
     /// How long an attempt stands in line where the file says nothing.
     wait: Option<Duration>,
@@ -97,12 +102,7 @@ impl Limits<'_> {
                 ratio_percent: budget.percent.0,
                 min: budget.min.0,
             }),
-            breaker: breaker.enabled.then_some(BreakerLimits {
-                fail_threshold: breaker.fail_threshold.0,
-                open_for: breaker.open_for_s.0,
-                probe_permits: breaker.probe_permits.0,
-                mode: breaker.mode,
-            }),
+            breaker: *breaker,
             bulkhead: bulkhead.enabled.then(|| BulkheadLimits {
                 max_in_flight: bulkhead.max_in_flight.0,
                 max_wait: bulkhead.max_wait_ms.map_or(*wait, |ms| Some(millis(ms.0))),
@@ -110,6 +110,15 @@ impl Limits<'_> {
             ..CallPolicy::default()
         }
     }
+}
+
+fn limits(breaker: &BreakerTable) -> Option<BreakerLimits> {
+    breaker.enabled.then_some(BreakerLimits {
+        fail_threshold: breaker.fail_threshold.0,
+        open_for: breaker.open_for_s.0,
+        probe_permits: breaker.probe_permits.0,
+        mode: breaker.mode,
+    })
 }
 
 fn safe_mode(table: &SafeModeTable, filling: &Filling<'_>, cx: &mut Reader) -> SafeMode {

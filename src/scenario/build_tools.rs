@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 use super::agent::TRANSFER;
 use super::alert::AlertLimits;
 use super::build_answers::{self, Attempts, Declared};
+use super::build_lookup::SEARCHED;
 use super::build_policy::{faults, own_policy, tool_policy};
+use super::build_research;
 use super::format::{File, Pattern};
 use super::format_patterns::WorkerTable;
 use super::format_team::Argument;
@@ -16,6 +18,7 @@ use super::format_tools::{AlertsTable, LLM, ToolTable, filled};
 use super::name::ToolName;
 use super::named::Entry;
 use super::reader::{Reader, among, closest};
+use super::research::{READ, SEARCH};
 use super::template::Filling;
 use super::tool::{Contract, ToolOffer, ToolSpec};
 use super::tree::Span;
@@ -46,6 +49,9 @@ pub(super) fn tools(
         if let Some(spec) = spec {
             tools.insert(spec.name.clone(), spec);
         }
+    }
+    if pattern == Pattern::Research {
+        build_research::tools(&tools, file, cx);
     }
     tools
 }
@@ -163,7 +169,11 @@ fn tool(
     let answers = Declared::of_tool(table);
     let names: Vec<&str> = table.args.value.names().collect();
     let known = file.agents.entries.is_empty() || cx.within("args", |cx| cx.failed_here());
-    let args = (!known).then_some(&names[..]);
+    let args = match (pattern, entry.name.as_str()) {
+        (Pattern::Research, SEARCH) => Some(&SEARCHED[..]),
+        (Pattern::Research, READ) => Some(&["url"][..]),
+        _ => (!known).then_some(&names[..]),
+    };
     let kind = build_answers::kind(&answers, args, &attempts, filling, cx);
     let faults = faults(&table.faults, cx);
     let kind = kind?;
@@ -276,6 +286,9 @@ fn offer(
     })
 }
 
+/// The tools that research asks.
+const RESEARCH: [&str; 2] = [SEARCH, READ];
+
 /// A tool that the pattern never asks, or would ask in vain.
 fn idle(
     entry: &Entry<ToolTable>,
@@ -296,6 +309,11 @@ fn idle(
         Pattern::Orchestrator => match closest(&entry.name, file.workers.names()) {
             Some(_) => among(&entry.name, file.workers.names()),
             None => "an orchestrator asks its workers and llm".to_owned(),
+        },
+        Pattern::Research => match closest(&entry.name, RESEARCH) {
+            Some(name) if name == entry.name => return,
+            Some(_) => among(&entry.name, RESEARCH),
+            None => format!("research asks {} and llm", RESEARCH.join(", ")),
         },
         Pattern::Resilience if steps().any(|step| step.text == entry.name) => {
             vain(cx);

@@ -4,9 +4,11 @@
 use serde_json::{Value, json};
 
 use super::amount::{Dollars, Wait};
+use super::domain::DomainName;
 use super::format_patterns::{
     BudgetTable, CollaborationTable, OrchestratorTable, ResilienceTable, RoleTable, WorkerTable,
 };
+use super::format_research::{ResearchTable, SourceTable};
 use super::format_team::{AgentTable, CallTable, RootTable};
 use super::format_tools::{AlertsTable, ToolsTable};
 use super::model::{Latency, Repair, ScriptStep};
@@ -55,6 +57,10 @@ record! {
         agents: Named<AgentTable, Actor> = default(Named::default()),
         /// What the pattern `resilience` alone needs.
         resilience: ResilienceTable = optional,
+        /// What the pattern `research` alone needs.
+        research: ResearchTable = optional,
+        /// What is said of domains, by their hosts.
+        sources: Named<SourceTable, DomainName> = default(Named::default()),
         /// How the model is asked.
         model: ModelTable = table,
         /// What the gateway does with calls, by the name of the tool; `llm` is the model.
@@ -74,6 +80,7 @@ pub(super) enum Pattern {
     Team,
     Swarm,
     Resilience,
+    Research,
 }
 
 words! { Pattern:
@@ -82,6 +89,7 @@ words! { Pattern:
     "team" => Pattern::Team, "A coordinator consults its members.";
     "swarm" => Pattern::Swarm, "Agents hand over to each other.";
     "resilience" => Pattern::Resilience, "Many agents ask tools that fail.";
+    "research" => Pattern::Research, "An answer from sources, with citations.";
 }
 
 record! {
@@ -201,7 +209,7 @@ record! {
         /// Only for the nth time that an agent is asked or handed over to, from 1.
         turn: At<Whole<1, 100_000>> = optional,
         /// Only for this step of the pattern. Without it: the contribution of a role. A row of an
-        /// orchestrator needs it.
+        /// orchestrator or of research needs it.
         step: At<ScriptStep> = optional,
         /// Only in this round, from 1. An agent begins one with each call of its model: the second
         /// sees what the tools answered that it called in the first.
@@ -211,7 +219,9 @@ record! {
         /// Only when this CEL condition holds for what the role is shown: facts, inputs, goal,
         /// role, round, attempt, flags, recent_rounds, open_conflicts. For a step facts, inputs,
         /// goal, attempt, flags, and: max_tasks, available_workers for a plan; final_decision,
-        /// history for a launch brief; aggregate for an orchestrator's report. For an agent facts,
+        /// history for a launch brief; aggregate for an orchestrator's report; question, max_steps for
+        /// the plan of research; question, url, domain, title, body, published_at, notes (those taken
+        /// before) for the notes of a page; question, notes for the answer. For an agent facts,
         /// inputs, goal, attempt, flags, and: agent, input (what it was given), message, turn, round,
         /// results (its tool calls so far: tool, ok, text), handoffs (how many were asked for in its
         /// swarm), from (who asks it or handed over), members (whom it may consult or hand over to).
@@ -233,7 +243,9 @@ record! {
 }
 
 words! { ScriptStep:
-    "plan" => ScriptStep::Plan, "The orchestrator's plan of tasks.";
+    "plan" => ScriptStep::Plan, "The orchestrator's plan of tasks, or the steps of research.";
+    "notes" => ScriptStep::Notes, "The notes of one page of research.";
+    "synthesize" => ScriptStep::Synthesize, "The answer that the notes of research are put together to.";
     "finalize" => ScriptStep::Finalize, "The launch brief or report at the end.";
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::amount::Seconds;
+use super::format_research::Clamped;
 use super::format_tools::{CommandTable, FixtureTable, HttpTable};
 use super::model::{Concurrency, Latency, WhenOff};
 use super::named::{Ident, Key, Named};
@@ -19,8 +20,8 @@ record! {
         max_rounds: At<Whole<1, 1_000>> = default(At::nowhere(Whole(3))),
         /// Collaboration: contributions at most.
         max_messages: At<Whole<1, 100_000>> = default(At::nowhere(Whole(12))),
-        /// Seconds of the whole run, pauses not counted. Without it: 40, for an orchestrator 25, for
-        /// resilience, and for each message of a team or swarm, 60.
+        /// Seconds of the whole run, pauses not counted. Without it: 40, for an orchestrator and
+        /// for research 25, for resilience, and for each message of a team or swarm, 60.
         max_seconds: Whole<1, 86_400> = optional,
         /// Collaboration: votes for go that decide.
         min_go_votes: At<Whole<1, 64>> = default(At::nowhere(Whole(2))),
@@ -34,6 +35,16 @@ record! {
         max_dispatches: Whole<1, 1_000_000> = default(Whole(8)),
         /// Orchestrator: seconds that one attempt may take.
         task_timeout_seconds: Seconds = default(Seconds::whole(2)),
+        /// Research: steps of a plan at most. Every plan has five.
+        max_steps: At<Whole<1, 1_000>> = default(At::nowhere(Whole(8))),
+        /// Research: sources that are kept at most, 1 to 20. It searches for twice as many.
+        max_urls: Clamped<1, 20> = default(Clamped(6)),
+        /// Research: pages that are read at most, 1 to 10.
+        max_read_pages: Clamped<1, 10> = default(Clamped(3)),
+        /// Research: notes that are taken at most, 1 to 20.
+        max_notes: Clamped<1, 20> = default(Clamped(6)),
+        /// Research: characters of the answer at most, 120 to 2000.
+        max_answer_chars: Clamped<120, 2_000> = default(Clamped(850)),
     }
 }
 

@@ -90,8 +90,9 @@ record! {
         idempotent: bool = default(true),
         /// How many attempts may be repeats.
         retry_budget: RetryBudgetTable = table,
-        /// When the tool is no longer asked.
-        breaker: BreakerTable = table,
+        /// When the tool is no longer asked. Without it: what [tools.llm] has without one, and for
+        /// `read` from the web none, since many hosts stand behind that.
+        breaker: BreakerTable = optional,
         /// How many attempts may be out at once.
         bulkhead: BulkheadTable = table,
         /// What stands in for the tool when it cannot be had.

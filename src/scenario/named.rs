@@ -1,4 +1,4 @@
-//! Tables under names that the file gives: inputs, flags, roles, workers, tools.
+//! Tables under names that the file gives: inputs, flags, roles, workers, tools, sources.
 
 use serde_json::{Map, Value, json};
 
@@ -14,6 +14,10 @@ pub(super) trait NameRule {
     const WORDS: &'static str;
     /// Whether a text keeps to it.
     fn fits(text: &str) -> bool;
+    /// What is said of one that does not, and what would be right.
+    fn wrong(text: &str) -> (String, String) {
+        (format!("`{text}` is no name"), Self::WORDS.to_owned())
+    }
 }
 
 /// A name that can stand in a condition: `facts.x`, `{{x}}`.
@@ -136,7 +140,8 @@ impl<T: Shape, R: NameRule> Shape for Named<T, R> {
         for (key, node) in &table.entries {
             cx.within(&key.text, |cx| {
                 if !R::fits(&key.text) {
-                    cx.error(key.at, format!("`{}` is no name", key.text), R::WORDS);
+                    let (what, help) = R::wrong(&key.text);
+                    cx.error(key.at, what, help);
                 }
                 let value = T::read(node, cx);
                 named.entries.push(Entry { name: key.text.clone(), at: key.at, value });

@@ -26,7 +26,7 @@ impl Own {
     }
 }
 
-const ALL: [Own; 5] = [
+const ALL: [Own; 6] = [
     Own {
         pattern: Pattern::Collaboration,
         name: "collaboration",
@@ -48,6 +48,12 @@ const ALL: [Own; 5] = [
     Own { pattern: Pattern::Team, name: "team", tables: &["agents"], budget: &[] },
     Own { pattern: Pattern::Swarm, name: "swarm", tables: &["agents"], budget: &[] },
     Own { pattern: Pattern::Resilience, name: "resilience", tables: &[], budget: &[] },
+    Own {
+        pattern: Pattern::Research,
+        name: "research",
+        tables: &["sources"],
+        budget: &["max_steps", "max_urls", "max_read_pages", "max_notes", "max_answer_chars"],
+    },
 ];
 
 /// The pattern of a file: the one it names or, where that is wrong, the one whose table it has.
@@ -128,7 +134,7 @@ pub(super) fn rules() -> Value {
         required.extend(match own.pattern {
             Pattern::Orchestrator => Some("workers"),
             Pattern::Team | Pattern::Swarm => Some("agents"),
-            Pattern::Collaboration | Pattern::Resilience => None,
+            Pattern::Collaboration | Pattern::Resilience | Pattern::Research => None,
         });
         json!({
             "if": { "properties": { "pattern": { "const": own.name } }, "required": ["pattern"] },

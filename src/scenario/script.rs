@@ -10,9 +10,12 @@ use super::format::{FaultTable, FaultWord, File, Pattern, ScriptTable};
 use super::model::{Script, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 use super::name::{AgentName, RoleName};
 use super::reader::Reader;
+use super::research::Who;
+use super::script_steps;
 use super::script_team;
 use super::shape::At;
 use super::template::Filling;
+use super::tree::Span;
 use super::when::{self, Known};
 
 /// The script of a file. Problems are told to `cx`.
@@ -61,38 +64,41 @@ fn row(
     {
         cx.within("role", |cx| unknown(role, "a role", file.roles.names(), cx));
     }
-    if let (Some(_), Some(role), Pattern::Collaboration | Pattern::Orchestrator) =
-        (&table.step, &table.role, pattern)
-    {
+    let steps = !matches!(pattern, Pattern::Team | Pattern::Swarm);
+    if let (Some(_), Some(role), true) = (&table.step, &table.role, steps) {
         let what = "a step of the pattern is no role's turn";
         cx.within("role", |cx| cx.error(role.at, what, "leave `role` or `step` out"));
     }
-    if let (Some(step), Some(round), Pattern::Collaboration | Pattern::Orchestrator) =
-        (&table.step, &table.round, pattern)
-    {
-        let what = match step.value {
-            ScriptStep::Plan => "the step plan belongs to no round",
-            ScriptStep::Finalize => "the step finalize belongs to no round",
-            ScriptStep::Notes => "the step notes belongs to no round",
-            ScriptStep::Synthesize => "the step synthesize belongs to no round",
-        };
+    if let (Some(step), Some(round), true) = (&table.step, &table.round, steps) {
+        let what = format!("the step {} belongs to no round", script_steps::word(step.value));
         cx.within("round", |cx| cx.error(round.at, what, "leave `round` out"));
     }
     let step = table.step.as_ref().map(|step| step.value);
     match (pattern, &table.step) {
         (Pattern::Orchestrator, None) if !cx.within("step", |cx| cx.failed_here()) => {
-            let help = "step = \"plan\" or step = \"finalize\"";
-            cx.error(row.at, "an orchestrator has no roles: the row needs a step", help);
+            let what = "an orchestrator has no roles: the row needs a step";
+            cx.error(row.at, what, script_steps::help(pattern));
         }
         (Pattern::Collaboration, Some(At { at, value: ScriptStep::Plan })) => {
             let help = "step = \"finalize\", or leave it out for a role's contribution";
             cx.within("step", |cx| cx.error(*at, "a collaboration makes no plan", help));
+        }
+        (Pattern::Research, None) if !cx.within("step", |cx| cx.failed_here()) => {
+            let what = "research has no roles: the row needs a step";
+            cx.error(row.at, what, script_steps::help(pattern));
+        }
+        (Pattern::Collaboration | Pattern::Orchestrator | Pattern::Research, Some(step))
+            if !script_steps::of(pattern).contains(&step.value) =>
+        {
+            let what = format!("the pattern has no step {}", script_steps::word(step.value));
+            cx.within("step", |cx| cx.error(step.at, what, script_steps::help(pattern)));
         }
         _ => {}
     }
     let names = match (step, pattern) {
         (_, Pattern::Team | Pattern::Swarm) => condition::AGENT_NAMES,
         (None, _) => condition::CONTRIBUTION_NAMES,
+        (Some(ScriptStep::Plan), Pattern::Research) => condition::STEPS_NAMES,
         (Some(ScriptStep::Plan), _) => condition::PLAN_NAMES,
         (Some(ScriptStep::Finalize), Pattern::Orchestrator) => condition::REPORT_NAMES,
         (Some(ScriptStep::Finalize), _) => condition::FINALIZE_NAMES,
@@ -100,8 +106,14 @@ fn row(
         (Some(ScriptStep::Synthesize), _) => condition::SYNTHESIZE_NAMES,
     };
     let shown = Known { names, file, filling };
-    let when =
-        table.when.as_ref().map(|when| cx.within("when", |cx| when::compile(when, &shown, cx)));
+    // Of a row whose step is not known it is not known either what it is shown.
+    let lost = pattern == Pattern::Research
+        && step.is_none_or(|it| !script_steps::of(pattern).contains(&it));
+    let when = table
+        .when
+        .as_ref()
+        .filter(|_| !lost)
+        .map(|when| cx.within("when", |cx| when::compile(when, &shown, cx)));
     let fault = table.fault.as_ref().map(|table| cx.within("fault", |cx| fault(table, cx)));
     let answer = answer(row, pattern, filling, cx);
     let calls =
@@ -263,11 +275,14 @@ fn covers(earlier: &ScriptTable, row: &ScriptTable) -> bool {
         && wider(&earlier.attempt, &row.attempt, |attempt| attempt.value.0)
 }
 
-fn out_of_reach(
-    row: &ScriptTable,
-    pattern: Pattern,
-    file: &File,
-) -> Option<(super::tree::Span, String)> {
+fn out_of_reach(row: &ScriptTable, pattern: Pattern, file: &File) -> Option<(Span, String)> {
+    if let Some(step) = &row.step
+        && let Some((key, by)) = script_steps::done_by(file, step.value)
+        && by.value != Who::Model
+        && by.at.text == 0
+    {
+        return Some((step.at, format!("research.{key}: offline a rule does it")));
+    }
     // A limit that an override sets is for this run alone: the rows are for others.
     let limit = &file.budget.as_ref()?.max_rounds;
     let rounds = limit.value.0;
@@ -314,30 +329,5 @@ fn silent(file: &File, cx: &mut Reader) {
             });
         }
     }
-    let (brief, report) = (file.collaboration.as_ref(), file.orchestrator.as_ref());
-    let steps = [
-        (
-            ScriptStep::Finalize,
-            "collaboration.finalize_prompt",
-            "launch brief",
-            brief.map(|it| &it.finalize_prompt),
-        ),
-        (ScriptStep::Plan, "orchestrator.plan_prompt", "plan", report.map(|it| &it.plan_prompt)),
-        (
-            ScriptStep::Finalize,
-            "orchestrator.finalize_prompt",
-            "report",
-            report.map(|it| &it.finalize_prompt),
-        ),
-    ];
-    for (step, place, what, prompt) in steps {
-        let Some(Some(prompt)) = prompt else { continue };
-        if rows.iter().all(|row| row.value.step.as_ref().is_none_or(|it| it.value != step)) {
-            let word = if step == ScriptStep::Plan { "plan" } else { "finalize" };
-            let help = format!("give it a row in [[script]] with step = \"{word}\"");
-            cx.within(place, |cx| {
-                cx.warn(prompt.at, format!("offline there would be no {what}"), help);
-            });
-        }
-    }
+    script_steps::silent(file, cx);
 }

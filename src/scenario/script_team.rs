@@ -12,6 +12,7 @@ use super::format_team::{AgentTable, CallTable, Members};
 use super::format_tools::filled;
 use super::named::Entry;
 use super::reader::{Reader, among};
+use super::script_steps;
 use super::shape::{At, List, Prose};
 use super::template::Filling;
 use super::tool::ToolCall;
@@ -25,12 +26,12 @@ pub(super) fn strange(row: &ScriptTable, pattern: Pattern, cx: &mut Reader) {
         ("calls", row.calls.as_ref().map(|it| it.at)),
     ];
     let help = match pattern {
-        Pattern::Collaboration => "a role says what it says: role = \"NAME\"",
-        _ => "step = \"plan\" or step = \"finalize\"",
+        Pattern::Collaboration => "a role says what it says: role = \"NAME\"".to_owned(),
+        _ => script_steps::help(pattern),
     };
     for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
         let what = format!("`{key}` is for agents of a team or swarm");
-        cx.within(key, |cx| cx.error(at, what, help));
+        cx.within(key, |cx| cx.error(at, what, help.as_str()));
     }
 }
 

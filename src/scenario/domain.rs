@@ -1,0 +1,163 @@
+//! Domains as an author writes them: a host, with its port where the address has one.
+
+use super::named::NameRule;
+use super::reader::Reader;
+use super::shape::{Prose, Shape};
+use super::tree::{Node, Span};
+
+/// A domain of an allowlist, in lower case and without white space around it.
+#[derive(Debug, Clone)]
+pub(super) struct Domain {
+    pub at: Span,
+    pub name: String,
+}
+
+impl Shape for Domain {
+    fn schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string", "pattern": DomainName::PATTERN })
+    }
+    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+        let text = Prose::read(node, cx)?;
+        match parse(&text.text) {
+            Ok(name) => Some(Self { at: node.at, name }),
+            Err(wrong) => {
+                cx.error(node.at, wrong.what, wrong.help);
+                None
+            }
+        }
+    }
+}
+
+/// The name of a `[sources]` table.
+#[derive(Debug, Clone)]
+pub(super) struct DomainName;
+
+impl NameRule for DomainName {
+    const PATTERN: &'static str =
+        r"^\s*(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?)(:[0-9]{1,5})?\s*$";
+    const WORDS: &'static str = "a host such as vendor.example.com";
+    fn fits(text: &str) -> bool {
+        parse(text).is_ok()
+    }
+    fn wrong(text: &str) -> (String, String) {
+        let wrong = parse(text).err();
+        wrong.map_or_else(Default::default, |wrong| (wrong.what, wrong.help))
+    }
+}
+
+/// Why a text is no domain, and what to write.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    what: String,
+    help: String,
+}
+
+impl Wrong {
+    fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { what: what.into(), help: help.into() }
+    }
+}
+
+/// The domain of a text.
+pub(super) fn parse(text: &str) -> Result<String, Wrong> {
+    let name = text.trim().to_lowercase();
+    let shown = text.trim();
+    // Whoever fills in an input would choose what may be read.
+    if name.contains("{{") {
+        let help = "the allowlists stand in the file as they are";
+        return Err(Wrong::new("an input cannot choose a domain", help));
+    }
+    if let Some(host) = host_of_address(&name) {
+        let what = format!("{shown:?} is more than a domain");
+        let help = match judge(host) {
+            Ok(()) => format!("write {host:?}"),
+            Err(_) => DomainName::WORDS.to_owned(),
+        };
+        return Err(Wrong::new(what, help));
+    }
+    if name.contains('*') {
+        let what = format!("{shown:?} is no domain: each stands for itself alone");
+        return Err(Wrong::new(what, "name every host, such as vendor.example.com"));
+    }
+    if !name.is_ascii() {
+        let what = format!("{shown:?} is not written as it stands in addresses");
+        return Err(Wrong::new(what, "in ASCII, such as xn--bcher-kva.example"));
+    }
+    judge(&name).map_err(|help| Wrong::new(format!("{shown:?} is no domain"), help))?;
+    Ok(name)
+}
+
+/// The host where the text is an address, or has something that only an address has.
+fn host_of_address(text: &str) -> Option<&str> {
+    let rest = text.split_once("//").map_or(text, |(_, rest)| rest);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    (host.len() < text.len()).then_some(host)
+}
+
+/// Whether it is a host, maybe with a port; if not, what one looks like.
+fn judge(name: &str) -> Result<(), &'static str> {
+    let (host, port) = match name.rfind(']') {
+        Some(end) => name.split_at(end + 1),
+        None if name.starts_with('[') => return Err(DomainName::WORDS),
+        None => name.split_at(name.find(':').unwrap_or(name.len())),
+    };
+    if let Some(port) = port.strip_prefix(':') {
+        let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits || port.parse::<u16>().is_ok_and(|it| it == 0) || port.parse::<u16>().is_err() {
+            return Err("a port is a number from 1 to 65535");
+        }
+    } else if !port.is_empty() {
+        return Err(DomainName::WORDS);
+    }
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let good = match inner {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => host.split('.').all(|label| {
+            let word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            (1..=63).contains(&label.len())
+                && label.bytes().all(word)
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        }),
+    };
+    if good && host.len() <= 253 { Ok(()) } else { Err(DomainName::WORDS) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domains_are_read_as_they_stand_in_addresses() {
+        for (text, name) in [
+            (" Vendor.Example.com ", "vendor.example.com"),
+            ("localhost:8080", "localhost:8080"),
+            ("10.0.0.7", "10.0.0.7"),
+            ("[::1]:8080", "[::1]:8080"),
+            ("a_b.example", "a_b.example"),
+        ] {
+            assert_eq!(parse(text).ok().as_deref(), Some(name), "{text}");
+        }
+        for (text, help) in [
+            ("https://Vendor.example.com/x?y", "write \"vendor.example.com\""),
+            ("vendor.example.com/", "write \"vendor.example.com\""),
+            ("me:word@vendor.example.com", "write \"vendor.example.com\""),
+            ("//vendor.example.com", "write \"vendor.example.com\""),
+            ("https://", DomainName::WORDS),
+            ("*.example.com", "name every host, such as vendor.example.com"),
+            ("bücher.example", "in ASCII, such as xn--bcher-kva.example"),
+            ("{{host}}", "the allowlists stand in the file as they are"),
+            ("vendor.example.com.", DomainName::WORDS),
+            ("a b", DomainName::WORDS),
+            ("-a.example", DomainName::WORDS),
+            ("a.example:", "a port is a number from 1 to 65535"),
+            ("a.example:70000", "a port is a number from 1 to 65535"),
+            ("[::1", DomainName::WORDS),
+            ("", DomainName::WORDS),
+        ] {
+            let wrong = parse(text).err().map(|wrong| wrong.help);
+            assert_eq!(wrong.as_deref(), Some(help), "{text}");
+        }
+    }
+}
