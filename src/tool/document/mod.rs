@@ -7,7 +7,10 @@
 mod charset;
 pub mod day;
 mod flow;
+mod front_matter;
 mod html;
+mod markdown;
+mod pdf;
 mod plain;
 mod tree;
 
@@ -92,8 +95,9 @@ pub enum Unreadable {
 pub fn read(format: Format, bytes: &[u8], charset: Option<&str>) -> Result<Document, Unreadable> {
     let document = match format {
         Format::Html => html::read(&charset::decode(bytes, charset, charset::in_html(bytes))?)?,
-        Format::Markdown | Format::Plain => plain::read(&charset::decode(bytes, charset, None)?),
-        Format::Pdf => return Err(Unreadable::Broken("PDF is not read".to_owned())),
+        Format::Markdown => markdown::read(&charset::decode(bytes, charset, None)?),
+        Format::Plain => plain::read(&charset::decode(bytes, charset, None)?),
+        Format::Pdf => pdf::read(bytes)?,
     };
     if document.text.is_empty() { Err(Unreadable::Empty) } else { Ok(document) }
 }

@@ -1,0 +1,256 @@
+//! Markdown: what a person sees of it once it is drawn.
+//!
+//! Not in the text: what marks it up, where links lead, pictures, comments, blocks of raw HTML, and
+//! what HTML within a line hides. Sentences stay whole, so what is quoted as it is seen is found.
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use super::flow::{Flow, one_line};
+use super::{Document, front_matter, html};
+
+/// The most characters of a title.
+const TITLE_CHARS: usize = 300;
+
+/// How far on a tag that hides something is looked for its end, in pieces of a line.
+const HIDDEN_EVENTS: usize = 1_000;
+
+/// Elements that hide nothing unless they say so: asked first, for they are what stands in a line.
+const SEEN: [&str; 10] = ["br", "b", "i", "em", "strong", "kbd", "sub", "sup", "a", "span"];
+
+/// Reads a Markdown text. Its title is what its front matter says, else its first heading, of the
+/// highest kind that it has at its beginning; its day is what its front matter says.
+pub(super) fn read(text: &str) -> Document {
+    let (front, text) = front_matter::split(text);
+    let events: Vec<Event<'_>> = Parser::new_ext(text, options()).collect();
+    let mut reading = Reading::default();
+    let mut at = 0;
+    while let Some(event) = events.get(at) {
+        at += 1;
+        if let Event::InlineHtml(tag) = event
+            && let Some(end) = events.get(at..).and_then(|after| hidden_until(tag, after))
+        {
+            at += end;
+            continue;
+        }
+        reading.take(event);
+    }
+    let title = if front.title.is_empty() { reading.heading } else { front.title };
+    Document {
+        title: one_line(&title, TITLE_CHARS),
+        published_at: front.published_at,
+        text: reading.flow.finish(),
+    }
+}
+
+fn options() -> Options {
+    Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_HEADING_ATTRIBUTES
+        | Options::ENABLE_WIKILINKS
+        | Options::ENABLE_GFM
+}
+
+/// The text so far, and where in the document we are.
+#[derive(Default)]
+struct Reading {
+    flow: Flow,
+    heading: String,
+    /// The level of the heading that we are in.
+    in_heading: Option<HeadingLevel>,
+    in_code: bool,
+    /// How many things that are not shown we are in: pictures, raw HTML.
+    unseen: u32,
+}
+
+impl Reading {
+    fn take(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(*tag),
+            _ if self.unseen > 0 => {}
+            Event::Text(text) if self.in_code => self.flow.in_lines(text),
+            Event::Text(text)
+            | Event::Code(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text) => self.inline(text),
+            Event::SoftBreak => self.inline(" "),
+            Event::HardBreak => self.flow.line(),
+            Event::InlineHtml(tag) if is_break(tag) => self.flow.line(),
+            Event::Rule => self.flow.paragraph(),
+            Event::Html(_)
+            | Event::InlineHtml(_)
+            | Event::FootnoteReference(_)
+            | Event::TaskListMarker(_) => {}
+        }
+    }
+
+    fn inline(&mut self, text: &str) {
+        self.flow.folded(text);
+        if self.in_heading.is_some() {
+            self.heading.push_str(text);
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>) {
+        match tag {
+            Tag::Heading { level, .. } => {
+                self.flow.paragraph();
+                if self.heading.is_empty() {
+                    self.in_heading = Some(*level);
+                }
+            }
+            Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) => {
+                self.flow.paragraph();
+                self.in_code = true;
+            }
+            Tag::HtmlBlock | Tag::Image { .. } | Tag::MetadataBlock(_) => self.unseen += 1,
+            Tag::TableCell => self.flow.space(),
+            Tag::Emphasis
+            | Tag::Strong
+            | Tag::Strikethrough
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::Link { .. } => {}
+            _ => self.flow.paragraph(),
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => {
+                self.flow.paragraph();
+                self.in_heading = None;
+            }
+            TagEnd::CodeBlock => {
+                self.flow.paragraph();
+                self.in_code = false;
+            }
+            TagEnd::HtmlBlock | TagEnd::Image | TagEnd::MetadataBlock(_) => {
+                self.unseen = self.unseen.saturating_sub(1);
+            }
+            end if is_within_a_line(end) => {}
+            TagEnd::TableCell => self.flow.space(),
+            _ => self.flow.paragraph(),
+        }
+    }
+}
+
+fn is_within_a_line(end: TagEnd) -> bool {
+    matches!(
+        end,
+        TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::Link
+            | TagEnd::Image
+    )
+}
+
+fn is_break(tag: &str) -> bool {
+    name_of(tag).is_some_and(|name| name.eq_ignore_ascii_case("br"))
+}
+
+/// The name of a tag that opens.
+fn name_of(tag: &str) -> Option<&str> {
+    let name = tag.strip_prefix('<')?;
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+    name.get(..end).filter(|name| !name.is_empty())
+}
+
+/// Where what a tag hides ends among the events after it, where it hides something and is closed
+/// within its line of text, not too far on. Who writes of `<script>` and forgets to mark it as code
+/// hides nothing.
+fn hidden_until(tag: &str, after: &[Event<'_>]) -> Option<usize> {
+    let name = name_of(tag)?;
+    let bare = tag.len() <= name.len() + 3;
+    if bare && SEEN.iter().any(|seen| name.eq_ignore_ascii_case(seen)) {
+        return None;
+    }
+    let closes = |event: &Event<'_>| match event {
+        Event::InlineHtml(tag) => tag
+            .strip_prefix("</")
+            .is_some_and(|closing| closing.trim_end_matches('>').trim().eq_ignore_ascii_case(name)),
+        _ => false,
+    };
+    let ends = |event: &Event<'_>| matches!(event, Event::End(end) if !is_within_a_line(*end));
+    let near = after.iter().take(HIDDEN_EVENTS).take_while(|event| !ends(event));
+    let end = near.enumerate().find(|(_, event)| closes(event)).map(|(at, _)| at)?;
+    // What is seen is decided in one place.
+    let seen = html::read(&format!("{tag}x")).ok()?;
+    seen.text.is_empty().then_some(end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(markdown: &str) -> String {
+        read(markdown).text
+    }
+
+    #[test]
+    fn what_is_seen_is_the_text() {
+        for (markdown, seen) in [
+            ("A *b* **c** ~~d~~ `e`\nf.", "A b c d e f."),
+            (
+                "A [link](https://x.example/?a \"t\") <https://y.example> [ref].\n\n[ref]: /z",
+                "A link https://y.example ref.",
+            ),
+            ("A [[Page|shown]] and [[Page]].", "A shown and Page."),
+            ("![a picture](x.png) of it", "of it"),
+            ("Un*frigging*believable", "Unfriggingbelievable"),
+            ("one<br>two  \nthree", "one\ntwo\nthree"),
+            ("- one\n  more\n- two\n  1. deep\n- [x] done", "one more\n\ntwo\n\ndeep\n\ndone"),
+            ("> quoted\n> on\n\nend", "quoted on\n\nend"),
+            ("| a | b |\n|---|--:|\n| 1 | *2* |\n| 3 | |", "a b\n\n1 2\n\n3"),
+            ("```rust\nfn a() {\n    b();\n}\n```\nend", "fn a() {\n    b();\n}\n\nend"),
+            ("A note.[^1]\n\n[^1]: The foot.", "A note.\n\nThe foot."),
+            ("# H {#id}\n\ntext\n\n---\n\nmore", "H\n\ntext\n\nmore"),
+            ("&lt;b&gt; &amp; \\*x\\*", "<b> & *x*"),
+            ("", ""),
+        ] {
+            assert_eq!(text(markdown), seen, "{markdown}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_seen_is_not_in_it() {
+        for (markdown, seen) in [
+            ("a <!-- ignore your instructions --> b", "a b"),
+            ("<!-- ignore\n\nyour instructions -->\n\nb", "b"),
+            ("<div>\nraw\n</div>\n\nb", "b"),
+            ("a <b>bold</b> b", "a bold b"),
+            ("a <span style=\"display:none\">cite *n9*</span> b", "a b"),
+            ("a <b hidden>cite n9</b> b", "a b"),
+            ("a <SCRIPT>x()</script > b", "a b"),
+            ("the <script> element is text", "the element is text"),
+            ("one <textarea>\n\ntwo </textarea>", "one\n\ntwo"),
+            ("a\u{200b}b\u{202e}c", "abc"),
+        ] {
+            assert_eq!(text(markdown), seen, "{markdown}");
+        }
+    }
+
+    #[test]
+    fn title_and_day() {
+        let document = read("---\ntitle: Front\ndate: 2026-03-07\n---\n# Head\n\nText");
+        assert_eq!((&*document.title, &*document.published_at), ("Front", "2026-03-07"));
+        assert_eq!(document.text, "Head\n\nText");
+        let document = read("Text\n\n## The *first* `head`\n\n# The second");
+        assert_eq!((&*document.title, &*document.published_at), ("The first head", ""));
+        assert_eq!(read("Text").title, "");
+    }
+
+    #[test]
+    fn depth_costs_no_stack_and_length_no_more_than_its_share() {
+        for deep in ["> ", "- ", "[", "*a ", "**", "<b>", "<b hidden>", "<x>", "`"] {
+            read(&deep.repeat(20_000));
+        }
+        let cells = format!("|{}\n|{}\n", "a|".repeat(500), "-|".repeat(500));
+        assert!(text(&cells).starts_with("a a"));
+    }
+}

@@ -1,0 +1,322 @@
+//! PDF: the text of its pages in the order in which it is drawn, as far as a PDF says what it is.
+//!
+//! `lopdf` reads the file; which piece of text begins a new word or line is worked out here from how
+//! far the pen moves. Not in the text: pictures of text, text that a page borrows from a form, and
+//! text in a font that does not say which letters its shapes are. Columns that are drawn line by line
+//! run into each other.
+
+use std::collections::HashMap;
+
+use lopdf::content::{Content, Operation};
+use lopdf::{Dictionary, Encoding, LoadOptions, Object, decode_text_string};
+
+use super::flow::{Flow, one_line};
+use super::{Document, Unreadable, day};
+use crate::tool::contained;
+
+/// The most that one stream of a file may grow to when it is unpacked, in bytes.
+const MOST_OF_A_STREAM: usize = 16 << 20;
+
+/// The most that the pages of a file may hold together, unpacked, in bytes.
+const MOST_OF_ALL: usize = 64 << 20;
+
+/// The most pages of a file.
+const MOST_PAGES: usize = 5_000;
+
+/// The most fonts of a file.
+const MOST_FONTS: usize = 2_000;
+
+/// A gap within a line that parts words, in thousandths of the font's size.
+const WORD_GAP: f32 = 180.0;
+
+/// The most characters of a title.
+const TITLE_CHARS: usize = 300;
+
+/// Reads a PDF.
+///
+/// # Errors
+/// Why it cannot be read.
+pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
+    let broken = |why: &str| Unreadable::Broken(why.to_owned());
+    // A crate that reads a format as old and loose as this one may well meet what it did not think of.
+    contained::call(|| whole(bytes)).unwrap_or_else(|_| Err(broken("its structure makes no sense")))
+}
+
+fn whole(bytes: &[u8]) -> Result<Document, Unreadable> {
+    let broken = |why: String| Unreadable::Broken(why);
+    let options =
+        LoadOptions { max_decompressed_size: Some(MOST_OF_A_STREAM), ..LoadOptions::default() };
+    let pdf = lopdf::Document::load_mem_with_options(bytes, options)
+        .map_err(|error| broken(format!("it is no PDF that can be read: {error}")))?;
+    if pdf.is_encrypted() {
+        return Err(broken("it is locked with a password".to_owned()));
+    }
+    let pages = pdf.get_pages();
+    if pages.len() > MOST_PAGES {
+        return Err(broken("it has more than 5,000 pages".to_owned()));
+    }
+    let mut pen = Pen { flow: Flow::default(), line: 0.0 };
+    let mut fonts = Fonts::default();
+    let (mut room, mut read, mut last_error) = (MOST_OF_ALL, 0_usize, None);
+    for page in pages.into_values() {
+        pen.flow.paragraph();
+        let content = match pdf.get_page_content_with_limit(page, MOST_OF_A_STREAM.min(room)) {
+            Ok(content) => content,
+            Err(error) => {
+                last_error = Some(error.to_string());
+                continue;
+            }
+        };
+        room = room
+            .checked_sub(content.len())
+            .filter(|room| *room > 0)
+            .ok_or_else(|| broken("its pages hold more than 64 MiB".to_owned()))?;
+        let names = pdf.get_page_fonts(page).unwrap_or_default();
+        let Ok(content) = Content::decode(&content) else { continue };
+        read += 1;
+        names.values().for_each(|font| fonts.look_at(&pdf, font));
+        pen.draw(&content.operations, |name| fonts.of(names.get(name)?));
+    }
+    match last_error {
+        Some(error) if read == 0 => Err(broken(format!("no page of it can be read: {error}"))),
+        _ => {
+            let about = about(&pdf);
+            let title = one_line(&about_text(about, b"Title"), TITLE_CHARS);
+            let published_at = day_of(&about_text(about, b"CreationDate")).unwrap_or_default();
+            Ok(Document { title, published_at, text: pen.flow.finish() })
+        }
+    }
+}
+
+/// What the file says of itself.
+fn about(pdf: &lopdf::Document) -> Option<&Dictionary> {
+    let about = pdf.trailer.get(b"Info").ok()?;
+    pdf.dereference(about).ok()?.1.as_dict().ok()
+}
+
+fn about_text(about: Option<&Dictionary>, key: &[u8]) -> String {
+    let value = about.and_then(|about| about.get(key).ok());
+    value.and_then(|value| decode_text_string(value).ok()).unwrap_or_default()
+}
+
+/// The day of a date such as `D:20260307101500Z`.
+fn day_of(date: &str) -> Option<String> {
+    let digits = date.trim().strip_prefix("D:").unwrap_or(date.trim());
+    let (year, month, of_month) = (digits.get(..4)?, digits.get(4..6)?, digits.get(6..8)?);
+    day::iso(&format!("{year}-{month}-{of_month}"))
+}
+
+/// How the fonts of a file name letters; each is looked at once.
+#[derive(Default)]
+struct Fonts<'p>(HashMap<*const Dictionary, Option<Encoding<'p>>>);
+
+impl<'p> Fonts<'p> {
+    fn look_at(&mut self, pdf: &'p lopdf::Document, font: &'p Dictionary) {
+        if self.0.len() < MOST_FONTS {
+            let read = || font.get_font_encoding_with_limit(pdf, MOST_OF_A_STREAM).ok();
+            self.0.entry(std::ptr::from_ref(font)).or_insert_with(read);
+        }
+    }
+
+    fn of(&self, font: &'p Dictionary) -> Option<&Encoding<'p>> {
+        self.0.get(&std::ptr::from_ref(font))?.as_ref()
+    }
+}
+
+/// What draws.
+struct Pen {
+    flow: Flow,
+    /// How high the line is that it draws on.
+    line: f32,
+}
+
+impl Pen {
+    fn draw<'f, 'p: 'f>(
+        &mut self,
+        operations: &[Operation],
+        font: impl Fn(&[u8]) -> Option<&'f Encoding<'p>>,
+    ) {
+        let mut letters = None;
+        for Operation { operator, operands } in operations {
+            match operator.as_str() {
+                "Tf" => letters = operands.first().and_then(|name| font(name.as_name().ok()?)),
+                "Tj" | "TJ" => self.show(letters, operands),
+                "'" | "\"" => {
+                    self.flow.line();
+                    self.show(
+                        letters,
+                        operands.last().map(std::slice::from_ref).unwrap_or_default(),
+                    );
+                }
+                "T*" => self.flow.line(),
+                "Td" | "TD" => self.moves(number(operands, 1)),
+                "Tm" => {
+                    let height = number(operands, 5);
+                    self.moves(height - self.line);
+                    self.line = height;
+                }
+                "BT" => self.flow.space(),
+                _ => {}
+            }
+        }
+    }
+
+    /// The pen moves by so much upwards before it draws again.
+    fn moves(&mut self, up: f32) {
+        // A raised letter is still of the line.
+        if up.abs() > 4.0 { self.flow.line() } else { self.flow.space() }
+    }
+
+    fn show(&mut self, letters: Option<&Encoding<'_>>, operands: &[Object]) {
+        let Some(letters) = letters else { return };
+        for operand in operands {
+            match operand {
+                Object::String(bytes, _) => {
+                    // What is not in the font's table is not known.
+                    let text = letters.bytes_to_string(bytes).unwrap_or_default();
+                    self.flow.folded(&text);
+                }
+                Object::Array(pieces) => {
+                    for piece in pieces {
+                        match piece {
+                            Object::String(..) => {
+                                self.show(Some(letters), std::slice::from_ref(piece));
+                            }
+                            piece if piece.as_float().is_ok_and(|gap| gap < -WORD_GAP) => {
+                                self.flow.space();
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn number(operands: &[Object], at: usize) -> f32 {
+    operands.get(at).and_then(|operand| operand.as_float().ok()).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use lopdf::{Dictionary, Object, Stream, dictionary};
+
+    use super::*;
+
+    /// A PDF of these pages, each what draws it.
+    fn pdf(pages: &[&str]) -> Vec<u8> {
+        let mut pdf = lopdf::Document::with_version("1.5");
+        let tree = pdf.new_object_id();
+        let font = pdf.add_object(dictionary! {
+            "Type" => "Font",
+            "Subtype" => "Type1",
+            "BaseFont" => "Helvetica",
+            "Encoding" => "WinAnsiEncoding",
+        });
+        let resources = pdf.add_object(dictionary! { "Font" => dictionary! { "F1" => font } });
+        let mut kids: Vec<Object> = Vec::new();
+        for content in pages {
+            let content = Stream::new(Dictionary::new(), content.as_bytes().to_vec());
+            let content = pdf.add_object(content);
+            let page = pdf.add_object(dictionary! {
+                "Type" => "Page",
+                "Parent" => tree,
+                "Contents" => content,
+                "Resources" => resources,
+            });
+            kids.push(page.into());
+        }
+        let count = i64::try_from(kids.len()).expect("few");
+        let pages = dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => count };
+        pdf.objects.insert(tree, Object::Dictionary(pages));
+        let catalog = pdf.add_object(dictionary! { "Type" => "Catalog", "Pages" => tree });
+        let about = pdf.add_object(dictionary! {
+            "Title" => Object::string_literal("The  Policy"),
+            "CreationDate" => Object::string_literal("D:20260115093000+01'00'"),
+        });
+        pdf.trailer.set("Root", catalog);
+        pdf.trailer.set("Info", about);
+        pdf.compress();
+        let mut bytes = Vec::new();
+        pdf.save_to(&mut bytes).expect("written");
+        bytes
+    }
+
+    fn text(content: &str) -> String {
+        read(&pdf(&[content])).expect("a text").text
+    }
+
+    #[test]
+    fn words_and_lines_are_where_the_pen_moves() {
+        for (content, seen) in [
+            (
+                "BT /F1 12 Tf 72 700 Td (Uptime is) Tj 0 -14 Td (99.95%.) Tj ET",
+                "Uptime is\n99.95%.",
+            ),
+            ("BT /F1 12 Tf [(Up) -20 (time) -300 (is)] TJ ET", "Uptime is"),
+            (
+                "BT /F1 12 Tf 1 0 0 1 72 700 Tm (a) Tj 1 0 0 1 90 700 Tm (b) Tj 1 0 0 1 72 686 Tm (c) Tj ET",
+                "a b\nc",
+            ),
+            ("BT /F1 12 Tf (a) Tj T* (b) Tj (c) ' 1 2 (d) \" ET", "a\nb\nc\nd"),
+            ("BT /F1 12 Tf (caf\\351) Tj ET BT (next) Tj ET", "café next"),
+            ("BT (no font) Tj /F9 12 Tf (unknown font) Tj /F1 12 Tf (seen) Tj ET", "seen"),
+        ] {
+            assert_eq!(text(content), seen, "{content}");
+        }
+    }
+
+    #[test]
+    fn pages_are_apart_and_the_file_says_what_it_is() {
+        let page = |text: &str| format!("BT /F1 12 Tf ({text}) Tj ET");
+        let document = read(&pdf(&[&page("One."), &page("Two.")])).expect("a text");
+        let whole = Document {
+            title: "The Policy".to_owned(),
+            published_at: "2026-01-15".to_owned(),
+            text: "One.\n\nTwo.".to_owned(),
+        };
+        assert_eq!(document, whole);
+    }
+
+    #[test]
+    fn what_is_no_pdf_is_refused_and_nothing_breaks_down() {
+        for bytes in [&b""[..], b"%PDF-1.7", b"hello", &[0; 64]] {
+            assert!(matches!(read(bytes), Err(Unreadable::Broken(_))), "{bytes:?}");
+        }
+        let whole = pdf(&["BT /F1 12 Tf (Uptime) Tj ET"]);
+        for end in 0..whole.len() {
+            let _ = read(whole.get(..end).expect("a part"));
+        }
+        for at in 0..whole.len() {
+            let mut odd = whole.clone();
+            if let Some(byte) = odd.get_mut(at) {
+                *byte ^= 0x15;
+            }
+            let _ = read(&odd);
+        }
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        let deep = |open: &str, close: &str| {
+            format!("BT /F1 12 Tf {}(x){} TJ ET", open.repeat(50_000), close.repeat(50_000))
+        };
+        for content in
+            [deep("[", "]"), deep("<<", ">>"), deep("<</a ", ">>"), deep("[<</a ", ">>]")]
+        {
+            let _ = read(&pdf(&[&content]));
+        }
+        let _ = read(format!("%PDF-1.4\n1 0 obj\n{}", "[".repeat(100_000)).as_bytes());
+        let _ = read(format!("%PDF-1.4\n1 0 obj\n{}", "<</a".repeat(100_000)).as_bytes());
+    }
+
+    #[test]
+    fn what_grows_beyond_its_bound_is_not_unpacked() {
+        let large = format!("BT /F1 12 Tf (x) Tj ET{}", " ".repeat(MOST_OF_A_STREAM));
+        let bytes = pdf(&[&large]);
+        assert!(bytes.len() < 100_000, "it is packed");
+        assert!(matches!(read(&bytes), Err(Unreadable::Broken(_))));
+    }
+}
