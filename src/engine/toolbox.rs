@@ -1,18 +1,20 @@
 //! What answers for the tools of a scenario, made before its run starts, so that what is missing is
 //! told before anything is spent.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
-use crate::scenario::lookup::{ReadSpec, SearchSpec};
+use crate::scenario::lookup::{FolderSpec, ReadSpec, SearchSpec};
 use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
 use crate::scenario::name::ToolName;
 use crate::scenario::tool::{Contract, FixtureSpec, HttpSpec, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;
 use crate::tool::endpoint::EndpointSearch;
 use crate::tool::fixture::FixtureTool;
+use crate::tool::folder::{self, FolderRead, FolderSearch, keeping};
 use crate::tool::http::HttpTool;
 use crate::tool::settings::{Environment, NotReady};
 use crate::tool::web::cache::Cache;
@@ -27,14 +29,15 @@ pub struct Toolbox(Vec<Making>);
 
 impl Toolbox {
     /// The tools of a scenario as far as they can be had without the environment: a tool that needs
-    /// more of it is not there. `instant` leaves the latencies of fixtures out.
+    /// more of it is not there. `instant` leaves the latencies of fixtures out. Folders are searched
+    /// and read for real; nothing is kept of them on the disk.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
-        let clients = Clients::new(None);
+        let clients = Clients::new(None, None);
         let made = scenario.tools.values().map(|spec| {
             let tool = match &spec.kind {
                 Some(ToolKind::Fixture(fixture)) => Some(fixed(fixture, instant)),
-                Some(ToolKind::Search(search)) => clients.search(search, &|_| None).ok().flatten(),
-                Some(ToolKind::Read(read)) => clients.read(read),
+                Some(ToolKind::Search(search)) => clients.search(search, &|_| None).ok(),
+                Some(ToolKind::Read(read)) => Some(clients.read(read)),
                 Some(ToolKind::Http(_) | ToolKind::Command(_)) | None => None,
             };
             making(scenario, spec, tool, instant)
@@ -51,19 +54,20 @@ impl Toolbox {
         instant: bool,
         env: Environment<'_>,
     ) -> Result<Self, Vec<ToolTrouble>> {
-        let clients = Clients::new(Cache::of_user());
+        let clients = Clients::new(Cache::of_user(), keeping::of_user());
         let (mut made, mut troubles) = (Vec::new(), Vec::new());
         for spec in scenario.tools.values() {
-            let tool = match &spec.kind {
+            let there = folder_of(spec).map_or(Ok(()), folder::ready).map_err(|why| vec![why]);
+            let tool = there.and_then(|()| match &spec.kind {
                 None => Ok(None),
-                Some(ToolKind::Search(search)) => clients.search(search, env),
-                Some(ToolKind::Read(read)) => Ok(clients.read(read)),
+                Some(ToolKind::Search(search)) => clients.search(search, env).map(Some),
+                Some(ToolKind::Read(read)) => Ok(Some(clients.read(read))),
                 Some(ToolKind::Fixture(fixture)) => Ok(Some(fixed(fixture, instant))),
                 Some(ToolKind::Http(http)) => clients.tool(http, env).map(Some),
                 Some(ToolKind::Command(command)) => {
                     CommandTool::new(Arc::clone(command), env).map(|tool| Some(Box::new(tool) as _))
                 }
-            };
+            });
             match tool {
                 Ok(tool) => made.push(making(scenario, spec, tool, instant)),
                 Err(reasons) => troubles.extend(
@@ -97,19 +101,21 @@ pub struct ToolTrouble {
     pub why: NotReady,
 }
 
-/// The clients of the tools of one run, by how far they reach.
+/// What the tools of one run have in common: clients by how far they reach, and where something is
+/// kept.
 struct Clients {
     anywhere: Http,
     internet: Http,
     web: Web,
+    indices: Option<PathBuf>,
 }
 
 impl Clients {
-    /// Those that keep pages of the web here.
-    fn new(pages: Option<Cache>) -> Self {
+    /// Those that keep pages of the web and indices of folders here.
+    fn new(pages: Option<Cache>, indices: Option<PathBuf>) -> Self {
         let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
         let web = Web::new(Manners::of_process(), pages, Arc::new(SystemTime::now));
-        Self { anywhere, internet, web }
+        Self { anywhere, internet, web, indices }
     }
 
     /// How far the tool of this request reaches.
@@ -129,21 +135,37 @@ impl Clients {
         &self,
         spec: &SearchSpec,
         env: Environment<'_>,
-    ) -> Result<Option<Box<dyn Tool>>, Vec<NotReady>> {
-        match spec {
-            SearchSpec::Folder(_) => Ok(None),
-            SearchSpec::Endpoint(spec) => {
-                let search = EndpointSearch::new(spec, self.reaching(&spec.http), env)?;
-                Ok(Some(Box::new(search)))
+    ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
+        Ok(match spec {
+            SearchSpec::Folder(spec) => {
+                Box::new(FolderSearch::new(spec.clone(), self.indices.clone()))
             }
-        }
+            SearchSpec::Endpoint(spec) => {
+                Box::new(EndpointSearch::new(spec, self.reaching(&spec.http), env)?)
+            }
+        })
     }
 
-    fn read(&self, spec: &ReadSpec) -> Option<Box<dyn Tool>> {
+    fn read(&self, spec: &ReadSpec) -> Box<dyn Tool> {
         match spec {
-            ReadSpec::Folder(_) => None,
-            ReadSpec::Web(spec) => Some(Box::new(WebReader::new(spec.clone(), self.web.clone()))),
+            ReadSpec::Folder(spec) => Box::new(FolderRead::new(spec.clone(), self.indices.clone())),
+            ReadSpec::Web(spec) => Box::new(WebReader::new(spec.clone(), self.web.clone())),
         }
+    }
+}
+
+/// The folder that a tool searches or reads, if it is one.
+fn folder_of(spec: &ToolSpec) -> Option<&FolderSpec> {
+    match spec.kind.as_ref()? {
+        ToolKind::Search(search) => match &**search {
+            SearchSpec::Folder(folder) => Some(folder),
+            SearchSpec::Endpoint(_) => None,
+        },
+        ToolKind::Read(read) => match &**read {
+            ReadSpec::Folder(folder) => Some(folder),
+            ReadSpec::Web(_) => None,
+        },
+        ToolKind::Fixture(_) | ToolKind::Http(_) | ToolKind::Command(_) => None,
     }
 }
 

@@ -19,6 +19,7 @@ pub mod document;
 pub mod endpoint;
 pub mod faults;
 pub mod fixture;
+pub mod folder;
 pub mod gateway;
 pub mod guard;
 pub mod http;

@@ -81,6 +81,12 @@ pub enum NotReady {
         /// What is wrong with it.
         why: String,
     },
+    /// A folder cannot be looked through.
+    #[error("{why}")]
+    Folder {
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
 }
 
 #[cfg(test)]

@@ -1,0 +1,261 @@
+//! What fits a question best: BM25 over title, text, address and date, in an order that depends on
+//! the documents alone.
+
+use std::collections::HashMap;
+
+use tantivy::collector::{Collector, SegmentCollector};
+use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, BoostQuery, Occur, Query, TermQuery};
+use tantivy::schema::{Field, IndexRecordOption, Value};
+use tantivy::{
+    DocAddress, DocId, DocSet, Score, Searcher, SegmentOrdinal, SegmentReader, TERMINATED,
+    TantivyDocument, Term,
+};
+
+use super::snippet::snippet;
+use super::text_index::{DATED_BY_FILE, IndexFailed, LEFT_OUT, TextIndex};
+use super::words;
+
+/// The most different words of a question that are looked for.
+const MAX_WORDS: usize = 512;
+
+/// A document that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// Where it stands.
+    pub address: String,
+    /// Its title.
+    pub title: String,
+    /// The sentences of it that fit best.
+    pub snippet: String,
+    /// How well it fits, in thousandths of the best.
+    pub score: u32,
+    /// Its day, or nothing.
+    pub published_at: String,
+    /// The day is that of the file's last change.
+    pub dated_by_file: bool,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// The best first; those of one score by their addresses.
+    pub hits: Vec<Hit>,
+    /// Words of the question beyond the first 512 different ones, which were not looked for.
+    pub words_left_out: usize,
+}
+
+impl TextIndex {
+    /// Finds the `k` documents that fit best. Every word counts, and what is rare counts more; stop
+    /// words count where there are no others.
+    ///
+    /// # Errors
+    /// [`IndexFailed::Broken`]
+    pub fn search(&self, query: &str, k: usize) -> Result<Hits, IndexFailed> {
+        let mut asked = words::asked(query);
+        let words_left_out = asked.len().saturating_sub(MAX_WORDS);
+        asked.truncate(MAX_WORDS);
+        let searcher = self.searcher();
+        let alive = Alive::of(&searcher)?;
+        let nothing = Hits { words_left_out, ..Hits::default() };
+        if alive.documents == 0 || asked.is_empty() || k == 0 {
+            return Ok(nothing);
+        }
+        let query = self.query(&asked);
+        let found = searcher.search_with_statistics_provider(&query, &Everything, &alive)?;
+        let best = found.iter().map(|(score, _)| *score).fold(0.0, Score::max);
+        if best <= 0.0 {
+            return Ok(nothing);
+        }
+        let mut ranked: Vec<(u32, DocAddress)> =
+            found.into_iter().map(|(score, at)| (thousandths(score, best), at)).collect();
+        ranked.sort_unstable_by_key(|(score, _)| std::cmp::Reverse(*score));
+        // All that have the score of the last one are sorted by their addresses before the cut.
+        let last = ranked.get(k - 1).map_or(0, |(score, _)| *score);
+        ranked.retain(|(score, _)| *score >= last);
+        let mut named = Vec::with_capacity(ranked.len());
+        for (score, at) in ranked {
+            named.push((score, address(&searcher, at)?, at));
+        }
+        named.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        named.truncate(k);
+        let weights = self.weights(&asked, &alive)?;
+        let hits = named
+            .into_iter()
+            .map(|(score, address, at)| self.hit(&searcher, score, address, at, &weights))
+            .collect::<Result<_, _>>()?;
+        Ok(Hits { hits, words_left_out })
+    }
+
+    /// Where words are looked for, and how much a field counts.
+    fn fields(&self) -> [(Field, Score); 4] {
+        let fields = &self.fields;
+        [(fields.title, 2.0), (fields.body, 1.0), (fields.place, 0.5), (fields.date, 0.5)]
+    }
+
+    fn query(&self, asked: &[String]) -> BooleanQuery {
+        let each = asked.iter().flat_map(|word| {
+            self.fields().into_iter().map(move |(field, weight)| {
+                let term = Term::from_field_text(field, word);
+                let term = TermQuery::new(term, IndexRecordOption::WithFreqs);
+                let boosted: Box<dyn Query> = Box::new(BoostQuery::new(Box::new(term), weight));
+                (Occur::Should, boosted)
+            })
+        });
+        BooleanQuery::new(each.collect())
+    }
+
+    /// How much each word of the question counts in the texts: the rarer, the more.
+    fn weights(
+        &self,
+        asked: &[String],
+        alive: &Alive<'_>,
+    ) -> Result<HashMap<String, f32>, IndexFailed> {
+        let mut weights = HashMap::new();
+        for word in asked {
+            let holding = alive.doc_freq(&Term::from_field_text(self.fields.body, word))?;
+            let others = alive.documents.saturating_sub(holding);
+            #[allow(clippy::cast_precision_loss)]
+            let weight = (1.0 + (others as f32 + 0.5) / (holding as f32 + 0.5)).ln();
+            weights.insert(word.clone(), weight);
+        }
+        Ok(weights)
+    }
+
+    fn hit(
+        &self,
+        searcher: &Searcher,
+        score: u32,
+        address: String,
+        at: DocAddress,
+        weights: &HashMap<String, f32>,
+    ) -> Result<Hit, IndexFailed> {
+        let document: TantivyDocument = searcher.doc(at)?;
+        let text = |field: Field| {
+            let value = document.get_first(field);
+            value.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+        };
+        let columns = searcher.segment_reader(at.segment_ord).fast_fields();
+        let dated_by_file = columns.u64(DATED_BY_FILE)?.first(at.doc_id) == Some(1);
+        Ok(Hit {
+            address,
+            title: text(self.fields.title),
+            snippet: snippet(&text(self.fields.body), weights),
+            score,
+            published_at: text(self.fields.date),
+            dated_by_file,
+        })
+    }
+}
+
+fn address(searcher: &Searcher, at: DocAddress) -> Result<String, IndexFailed> {
+    let columns = searcher.segment_reader(at.segment_ord).fast_fields();
+    let mut address = String::new();
+    if let Some(column) = columns.str("address")?
+        && let Some(ordinal) = column.term_ords(at.doc_id).next()
+    {
+        column.ord_to_str(ordinal, &mut address)?;
+    }
+    Ok(address)
+}
+
+/// A score in thousandths of the best; what was found at all has one.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn thousandths(score: Score, best: Score) -> u32 {
+    ((f64::from(score) / f64::from(best) * 1_000.0).round() as u32).clamp(1, 1_000)
+}
+
+/// What BM25 counts, of the documents that there are now. The index itself counts those too that were
+/// removed or read anew, until it writes their segment again: the order would depend on the past.
+struct Alive<'s> {
+    searcher: &'s Searcher,
+    documents: u64,
+}
+
+impl<'s> Alive<'s> {
+    fn of(searcher: &'s Searcher) -> Result<Self, IndexFailed> {
+        let mut documents = 0;
+        for segment in searcher.segment_readers() {
+            let left_out = segment.fast_fields().u64(LEFT_OUT)?;
+            let is_one = |doc: &DocId| left_out.first(*doc) == Some(0);
+            documents += segment.doc_ids_alive().filter(is_one).count() as u64;
+        }
+        Ok(Self { searcher, documents })
+    }
+}
+
+impl Bm25StatisticsProvider for Alive<'_> {
+    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
+        let mut tokens = 0;
+        for segment in self.searcher.segment_readers() {
+            let lengths = segment.get_fieldnorms_reader(field)?;
+            tokens +=
+                segment.doc_ids_alive().map(|doc| u64::from(lengths.fieldnorm(doc))).sum::<u64>();
+        }
+        // It is divided by, and no document may have a date.
+        Ok(tokens.max(1))
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        Ok(self.documents)
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        let mut holding = 0;
+        for segment in self.searcher.segment_readers() {
+            let inverted = segment.inverted_index(term.field())?;
+            if !segment.has_deletes() {
+                holding += u64::from(inverted.doc_freq(term)?);
+                continue;
+            }
+            let Some(mut postings) = inverted.read_postings(term, IndexRecordOption::Basic)? else {
+                continue;
+            };
+            while postings.doc() != TERMINATED {
+                holding += u64::from(!segment.is_deleted(postings.doc()));
+                postings.advance();
+            }
+        }
+        Ok(holding)
+    }
+}
+
+/// Collects every document that has one of the words, with its score.
+struct Everything;
+
+struct OfSegment {
+    segment: SegmentOrdinal,
+    found: Vec<(Score, DocAddress)>,
+}
+
+impl Collector for Everything {
+    type Fruit = Vec<(Score, DocAddress)>;
+    type Child = OfSegment;
+
+    fn for_segment(
+        &self,
+        segment: SegmentOrdinal,
+        _reader: &SegmentReader,
+    ) -> tantivy::Result<Self::Child> {
+        Ok(OfSegment { segment, found: Vec::new() })
+    }
+
+    fn requires_scoring(&self) -> bool {
+        true
+    }
+
+    fn merge_fruits(&self, fruits: Vec<Self::Fruit>) -> tantivy::Result<Self::Fruit> {
+        Ok(fruits.into_iter().flatten().collect())
+    }
+}
+
+impl SegmentCollector for OfSegment {
+    type Fruit = Vec<(Score, DocAddress)>;
+
+    fn collect(&mut self, doc: DocId, score: Score) {
+        self.found.push((score, DocAddress::new(self.segment, doc)));
+    }
+
+    fn harvest(self) -> Self::Fruit {
+        self.found
+    }
+}

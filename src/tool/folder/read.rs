@@ -1,0 +1,106 @@
+//! The tool that reads a document of a folder.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::address::canonical;
+use super::left_out::Reason;
+use super::search::Folder;
+use super::source::{Entry, Page};
+use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::event::visible::visible_within;
+use crate::scenario::lookup::FolderSpec;
+use crate::tool::answering::{Tool, ToolRequest};
+use crate::tool::document::Format;
+
+/// The most characters of an address that an answer repeats.
+const ADDRESS_CHARS: usize = 120;
+
+/// Reads documents of a folder by their addresses.
+pub struct FolderRead {
+    folder: Folder,
+}
+
+impl FolderRead {
+    /// The tool of this folder; `cache` as for [`FolderSearch`](super::FolderSearch::new).
+    pub fn new(spec: FolderSpec, cache: Option<PathBuf>) -> Self {
+        Self { folder: Folder::new(spec, cache) }
+    }
+
+    async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
+        let Some(Value::String(url)) = request.args.get("url") else {
+            let text = "a read needs `url`, a text: give it one";
+            return Err(AttemptFailed::of(FailureClass::Tool, text));
+        };
+        let shown = visible_within(url, ADDRESS_CHARS);
+        let shelf = self.folder.shelf()?;
+        let Some(address) = canonical(url) else {
+            let text = format!("{shown} cannot be the address of a file");
+            return Ok(Arc::new(refused("invalid_url", &text)));
+        };
+        Ok(Arc::new(match shelf.read(address).await? {
+            None => refused("not_found", &format!("no document of the folder stands at {shown}")),
+            Some((entry, Ok(page))) => told(&entry, &page),
+            Some((_, Err(reason))) => {
+                let (code, what) = code(reason);
+                refused(code, &format!("the file of {shown} {what}"))
+            }
+        }))
+    }
+}
+
+impl Tool for FolderRead {
+    fn ask<'a>(
+        &'a self,
+        request: ToolRequest<'a>,
+    ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
+        Box::pin(self.answer(request))
+    }
+}
+
+fn told(entry: &Entry, page: &Page) -> Value {
+    let mut data = json!({
+        "url": entry.address,
+        "title": page.document.title,
+        "published_at": page.document.published_at,
+        "body": page.document.text,
+        "content_type": match entry.file.format {
+            Format::Html => "text/html",
+            Format::Markdown => "text/markdown",
+            Format::Plain => "text/plain",
+            Format::Pdf => "application/pdf",
+        },
+    });
+    if page.dated_by_file
+        && let Some(data) = data.as_object_mut()
+    {
+        data.insert("dated_by".to_owned(), "modified".into());
+    }
+    json!({ "status": "ok", "data": data })
+}
+
+fn refused(code: &str, text: &str) -> Value {
+    json!({ "status": "error", "error": code, "text": text })
+}
+
+/// Why a file cannot be read: what it is in an answer, and in words.
+fn code(reason: Reason) -> (&'static str, &'static str) {
+    match reason {
+        Reason::Empty => ("empty_page", "has no text in it"),
+        Reason::Charset => ("charset", "is in a charset that cannot be read"),
+        Reason::Binary => ("content_type", "is no text"),
+        Reason::Broken => ("unreadable", "is broken: its parser refuses it"),
+        Reason::TooLarge => ("unreadable", "has become too large"),
+        Reason::Unopened => ("not_found", "is gone, or may not be read"),
+        Reason::Hidden
+        | Reason::LeadsOut
+        | Reason::LinkedFolder
+        | Reason::Special
+        | Reason::OtherType
+        | Reason::TooMany
+        | Reason::NoAddress => ("not_found", "is no document of the folder any more"),
+    }
+}

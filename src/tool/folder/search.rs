@@ -1,0 +1,113 @@
+//! The tool that searches a folder.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::ranking::Hit;
+use super::shelf::{Searched, Shelf, Where};
+use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::scenario::lookup::FolderSpec;
+use crate::tool::answering::{Tool, ToolRequest};
+
+/// Results where the call does not say how many.
+const RESULTS: u64 = 10;
+/// The most results of one call.
+const MAX_RESULTS: u64 = 100;
+
+/// Searches a folder of documents.
+pub struct FolderSearch {
+    folder: Folder,
+}
+
+impl FolderSearch {
+    /// The tool of this folder; `cache`: where its index is kept, `None`: in memory alone. Whether
+    /// the folder is there shows when it is asked; [`ready`](super::ready) tells before.
+    pub fn new(spec: FolderSpec, cache: Option<PathBuf>) -> Self {
+        Self { folder: Folder::new(spec, cache) }
+    }
+
+    async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
+        let Some(Value::String(query)) = request.args.get("query") else {
+            let text = "a search needs `query`, a text: give it one";
+            return Err(AttemptFailed::of(FailureClass::Tool, text));
+        };
+        let k = request.args.get("k").and_then(Value::as_u64).unwrap_or(RESULTS);
+        let k = usize::try_from(k.clamp(1, MAX_RESULTS)).unwrap_or(1);
+        let searched = self.folder.shelf()?.search(query.clone(), k).await?;
+        Ok(Arc::new(told(&searched)))
+    }
+}
+
+impl Tool for FolderSearch {
+    fn ask<'a>(
+        &'a self,
+        request: ToolRequest<'a>,
+    ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>> {
+        Box::pin(self.answer(request))
+    }
+}
+
+fn told(searched: &Searched) -> Value {
+    let mut data = json!({
+        "results": searched.found.hits.iter().map(result).collect::<Vec<_>>(),
+        "indexed": searched.refreshed.indexed,
+        "refreshed": searched.refreshed.read,
+        "removed": searched.refreshed.removed,
+        "left_out": searched.left_out.told(),
+        "index": match searched.index {
+            Where::Disk => "disk",
+            Where::Memory => "memory",
+        },
+    });
+    if searched.found.words_left_out > 0
+        && let Some(data) = data.as_object_mut()
+    {
+        data.insert("words_left_out".to_owned(), searched.found.words_left_out.into());
+    }
+    json!({ "status": "ok", "data": data })
+}
+
+fn result(hit: &Hit) -> Value {
+    let mut result = json!({
+        "url": hit.address,
+        "title": hit.title,
+        "snippet": hit.snippet,
+        "score": f64::from(hit.score) / 1_000.0,
+    });
+    if let Some(result) = result.as_object_mut() {
+        if !hit.published_at.is_empty() {
+            result.insert("published_at".to_owned(), hit.published_at.as_str().into());
+        }
+        if hit.dated_by_file {
+            result.insert("dated_by".to_owned(), "modified".into());
+        }
+    }
+    result
+}
+
+/// A folder as one of its tools holds it: found when it is first asked for, for it may not be there
+/// yet.
+pub(super) struct Folder {
+    spec: FolderSpec,
+    cache: Option<PathBuf>,
+    /// Held so that what the process knows of the folder is there as long as the tool.
+    shelf: Mutex<Option<Arc<Shelf>>>,
+}
+
+impl Folder {
+    pub(super) fn new(spec: FolderSpec, cache: Option<PathBuf>) -> Self {
+        Self { spec, cache, shelf: Mutex::default() }
+    }
+
+    pub(super) fn shelf(&self) -> Result<Arc<Shelf>, Box<AttemptFailed>> {
+        // Asked each time: the path may lead elsewhere by now.
+        let shelf = Shelf::of(&self.spec, self.cache.as_deref().map(Path::new))
+            .map_err(|why| AttemptFailed::of(FailureClass::Tool, why))?;
+        let mut held = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Some(Arc::clone(&shelf));
+        Ok(shelf)
+    }
+}

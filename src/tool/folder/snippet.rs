@@ -1,0 +1,174 @@
+//! What of a document is shown in a list of what was found: the sentences that fit best.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use tantivy::tokenizer::TextAnalyzer;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::words;
+
+/// The most characters of a snippet.
+pub(super) const CHARS: usize = 200;
+
+/// The most sentences of a snippet.
+const AT_MOST: usize = 4;
+
+/// How far into a document its best sentences are looked for, in bytes.
+const LOOKED_AT: usize = 512 << 10;
+
+/// The sentences next to each other, within one paragraph, [`CHARS`] characters and
+/// [`AT_MOST`] of them, that hold most of what was asked; of those that hold the same, the fewest
+/// and then the first. `weights` says how much each word as the index has it counts. Where there are
+/// none of them, the text's beginning.
+pub(super) fn snippet(text: &str, weights: &HashMap<String, f32>) -> String {
+    let text = text.get(..floor(text, LOOKED_AT)).unwrap_or(text);
+    let mut analyzer = words::analyzer();
+    let mut best: Option<(f32, usize, String)> = None;
+    for paragraph in text.split("\n\n") {
+        // White space means nothing here, and a line's end would be a sentence's.
+        let paragraph = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found = found(&mut analyzer, &paragraph, weights);
+        if found.is_empty() && best.is_some() {
+            continue;
+        }
+        for Part { place, sentences } in parts(&paragraph) {
+            let weight = weight(&found, &place, weights) * bearing(&paragraph, &place);
+            let better = best.as_ref().is_none_or(|(most, fewest, _)| {
+                weight > *most || (weight >= *most && sentences < *fewest)
+            });
+            if better {
+                best = Some((weight, sentences, shown(&paragraph, place, &found)));
+            }
+        }
+    }
+    best.map_or_else(String::new, |(_, _, snippet)| snippet)
+}
+
+/// The words of a paragraph that were asked for, each with its place.
+fn found(
+    analyzer: &mut TextAnalyzer,
+    paragraph: &str,
+    weights: &HashMap<String, f32>,
+) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut stream = analyzer.token_stream(paragraph);
+    while stream.advance() {
+        let token = stream.token();
+        if weights.contains_key(&token.text) {
+            found.push((token.offset_from, token.text.clone()));
+        }
+    }
+    found
+}
+
+/// A heading says less than a sentence that holds the same words.
+fn bearing(paragraph: &str, place: &Range<usize>) -> f32 {
+    let text = paragraph.get(place.clone()).unwrap_or_default().trim_end();
+    if text.ends_with(['.', '!', '?', '…', '。', '！', '？', '"', '”', ')']) {
+        1.0
+    } else {
+        0.8
+    }
+}
+
+/// Sentences next to each other.
+struct Part {
+    place: Range<usize>,
+    sentences: usize,
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// How much of what was asked stands in a part of a paragraph, each word counted once.
+fn weight(found: &[(usize, String)], part: &Range<usize>, weights: &HashMap<String, f32>) -> f32 {
+    let from = found.partition_point(|(at, _)| *at < part.start);
+    let mut seen = HashSet::new();
+    let within = found.iter().skip(from).take_while(|(at, _)| *at < part.end);
+    within.filter(|(_, word)| seen.insert(word)).filter_map(|(_, word)| weights.get(word)).sum()
+}
+
+/// Sentences, and runs of them that fit.
+fn parts(paragraph: &str) -> Vec<Part> {
+    let all: Vec<(usize, &str)> = paragraph.split_sentence_bound_indices().collect();
+    let mut parts = Vec::new();
+    for (first, (start, _)) in all.iter().enumerate() {
+        let mut chars = 0;
+        for (before, (at, sentence)) in all.iter().skip(first).take(AT_MOST).enumerate() {
+            chars += sentence.chars().count();
+            if before > 0 && chars > CHARS {
+                break;
+            }
+            parts.push(Part { place: *start..at + sentence.len(), sentences: before + 1 });
+        }
+    }
+    parts
+}
+
+/// A part as it is shown: where a sentence alone is too long, what is around the first of its words
+/// that was asked for.
+fn shown(paragraph: &str, part: Range<usize>, found: &[(usize, String)]) -> String {
+    let whole = paragraph.get(part.clone()).unwrap_or_default().trim_end();
+    if whole.chars().count() <= CHARS {
+        return whole.to_owned();
+    }
+    let first = found.iter().map(|(at, _)| *at).find(|at| part.contains(at));
+    let first = first.map_or(0, |at| at - part.start);
+    let chars_before = whole.get(..first).unwrap_or_default().chars().count();
+    let total = whole.chars().count();
+    let room = CHARS - 2;
+    // A third of the room goes to what stands before.
+    let from = chars_before.saturating_sub(CHARS / 3).min(total.saturating_sub(room));
+    let mut cut: String = whole.chars().skip(from).take(room).collect();
+    if from > 0 {
+        // What is left of a word goes, unless it is most of what there is.
+        let word = cut.find(' ').filter(|at| *at < cut.len() / 4).map_or(0, |at| at + 1);
+        cut = format!("…{}", cut.get(word..).unwrap_or(&cut));
+    }
+    if from + room < total {
+        let end = cut.rfind(' ').filter(|at| *at > cut.len() / 2).unwrap_or(cut.len());
+        cut.truncate(end);
+        cut.push('…');
+    }
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn best(text: &str, asked: &[(&str, f32)]) -> String {
+        let weights = asked.iter().map(|(word, weight)| ((*word).to_owned(), *weight)).collect();
+        snippet(text, &weights)
+    }
+
+    const TEXT: &str = "Welcome to the status page.\n\nThe gateway is up. Payments in the US\nfail \
+                        at times. All else is well. Write to us.\n\nPayments are nice.";
+
+    #[test]
+    fn the_sentences_that_hold_most_of_what_was_asked() {
+        let asked = [("payment", 1.0), ("fail", 2.0)];
+        assert_eq!(best(TEXT, &asked), "Payments in the US fail at times.");
+        let asked = [("gateway", 1.0), ("fail", 2.0)];
+        assert_eq!(best(TEXT, &asked), "The gateway is up. Payments in the US fail at times.");
+        assert_eq!(best(TEXT, &[("payment", 1.0)]), "Payments in the US fail at times.");
+        assert_eq!(best(TEXT, &[("nowher", 1.0)]), "Welcome to the status page.");
+        assert_eq!(best("", &[("nowher", 1.0)]), "");
+    }
+
+    #[test]
+    fn a_long_sentence_is_cut_around_the_word() {
+        let long = format!("{} needle {}", "word ".repeat(100), "грн ".repeat(100));
+        let cut = best(&long, &[("needl", 1.0)]);
+        assert!(cut.chars().count() <= CHARS, "{cut}");
+        assert!(cut.contains(" needle ") && cut.starts_with("…word") && cut.ends_with("грн…"));
+        let solid = "ж".repeat(5_000);
+        let cut = best(&solid, &[]);
+        assert!(cut.chars().count() <= CHARS && cut.ends_with('…'));
+        let at_the_end = format!("{}needle", "x".repeat(900) + " ");
+        let cut = best(&at_the_end, &[("needl", 1.0)]);
+        assert!(cut.ends_with(" needle") && cut.chars().count() <= CHARS, "{cut}");
+    }
+}

@@ -1,0 +1,330 @@
+//! The full-text index of a folder: what it holds, and how it follows the folder.
+//!
+//! It holds one entry for each document, and one for each file that turned out to be none, so that
+//! neither is read again before it has changed.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use percent_encoding::percent_decode_str;
+use tantivy::directory::error::LockError;
+use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
+use tantivy::indexer::LogMergePolicy;
+use tantivy::schema::{
+    FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
+};
+use tantivy::{
+    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument,
+    TantivyError, Term,
+};
+
+use super::left_out::{LeftOut, Reason};
+use super::source::{Catalogue, Entry, Page, Source};
+use super::stop::{Stop, Stopped};
+use super::walk::Stamp;
+use super::words;
+
+/// Counts the forms that the index has had: one of another form is not opened. Raise it with every
+/// change to what is indexed, how words are found, or how documents are read.
+pub const VERSION: u32 = 1;
+
+/// How the index calls its way of finding words.
+const WORDS: &str = "words";
+
+/// Memory that the writer fills before it writes, in bytes.
+const WRITER_BYTES: usize = 64 << 20;
+
+/// Share of a segment's entries that may be gone before it is written anew.
+const GONE_AT_MOST: f32 = 0.3;
+
+/// Why an index cannot do what it is to.
+#[derive(Debug)]
+pub enum IndexFailed {
+    /// Another process is writing it.
+    Busy,
+    /// The call was dropped. What was read until then is kept.
+    Stopped,
+    /// It is broken, or cannot be written.
+    Broken(String),
+}
+
+impl From<TantivyError> for IndexFailed {
+    fn from(error: TantivyError) -> Self {
+        match error {
+            TantivyError::LockFailure(LockError::LockBusy, _) => Self::Busy,
+            error => Self::Broken(error.to_string()),
+        }
+    }
+}
+
+impl From<std::io::Error> for IndexFailed {
+    fn from(error: std::io::Error) -> Self {
+        Self::Broken(error.to_string())
+    }
+}
+
+impl From<Stopped> for IndexFailed {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+/// What the index holds of a document.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields {
+    pub(super) address: Field,
+    pub(super) title: Field,
+    pub(super) body: Field,
+    pub(super) place: Field,
+    pub(super) date: Field,
+    modified: Field,
+    size: Field,
+    left_out: Field,
+    dated_by_file: Field,
+}
+
+/// The name of the column that tells files that are no documents.
+pub(super) const LEFT_OUT: &str = "left_out";
+/// The name of the column that tells whose date it is.
+pub(super) const DATED_BY_FILE: &str = "dated_by_file";
+
+fn schema() -> (Schema, Fields) {
+    let mut schema = Schema::builder();
+    let words = TextFieldIndexing::default()
+        .set_tokenizer(WORDS)
+        .set_index_option(IndexRecordOption::WithFreqs);
+    let words = TextOptions::default().set_indexing_options(words);
+    let fields = Fields {
+        address: schema.add_text_field("address", STRING | FAST),
+        title: schema.add_text_field("title", words.clone() | STORED),
+        body: schema.add_text_field("body", words.clone() | STORED),
+        place: schema.add_text_field("place", words.clone()),
+        date: schema.add_text_field("date", words | STORED),
+        modified: schema.add_u64_field("modified", FAST),
+        size: schema.add_u64_field("size", FAST),
+        left_out: schema.add_u64_field(LEFT_OUT, FAST),
+        dated_by_file: schema.add_u64_field(DATED_BY_FILE, FAST),
+    };
+    (schema.build(), fields)
+}
+
+/// What the index knows of a file.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    stamp: Stamp,
+    left_out: Option<Reason>,
+}
+
+/// What a refresh did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refreshed {
+    /// Files that were read because they were new or had changed.
+    pub read: u64,
+    /// Entries of files that are not there any more.
+    pub removed: u64,
+    /// Documents in the index now.
+    pub indexed: u64,
+    /// Files that turned out to be no documents.
+    pub left_out: LeftOut,
+}
+
+/// The index of a folder.
+pub struct TextIndex {
+    index: Index,
+    reader: IndexReader,
+    pub(super) fields: Fields,
+    /// What it holds, by address, as of the generation.
+    known: Arc<HashMap<String, Known>>,
+    generation: Option<u64>,
+}
+
+impl TextIndex {
+    /// An empty one, in memory.
+    ///
+    /// # Errors
+    /// [`IndexFailed::Broken`]
+    pub fn in_memory() -> Result<Self, IndexFailed> {
+        Self::open(RamDirectory::create())
+    }
+
+    /// The one that is kept in a folder of the disk, or an empty one. The folder is there.
+    ///
+    /// # Errors
+    /// [`IndexFailed::Broken`] where what is kept there is no whole index of this form.
+    pub fn kept_in(folder: &Path) -> Result<Self, IndexFailed> {
+        let directory = MmapDirectory::open(folder).map_err(TantivyError::from)?;
+        let opened = Self::open(directory)?;
+        let damaged = opened.index.validate_checksum()?;
+        if let Some(file) = damaged.iter().min() {
+            return Err(IndexFailed::Broken(format!("{} is damaged", file.display())));
+        }
+        Ok(opened)
+    }
+
+    fn open(directory: impl Directory) -> Result<Self, IndexFailed> {
+        let (schema, fields) = schema();
+        let index = Index::open_or_create(directory, schema)?;
+        debug_assert_eq!(index.settings(), &IndexSettings::default());
+        index.tokenizers().register(WORDS, words::analyzer());
+        // Read anew when it is searched: no thread that watches.
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Self { index, reader, fields, known: Arc::default(), generation: None })
+    }
+
+    /// What is searched now.
+    pub(super) fn searcher(&self) -> Searcher {
+        self.reader.searcher()
+    }
+
+    /// Makes the index follow the folder: reads what is new or has changed, forgets what is gone.
+    ///
+    /// # Errors
+    /// [`IndexFailed::Busy`] where there is something to write and another process is writing.
+    pub fn refresh(
+        &mut self,
+        source: &Source,
+        catalogue: &Catalogue,
+        stop: &Stop,
+    ) -> Result<Refreshed, IndexFailed> {
+        self.reload()?;
+        let mut refreshed = Refreshed::default();
+        if !self.difference(catalogue).is_none() {
+            let mut writer: IndexWriter = self.index.writer_with_num_threads(1, WRITER_BYTES)?;
+            let mut policy = LogMergePolicy::default();
+            policy.set_del_docs_ratio_before_merge(GONE_AT_MOST);
+            writer.set_merge_policy(Box::new(policy));
+            // Another process may have written until now.
+            self.reload()?;
+            let difference = self.difference(catalogue);
+            refreshed.removed = difference.gone.len() as u64;
+            let done = self.write(&mut writer, source, &difference, stop);
+            // What was read before the call was dropped is whole: the next one goes on from there.
+            refreshed.read = match &done {
+                Ok(read) => *read,
+                Err(IndexFailed::Stopped) => 0,
+                Err(_) => return done.map(|_| refreshed),
+            };
+            writer.commit()?;
+            done?;
+            writer.wait_merging_threads()?;
+            self.reload()?;
+        }
+        for known in self.known.values() {
+            match known.left_out {
+                None => refreshed.indexed += 1,
+                Some(reason) => refreshed.left_out.count(reason),
+            }
+        }
+        Ok(refreshed)
+    }
+
+    fn difference<'c>(&self, catalogue: &'c Catalogue) -> Difference<'c> {
+        let same = |entry: &&Entry| {
+            self.known.get(&entry.address).is_some_and(|known| known.stamp == entry.file.stamp)
+        };
+        let there: HashSet<&str> =
+            catalogue.entries.iter().map(|entry| entry.address.as_str()).collect();
+        let mut gone: Vec<String> =
+            self.known.keys().filter(|address| !there.contains(&***address)).cloned().collect();
+        gone.sort_unstable();
+        Difference {
+            changed: catalogue.entries.iter().filter(|entry| !same(entry)).collect(),
+            gone,
+        }
+    }
+
+    fn write(
+        &self,
+        writer: &mut IndexWriter,
+        source: &Source,
+        difference: &Difference<'_>,
+        stop: &Stop,
+    ) -> Result<u64, IndexFailed> {
+        for address in &difference.gone {
+            writer.delete_term(Term::from_field_text(self.fields.address, address));
+        }
+        let mut read = 0;
+        for entry in &difference.changed {
+            stop.check()?;
+            if self.known.contains_key(&entry.address) {
+                writer.delete_term(Term::from_field_text(self.fields.address, &entry.address));
+            }
+            writer.add_document(self.document(entry, source.read(entry)))?;
+            read += 1;
+        }
+        Ok(read)
+    }
+
+    fn document(&self, entry: &Entry, page: Result<Page, Reason>) -> TantivyDocument {
+        let fields = &self.fields;
+        let mut document = TantivyDocument::default();
+        document.add_text(fields.address, &entry.address);
+        document.add_u64(fields.modified, entry.file.stamp.modified);
+        document.add_u64(fields.size, entry.file.stamp.size);
+        match page {
+            Err(reason) => document.add_u64(fields.left_out, reason.code()),
+            Ok(Page { document: page, dated_by_file }) => {
+                document.add_u64(fields.left_out, 0);
+                document.add_u64(fields.dated_by_file, u64::from(dated_by_file));
+                document.add_text(fields.title, &page.title);
+                document.add_text(fields.body, &page.text);
+                document.add_text(fields.date, &page.published_at);
+                let place = percent_decode_str(&entry.address).decode_utf8_lossy();
+                document.add_text(fields.place, place);
+            }
+        }
+        document
+    }
+
+    /// Sees what is written now.
+    fn reload(&mut self) -> Result<(), IndexFailed> {
+        self.reader.reload()?;
+        let searcher = self.reader.searcher();
+        let generation = searcher.generation().generation_id();
+        if self.generation != Some(generation) {
+            self.known = Arc::new(known(&searcher)?);
+            self.generation = Some(generation);
+        }
+        Ok(())
+    }
+}
+
+/// How a folder differs from its index.
+struct Difference<'c> {
+    /// What is to be read.
+    changed: Vec<&'c Entry>,
+    /// What is to be forgotten.
+    gone: Vec<String>,
+}
+
+impl Difference<'_> {
+    fn is_none(&self) -> bool {
+        self.changed.is_empty() && self.gone.is_empty()
+    }
+}
+
+/// Everything that an index holds.
+fn known(searcher: &Searcher) -> Result<HashMap<String, Known>, IndexFailed> {
+    let mut all = HashMap::new();
+    for segment in searcher.segment_readers() {
+        let columns = segment.fast_fields();
+        let Some(addresses) = columns.str("address")? else { continue };
+        let (modified, size) = (columns.u64("modified")?, columns.u64("size")?);
+        let left_out = columns.u64(LEFT_OUT)?;
+        let mut by_ordinal = Vec::with_capacity(addresses.num_terms());
+        let mut stream = addresses.dictionary().stream()?;
+        while stream.advance() {
+            by_ordinal.push(String::from_utf8_lossy(stream.key()).into_owned());
+        }
+        for doc in segment.doc_ids_alive() {
+            let ordinal = addresses.term_ords(doc).next().and_then(|at| usize::try_from(at).ok());
+            let Some(address) = ordinal.and_then(|at| by_ordinal.get(at)) else { continue };
+            let first = |column: &tantivy::columnar::Column<u64>| column.first(doc).unwrap_or(0);
+            let stamp = Stamp { modified: first(&modified), size: first(&size) };
+            let left_out = Reason::of_code(first(&left_out));
+            all.insert(address.clone(), Known { stamp, left_out });
+        }
+    }
+    Ok(all)
+}
