@@ -239,7 +239,7 @@ fn a_pause_ends_by_itself_by_a_hand_or_where_there_is_none_at_once() {
     let mut running = Running::start(home.command(&args).stdin(Stdio::piped()));
     let mut stdin = running.stdin();
     let paused = running.until("paused");
-    assert_eq!(paused["at"], serde_json::json!(["round:2"]));
+    assert_eq!(paused["boundaries"], serde_json::json!(["round:2"]));
     press_enter(&mut stdin);
     assert_eq!(running.until("resumed")["by"], "you");
     let (status, ..) = running.end();
@@ -258,7 +258,7 @@ fn a_run_rests_at_the_boundaries_of_its_pattern() {
         assert_eq!(ended.code, Some(0), "{at}: {ended:?}");
         let lines = ended.lines();
         let paused = lines.iter().find(|event| event["kind"] == "paused").expect("paused");
-        let rests = paused["at"].as_array().expect("places");
+        let rests = paused["boundaries"].as_array().expect("places");
         assert!(rests.contains(&Value::from(at)), "{at}: {paused}");
         let resumed = lines.iter().find(|event| event["kind"] == "resumed").expect("resumed");
         assert_eq!(resumed["by"], "schedule", "{at}");

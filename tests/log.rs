@@ -181,6 +181,22 @@ async fn each_fact_reads_back_from_its_line_as_it_was() {
     }
 }
 
+/// Fields of a kind have no name that each fact has for itself.
+#[test]
+fn where_a_run_rests_reads_back_too() {
+    use roundtable::event::{BoundaryId, Elapsed, Seq, SpanId};
+    let at = BoundaryId::new("round:2");
+    let kinds = [
+        EventKind::Paused { at: vec![at.clone(), BoundaryId::new("finalize")] },
+        EventKind::BreakpointChanged { at, set: true },
+    ];
+    for kind in kinds {
+        let fact = Event { seq: Seq(3), at: Elapsed(17), span: SpanId::RUN, kind };
+        let line = fact.to_line().expect("a line");
+        assert_eq!(Event::from_line(&line).expect("a fact"), fact, "{line}");
+    }
+}
+
 #[test]
 fn a_fact_of_a_later_version_is_kept_as_it_came() {
     let line = r#"{"v":9,"seq":4,"at":17,"span":2,"kind":"table.flipped","by":"you","n":[1,2]}"#;

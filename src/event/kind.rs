@@ -58,7 +58,8 @@ pub enum EventKind {
     /// Every branch stands at a boundary, and the run's clock with them.
     #[serde(rename = "paused")]
     Paused {
-        /// Where the branches stand, the first to go on first.
+        /// Where the branches stand, the first to go on first. (`at` is each fact's own time.)
+        #[serde(rename = "boundaries")]
         at: Vec<BoundaryId>,
     },
     /// The run goes on.
@@ -83,6 +84,7 @@ pub enum EventKind {
     #[serde(rename = "breakpoint.changed")]
     BreakpointChanged {
         /// Where the run will rest.
+        #[serde(rename = "boundary")]
         at: BoundaryId,
         /// Whether it is set.
         set: bool,

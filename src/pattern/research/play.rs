@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::reading::{Reading, Taken};
 use super::{address, answer, by_rule, compare, payload, policy};
 use crate::event::kind::{
-    AnswerCited, AnswerRefused, Found, IssueOf, Kept, Note, NotesCompared, NotesVerified,
-    PlannedStep, Purpose, SourcesDeduped, SourcesFound,
+    AnswerCited, AnswerRefused, AttemptFailed, FailureClass, Found, IssueOf, Kept, Note,
+    NotesCompared, NotesVerified, PlannedStep, Purpose, SourcesDeduped, SourcesFound,
 };
 use crate::event::stop::AnswerFault;
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
@@ -28,10 +28,17 @@ pub(super) struct Research<'a> {
     base: Option<Shown>,
 }
 
-/// Tools have no reasons of their own here.
-pub(super) struct Plain;
+/// Who asks for sources and pages. An answer that is not as it should be has the source's reason.
+pub(super) struct Desk;
 
-impl Caller for Plain {}
+impl Caller for Desk {
+    fn reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
+        match failure.class {
+            FailureClass::BadResponse => StopReason::ToolInvalidOutput(tool.clone()),
+            class => StopReason::ToolError(tool.clone(), class),
+        }
+    }
+}
 
 /// Plays research to its end. Where it stopped is what the context's phase says.
 ///
@@ -139,7 +146,7 @@ impl Research<'_> {
                 path: ResearchStep::Search.word().to_owned(),
                 args: Arc::new(args),
                 request_id: None,
-                caller: &Plain,
+                caller: &Desk,
                 client_retries: 0,
             })
             .await;

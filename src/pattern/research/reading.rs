@@ -7,13 +7,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::payload;
-use super::play::{Plain, Research, data_of};
+use super::play::{Desk, Research, data_of};
 use super::policy::{self, Draft};
 use super::quote::Folded;
 use super::{address, by_rule};
 use crate::event::kind::{
-    AttemptFailed, Denial, Found, Kept, Note, NoteId, NoteIssue, NoteRefused, PageRead, Purpose,
-    ReadingEnd, SourceCame, SourceNo,
+    AttemptFailed, Denial, FailureClass, Found, Kept, Note, NoteId, NoteIssue, NoteRefused,
+    PageRead, Purpose, ReadingEnd, SourceCame, SourceNo,
 };
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
@@ -183,7 +183,7 @@ impl<'a> Reading<'a> {
                 path: format!("read:{nth}"),
                 args: Arc::new(args),
                 request_id: None,
-                caller: &Plain,
+                caller: &Desk,
                 client_retries: 0,
             })
             .await;
@@ -242,8 +242,13 @@ impl<'a> Reading<'a> {
             return Err(reason);
         }
         Ok(match last.as_deref() {
-            Some(AttemptFailed { status: Some(status), text, .. }) => {
+            Some(AttemptFailed { status: Some(status), text, class, .. })
+                if *class != FailureClass::BadResponse =>
+            {
                 skipped(&format!("http_{status}"), text)
+            }
+            Some(AttemptFailed { class: FailureClass::BadResponse, text, .. }) => {
+                skipped(&reason.to_string(), text)
             }
             Some(AttemptFailed { class, text, .. }) => skipped(class.word(), text),
             None => skipped(&reason.to_string(), reason.advice().unwrap_or_default()),
