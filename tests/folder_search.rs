@@ -6,7 +6,9 @@ mod folder;
 use std::fs;
 
 use folder::{BASE, Shelf, ask, found, spec, urls};
+use roundtable::engine::Toolbox;
 use roundtable::scenario::lookup::FolderSpec;
+use roundtable::scenario::{Origin, load};
 use roundtable::tool::folder::address::Layout;
 use roundtable::tool::folder::source::Source;
 use roundtable::tool::folder::stop::Stop;
@@ -522,4 +524,30 @@ async fn the_shipped_corpus_is_indexed_once() {
     assert_eq!(of_status, 4, "{first_ones:?}");
     let again = found(&FolderSearch::new(corpus, None), query).await;
     assert_eq!((&again["refreshed"], &again["results"]), (&json!(0), &first["results"]));
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_told_before_the_run_starts() {
+    let shelf = Shelf::new();
+    let missing = shelf.path("missing");
+    let scenario = |folder: &std::path::Path| {
+        let text = format!(
+            "title = 'A'\npattern = 'research'\ngoal = 'Find it.'\n[research]\nquestion = 'What?'\n\
+             allowed_domains_policy = ['notes.local']\nallowed_domains_execution = ['notes.local']\n\
+             plan = 'rule'\nnotes = 'rule'\nanswer = 'rule'\n\
+             [tools.search_sources]\nsearch = {{ folder = '{0}', base_url = '{BASE}' }}\n\
+             [tools.read_source]\nread = {{ folder = '{0}', base_url = '{BASE}' }}\n",
+            folder.display()
+        );
+        load(&text, Origin::File("a.toml".into()), &[])
+            .unwrap_or_else(|problems| panic!("{}", problems.pretty(false)))
+    };
+    let troubles = Toolbox::make(&scenario(&missing), true, &|_| None).err().expect("not ready");
+    let told: Vec<String> = troubles.iter().map(ToString::to_string).collect();
+    let why = format!("there is no folder {}: make it, or name another one", short(&missing));
+    assert_eq!(
+        told,
+        [format!("the tool read_source: {why}"), format!("the tool search_sources: {why}")]
+    );
+    assert!(Toolbox::make(&scenario(&shelf.root()), true, &|_| None).is_ok());
 }
