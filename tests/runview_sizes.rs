@@ -7,6 +7,7 @@ mod screen;
 use std::sync::Arc;
 use std::time::Duration;
 
+use facts::research::{self, ResearchFacts};
 use facts::team::{self, TeamFacts};
 use facts::tools::{self, ToolFacts};
 use facts::{Facts, Start};
@@ -113,6 +114,11 @@ fn other_faces() -> Vec<(&'static str, Vec<Arc<Event>>)> {
         ("a team before its first call", TeamFacts::office().log),
         ("a ring of twelve", team::ring(12, 30).log),
         ("a ring of thirty", team::ring(30, 40).log),
+        ("research before its plan", ResearchFacts::start().log),
+        ("research that reads", research::reading().log),
+        ("research that has answered", research::answered().log),
+        ("research without a source", research::unreliable().log),
+        ("research that was misquoted", research::misquoted().log),
     ]
 }
 
@@ -383,6 +389,32 @@ fn hostile_teams_never_break_columns() {
                 &[Action::Pane(4), Action::Top, Action::Down, Action::PageDown, Action::Up],
                 &[Action::Inspect, Action::Pane(1), Action::Bottom],
                 &[Action::Cancel, Action::Pane(1), Action::Down],
+            ] {
+                for action in actions {
+                    page.on_action(*action, size);
+                }
+                let told = format!("{text:?} at {cols}x{rows} after {actions:?}");
+                check(&draw(&page, cols, rows, Glyphs::Unicode), &told);
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_research_never_breaks_columns() {
+    for text in HOSTILE {
+        let facts = research::hostile(text);
+        for (cols, rows) in [(60, 16), (80, 24), (100, 34), (120, 36), (200, 50)] {
+            let size = Size { cols, rows };
+            let mut page = page(&facts.log);
+            for actions in [
+                &[][..],
+                &[Action::Top, Action::Down, Action::Inspect],
+                &[Action::Cancel, Action::Pane(2), Action::Bottom, Action::PageUp],
+                &[Action::Pane(3), Action::Down, Action::Cause],
+                &[Action::Cause, Action::Pane(4), Action::Down, Action::Down],
+                &[Action::Cause, Action::Inspect, Action::Pane(4)],
+                &[Action::Cancel, Action::Pane(5), Action::Up, Action::Inspect],
             ] {
                 for action in actions {
                     page.on_action(*action, size);

@@ -182,7 +182,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Flags, Faults, Members], &[SPACE, ENTER], Action::Toggle, "switch", "switch: a flag at a boundary, a fault or member at once", Group::Watch, 1),
     row(&[Flags], &[c('u')], Action::Undo, "undo", "switch the last flag back", Group::Watch, 2),
     row(&[Run, Inspector], &[c('p')], Action::Prompt, "prompt", "the prompt exactly as the seat saw it", Group::Look, 7),
-    row(&[Run, Inspector], &[c('c')], Action::Cause, "", "jump to what caused it", Group::Look, 0),
+    row(&[Run, Inspector], &[c('c')], Action::Cause, "quote", "jump to what caused it; of an answer or note to its quote", Group::Look, 4),
     row(&[Run, Inspector], &[c('o')], Action::Raw, "", "raw JSON in $PAGER", Group::Look, 0),
     row(&[Run], &[c('z')], Action::Zoom, "", "this pane alone, or all again", Group::Look, 0),
     row(&[Run], &[c('/')], Action::Filter, "filter", "filter the events: words, or CEL", Group::Look, 7),

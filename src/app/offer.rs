@@ -96,10 +96,14 @@ fn would_do(state: &State, action: Action) -> bool {
         | Action::BreakerDisable => state.watched().is_some_and(|page| {
             page.can_inject() && page.tool().is_some_and(|tool| tool.head.limits.breaker.is_some())
         }),
+        Action::Cause => {
+            let page = state.watched().filter(|page| page.inspector().is_none());
+            page.is_some_and(|page| page.face() == Face::Research && page.can_jump())
+        }
         Action::More | Action::Less => state.watched().is_some_and(|page| {
             let live = page.world().is_live();
             live && match page.face() {
-                Face::Collaboration | Face::Team => false,
+                Face::Collaboration | Face::Team | Face::Research => false,
                 Face::Orchestrator => true,
                 Face::Tools => page.tool().is_some_and(|it| it.head.limits.bulkhead.is_some()),
             }
@@ -151,10 +155,14 @@ fn rank(state: &State, row: &Binding) -> u8 {
     // A team at work is watched, asked further and changed: another run can wait.
     let at_work = state.overlays.is_empty()
         && state.watched().is_some_and(|page| page.face() == Face::Team && page.world().is_live());
+    // An answer is read beside its pages and notes.
+    let to_read = state.overlays.is_empty()
+        && state.watched().is_some_and(|page| page.face() == Face::Research);
     match row.action {
         Action::Up | Action::Down if among_tools => 4,
         Action::NextPane | Action::Message | Action::Members if at_work => 3,
-        Action::NewRun if at_work => 6,
+        Action::NextPane if to_read => 3,
+        Action::NewRun if at_work || to_read => 6,
         _ => row.rank,
     }
 }

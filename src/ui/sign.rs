@@ -10,6 +10,7 @@ use crate::event::kind::BreakerStage;
 use crate::event::stop::{StopClass, StopReason};
 use crate::event::world::collaboration::SeatState;
 use crate::event::world::orchestrator::TaskState;
+use crate::event::world::research::SourceState;
 use crate::event::world::team::{AgentState, HopState};
 use crate::event::world::tools::CallMark;
 use crate::event::world::{Stage, World};
@@ -121,6 +122,22 @@ impl Theme {
             HopState::Degraded { .. } => self.sign(Glyph::Alert, "degraded", Role::Retry),
             HopState::Failed(_) => self.sign(Glyph::Failed, "failed", Role::Failed),
             HopState::Refused(_) => self.sign(Glyph::Refused, "refused", Role::Refused),
+        }
+    }
+
+    /// How far a source is.
+    pub fn source(&self, state: &SourceState) -> Sign {
+        match state {
+            SourceState::Found => self.sign(Glyph::Waiting, "found", Role::Waiting),
+            SourceState::Waiting => self.sign(Glyph::Waiting, "waiting", Role::Waiting),
+            SourceState::Reading => self.sign(Glyph::Running, "reading", Role::Running),
+            SourceState::Noting => self.sign(Glyph::Running, "taking notes", Role::Running),
+            SourceState::Read { .. } => self.sign(Glyph::Done, "read", Role::Done),
+            SourceState::Denied { .. } => self.sign(Glyph::Refused, "denied", Role::Refused),
+            SourceState::Skipped { .. } => self.sign(Glyph::Failed, "skipped", Role::Failed),
+            SourceState::Dropped(_) => self.sign(Glyph::Off, "dropped", Role::Off),
+            SourceState::NotReached(_) => self.sign(Glyph::Off, "not reached", Role::Off),
+            SourceState::Cancelled => self.sign(Glyph::Off, "cancelled", Role::Off),
         }
     }
 

@@ -2,6 +2,7 @@
 //! an engine. Span ids, places and times are the builder's own.
 #![allow(dead_code, reason = "each test file uses the part that it needs")]
 
+pub mod research;
 pub mod team;
 pub mod tools;
 

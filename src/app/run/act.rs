@@ -2,6 +2,8 @@
 
 use super::inspect::{Tab, Target};
 use super::layout::{Areas, Pane};
+use super::research::Jumped;
+use super::research::step::Stage as Step;
 use super::{Face, Outcome, RunPage, Selection};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
@@ -14,6 +16,12 @@ use crate::event::{Boundary, Command, Elapsed};
 impl RunPage {
     /// Answers an action.
     pub fn on_action(&mut self, action: Action, size: Size) -> Outcome {
+        let outcome = self.act(action, size);
+        self.refresh_reading();
+        outcome
+    }
+
+    fn act(&mut self, action: Action, size: Size) -> Outcome {
         if let Some(outcome) = self.on_filter_action(action) {
             return outcome;
         }
@@ -61,15 +69,14 @@ impl RunPage {
                     None => Outcome::Handled { redraw: false },
                 }
             }
-            Action::Cause => {
-                let Some(seq) = self.target().and_then(|target| self.cause_of(target)) else {
-                    return Outcome::Handled { redraw: false };
-                };
-                self.focus_on(Pane::Events);
-                let height = self.list_height(&self.areas_in(size));
-                self.list.select(self.place(seq), self.log.len(), height);
-                Outcome::redraw()
+            Action::Cause if self.face() == Face::Research && self.focus != Pane::Events => {
+                match self.jump() {
+                    Jumped::There => Outcome::redraw(),
+                    Jumped::Nowhere => Outcome::Ignored,
+                    Jumped::Elsewhere => self.show_cause(size),
+                }
             }
+            Action::Cause => self.show_cause(size),
             Action::Filter => {
                 self.focus_on(Pane::Events);
                 self.list.type_filter();
@@ -98,6 +105,17 @@ impl RunPage {
             | Action::PageDown => self.move_in_pane(action, &self.areas_in(size)),
             _ => Outcome::Ignored,
         }
+    }
+
+    /// Leads to the fact behind what is selected.
+    fn show_cause(&mut self, size: Size) -> Outcome {
+        let Some(seq) = self.target().and_then(|target| self.cause_of(target)) else {
+            return Outcome::Handled { redraw: false };
+        };
+        self.focus_on(Pane::Events);
+        let height = self.list_height(&self.areas_in(size));
+        self.list.select(self.place(seq), self.log.len(), height);
+        Outcome::redraw()
     }
 
     fn on_filter_action(&mut self, action: Action) -> Option<Outcome> {
@@ -132,6 +150,18 @@ impl RunPage {
     /// Sets a breakpoint before the next round, or takes it away.
     fn breakpoint(&self) -> Outcome {
         let Some((table, plan)) = self.world.collaboration() else {
+            if let Some((research, _)) = self.world.research() {
+                // The step that comes after the one that is on.
+                let current = Step::current(&self.world, research);
+                let next = current.and_then(|current| {
+                    let at = Step::ALL.iter().position(|step| *step == current)?;
+                    Step::ALL.get(at + 1)
+                });
+                let Some(next) = next else { return Outcome::Ignored };
+                let at = next.boundary();
+                let set = !self.world.breakpoints.contains(&at);
+                return self.command(Command::Break { at, set });
+            }
             // The one boundary of an orchestrator that comes once and before anything is lost.
             let Some((orchestrator, _)) = self.world.orchestrator() else {
                 return Outcome::Ignored;
@@ -215,7 +245,7 @@ impl RunPage {
         } else if self.row.is_some() || self.tool.is_some() {
             self.select_row(None);
             self.tool = None;
-        } else if self.team.let_go() {
+        } else if self.team.let_go() || self.research.let_go() {
             // Every pane follows again.
         } else if self.selection != Selection::Follow || self.round.is_some() {
             self.select(Selection::Follow);
@@ -250,6 +280,7 @@ impl RunPage {
                 self.move_in_words(action, areas);
             }
             (_, Face::Team) => self.move_in_team(action, areas),
+            (_, Face::Research) => self.move_in_research(action, areas),
             (_, face) => self.move_among(face, action, areas),
         }
         Outcome::redraw()
@@ -261,6 +292,7 @@ impl RunPage {
             Face::Collaboration => self.move_among_seats(action),
             Face::Orchestrator => self.move_among_rows(action, areas),
             Face::Team => self.move_in_team(action, areas),
+            Face::Research => self.move_in_research(action, areas),
             Face::Tools => self.move_among_tools(action),
         }
     }

@@ -1,7 +1,7 @@
 //! What a fact was caused by.
 
 use super::RunPage;
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, SourceNo};
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, Seq, SpanId, StopReason};
 
@@ -29,6 +29,7 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
             opened(table.map_or_else(|| plan?.finalize, |table| table.finalize)?)
         }
         EventKind::PlanAccepted { .. } | EventKind::PlanRefused { .. } => span?.closed_by,
+        kind if is_of_research(kind) => of_research(page, event),
         EventKind::TaskStarted { .. } => {
             last_before(page, event, |kind| matches!(kind, EventKind::PlanAccepted { .. }))
         }
@@ -101,6 +102,62 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
         | EventKind::TaskFailed { .. } => world.spans.last_child(event.span)?.closed_by,
         EventKind::AttemptStarted { parent, .. } => opened(*parent),
         EventKind::AttemptAnswered(_) | EventKind::AttemptFailed(_) => Some(span?.opened_by),
+        _ => None,
+    }
+}
+
+/// Whether `of_research` knows what caused it.
+fn is_of_research(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::StepsAccepted { .. }
+            | EventKind::SourcesFound(_)
+            | EventKind::SourcesDeduped(_)
+            | EventKind::SourceStarted { .. }
+            | EventKind::PageRead(_)
+            | EventKind::NoteTaken { .. }
+            | EventKind::NoteRefused(_)
+            | EventKind::SourceClosed(_)
+            | EventKind::ReadingClosed { .. }
+            | EventKind::NotesCompared(_)
+            | EventKind::NotesVerified(_)
+            | EventKind::AnswerCited(_)
+            | EventKind::AnswerRefused(_)
+    )
+}
+
+/// What a fact of research was caused by.
+fn of_research(page: &RunPage, event: &Event) -> Option<Seq> {
+    let world = page.world();
+    let (research, _) = world.research()?;
+    let closed = |call: Option<SpanId>| world.spans.get(call?)?.closed_by;
+    let before = |so: fn(&EventKind) -> bool| last_before(page, event, so);
+    let noted = |source: &SourceNo| {
+        let row = research.source(*source)?;
+        closed(row.notes_call.or(row.read_call))
+    };
+    match &event.kind {
+        EventKind::StepsAccepted { .. } => closed(research.plan_call),
+        EventKind::SourcesFound(_) => closed(research.search_call),
+        EventKind::SourcesDeduped(_) => before(|kind| matches!(kind, EventKind::SourcesFound(_))),
+        EventKind::SourceStarted { .. } => {
+            before(|kind| matches!(kind, EventKind::SourcesDeduped(_)))
+        }
+        EventKind::PageRead(page) => closed(Some(page.call)),
+        EventKind::NoteTaken { source, .. } => noted(source),
+        EventKind::NoteRefused(note) => noted(&note.source),
+        EventKind::SourceClosed(_) => {
+            let before = page.log().get(..page.place(event.seq))?;
+            let last = before.iter().rev().find(|it| it.span == event.span)?;
+            Some(last.seq)
+        }
+        EventKind::ReadingClosed { .. } => {
+            before(|kind| matches!(kind, EventKind::SourceClosed(_)))
+        }
+        EventKind::NotesCompared(_) | EventKind::NotesVerified(_) => {
+            before(|kind| matches!(kind, EventKind::ReadingClosed { .. }))
+        }
+        EventKind::AnswerCited(_) | EventKind::AnswerRefused(_) => closed(research.answer_call),
         _ => None,
     }
 }

@@ -31,7 +31,7 @@ impl RunPage {
         if self.focus == Pane::Events {
             return self.selected_row().unwrap_or_default();
         }
-        if let Some(text) = self.team_text() {
+        if let Some(text) = self.team_text().or_else(|| self.research_text()) {
             return text;
         }
         let document = self.task_document(self.shown().at);

@@ -20,13 +20,16 @@ pub enum Face {
     Orchestrator,
     /// Who asked and handed over to whom (source `002`).
     Team,
+    /// Sources, the page that is read, notes and the answer (source `004`).
+    Research,
     /// Breakers, bulkheads and retries of the tools (source `003`).
     Tools,
 }
 
 impl Face {
     /// Every face.
-    pub const ALL: [Face; 4] = [Self::Collaboration, Self::Orchestrator, Self::Team, Self::Tools];
+    pub const ALL: [Face; 5] =
+        [Self::Collaboration, Self::Orchestrator, Self::Team, Self::Research, Self::Tools];
 
     /// The face of a run's own pattern.
     pub fn of(world: &World) -> Face {
@@ -34,7 +37,8 @@ impl Face {
             PatternWorld::None | PatternWorld::Collaboration(_) => Self::Collaboration,
             PatternWorld::Orchestrator(_) => Self::Orchestrator,
             PatternWorld::Team(_) => Self::Team,
-            PatternWorld::Resilience(_) | PatternWorld::Research(_) => Self::Tools,
+            PatternWorld::Research(_) => Self::Research,
+            PatternWorld::Resilience(_) => Self::Tools,
         }
     }
 
@@ -54,6 +58,10 @@ impl Face {
             (Self::Team, Pane::Second) => "Baton",
             (Self::Team, Pane::Third) => "Calls",
             (Self::Team, Pane::Fourth) => "Transcript",
+            (Self::Research, Pane::First) => "Sources",
+            (Self::Research, Pane::Second) => "Page",
+            (Self::Research, Pane::Third) => "Answer",
+            (Self::Research, Pane::Fourth) => "Notes",
             (Self::Tools, Pane::First) => "Breakers",
             (Self::Tools, Pane::Second) => "Tool",
             (Self::Tools, Pane::Third) => "Bulkheads",
@@ -95,7 +103,7 @@ impl RunPage {
                 face,
                 rows: match face {
                     Face::Collaboration => plan.map_or(0, |plan| plan.sequence.len()),
-                    Face::Orchestrator | Face::Team => 6,
+                    Face::Orchestrator | Face::Team | Face::Research => 6,
                     Face::Tools => self.world.tools.rows().len().clamp(5, 8),
                 },
                 names: plan.map_or(0, name),

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::told::{Told, tell};
-use crate::event::kind::{Purpose, RosterChange};
+use crate::event::kind::{Purpose, RosterChange, SourceCame};
 use crate::event::{Event, EventKind, World};
 use crate::scenario::condition::{Condition, ConditionError, Shown};
 
@@ -148,6 +148,15 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         | EventKind::LimitsChanged { tool: of, .. }
         | EventKind::FaultInjected { tool: of, .. }
         | EventKind::FaultHealed { tool: of, .. } => tool = Some(of.as_str()),
+        EventKind::NoteRefused(note) => reason = Some(note.reason.to_string()),
+        EventKind::AnswerRefused(refused) => reason = Some(refused.reason.to_string()),
+        EventKind::SourceClosed(came) => {
+            reason = match &**came {
+                SourceCame::Denied { reason, .. } => Some(reason.word().to_owned()),
+                SourceCame::Skipped { reason, .. } => Some(reason.to_string()),
+                SourceCame::Read { .. } | SourceCame::Cancelled => None,
+            };
+        }
         EventKind::RunClosed(closed) => reason = Some(closed.reason.to_string()),
         _ => {}
     }

@@ -55,7 +55,7 @@ impl RunPage {
     pub(super) fn turn_limit(&self, up: bool) -> Outcome {
         let turned = |now: u32| if up { now.saturating_add(1) } else { (now - 1.min(now)).max(1) };
         let command = match self.face() {
-            Face::Collaboration | Face::Team => return Outcome::Ignored,
+            Face::Collaboration | Face::Team | Face::Research => return Outcome::Ignored,
             Face::Orchestrator => {
                 let Some((orchestrator, _)) = self.world.orchestrator() else {
                     return Outcome::Ignored;
@@ -128,6 +128,12 @@ impl RunPage {
                 "No breakpoint here: who speaks next is not known before. s goes past one step.";
             return Some(why.to_owned());
         }
+        if action == Action::Cause {
+            return self.why_no_jump();
+        }
+        if action == Action::Breakpoint && self.world.research().is_some() {
+            return Some("No breakpoint here: there is no further step.".to_owned());
+        }
         let chaos = matches!(
             action,
             Action::BreakerHold
@@ -143,10 +149,10 @@ impl RunPage {
             return Some("The run has ended: its tools stay as they are.".to_owned());
         }
         Some(match (self.face(), self.tool()) {
-            (Face::Collaboration | Face::Team, _) if limit => {
+            (Face::Collaboration | Face::Team | Face::Research, _) if limit => {
                 "Nothing here has a limit to turn: t shows the tools.".to_owned()
             }
-            (Face::Collaboration | Face::Orchestrator | Face::Team, _) => {
+            (Face::Collaboration | Face::Orchestrator | Face::Team | Face::Research, _) => {
                 "That key is for a tool: t shows the tools.".to_owned()
             }
             (Face::Tools, None) => "This run has no tools.".to_owned(),

@@ -167,6 +167,14 @@ impl RunPage {
             EventKind::AnswerComposed { by: Some(by), .. } => {
                 return world.team()?.0.agent(by)?.said;
             }
+            EventKind::AnswerCited(_)
+            | EventKind::AnswerRefused(_)
+            | EventKind::AnswerComposed { .. }
+                if world.research().is_some() =>
+            {
+                return world.research()?.0.answer_call;
+            }
+            EventKind::PageRead(page) => return Some(page.call),
             EventKind::AnswerComposed { .. } => {
                 return table.map_or_else(|| plan?.finalize, |table| table.finalize);
             }
@@ -249,6 +257,11 @@ impl RunPage {
         {
             return Some(target);
         }
+        if self.face() == super::Face::Research
+            && let Some(target) = self.research_target()
+        {
+            return Some(target);
+        }
         let call = match self.face() {
             super::Face::Tools => self.latest_call(),
             _ => self.subject_call(),
@@ -281,6 +294,11 @@ impl RunPage {
                     | EventKind::HandoffMade { .. }
                     | EventKind::HandoffRefused { .. }
                     | EventKind::ToolCallRefused { .. }
+                    | EventKind::PageRead(_)
+                    | EventKind::NoteTaken { .. }
+                    | EventKind::NoteRefused(_)
+                    | EventKind::AnswerCited(_)
+                    | EventKind::AnswerRefused(_)
                     | EventKind::AnswerComposed { .. },
                 ) => Tab::Reply,
                 Some(EventKind::CallRetried { .. } | EventKind::AttemptStarted { .. }) => {

@@ -257,7 +257,7 @@ const LIST: u16 = 4;
 
 /// The rows of the three places, inside: `rows` is what is left without the four lines.
 fn heights(rows: u16, wanted: Wanted) -> [u16; 3] {
-    if wanted.face == Face::Team {
+    if matches!(wanted.face, Face::Team | Face::Research) {
         return team_heights(rows);
     }
     let wanted = u16::try_from(wanted.rows).unwrap_or(u16::MAX);
@@ -267,7 +267,7 @@ fn heights(rows: u16, wanted: Wanted) -> [u16; 3] {
     [upper, middle, left - upper]
 }
 
-/// The same of a team: who said what is worth more rows than the facts behind it.
+/// The same of a team and of research: what is said is worth more rows than the facts behind it.
 fn team_heights(rows: u16) -> [u16; 3] {
     let lower = (rows / 5).clamp(LIST, 10);
     let left = rows - lower;
@@ -290,6 +290,8 @@ fn wide(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
         Face::Orchestrator => (area.width * 65 / 100, inner * 55 / 100),
         // One line down the page: the picture and the calls, then what was said beside them.
         Face::Team => (inner * 43 / 100, inner * 43 / 100),
+        // A row for each source wants width; the answer and the notes are read alike.
+        Face::Research => (inner * 62 / 100, inner * 48 / 100),
         Face::Tools => ((area.width * 62 / 100).min(130), inner * 47 / 100),
     };
     let row = |y: u16, height: u16, left: u16| {

@@ -16,7 +16,9 @@ mod markdown;
 mod mouse;
 mod next;
 mod past;
+pub mod picked;
 pub mod progress;
+pub mod research;
 pub mod results;
 pub mod scroll;
 pub mod speech;
@@ -94,6 +96,8 @@ pub struct RunPage {
     turned: Turned,
     /// Where the eye is in the panes of a team.
     team: team::TeamView,
+    /// Where the eye is in the panes of research.
+    research: research::ResearchView,
     /// What the run was started with.
     launch: Option<Box<LaunchRequest>>,
     /// The next message of its session, as far as there is one.
@@ -161,6 +165,7 @@ impl RunPage {
             beside: None,
             turned: Turned::default(),
             team: team::TeamView::default(),
+            research: research::ResearchView::default(),
             launch: None,
             next: Next::default(),
             list: FactList::default(),
@@ -310,6 +315,7 @@ impl RunPage {
         if self.inspector.as_ref().is_some_and(|open| self.concerns(open.target, events)) {
             self.refresh_inspector();
         }
+        self.refresh_reading();
     }
 
     /// Whether new facts may change what is known of a target.

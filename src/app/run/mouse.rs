@@ -16,6 +16,12 @@ const WHEEL: isize = 3;
 impl RunPage {
     /// Answers the mouse.
     pub fn on_mouse(&mut self, mouse: Mouse, size: Size) -> Outcome {
+        let outcome = self.take_mouse(mouse, size);
+        self.refresh_reading();
+        outcome
+    }
+
+    fn take_mouse(&mut self, mouse: Mouse, size: Size) -> Outcome {
         let Mouse { what, col, row } = mouse;
         if self.inspector.is_some() {
             return self.on_inspector_mouse(mouse, size);
@@ -58,6 +64,9 @@ impl RunPage {
                     }
                     Some(pane) if self.face() == Face::Team => {
                         self.wheel_in_team(pane, by, &areas);
+                    }
+                    Some(pane) if self.face() == Face::Research => {
+                        self.wheel_in_research(pane, by, &areas);
                     }
                     Some(Pane::Second) if self.face() != Face::Tools => {
                         self.scroll_words(by, &areas);
@@ -128,6 +137,7 @@ impl RunPage {
                 }
             }
             _ if self.face() == Face::Team => self.click_in_team(pane, area, col, row),
+            _ if self.face() == Face::Research => self.click_in_research(pane, area, row, &areas),
             Pane::Second => {}
             _ if self.face() != Face::Collaboration => self.click_on_row(pane, area, line),
             Pane::First => {

@@ -53,6 +53,12 @@ impl Progress {
             let budget = (limit > 0).then_some(("hand-offs", u64::from(used), limit));
             return Progress { far, budget };
         }
+        if let Some((research, plan)) = world.research() {
+            let pages = format!("pages {}/{}", research.pages_read(), plan.max_read_pages);
+            let notes = research.notes.len() as u64;
+            let budget = Some(("notes", notes, u64::from(plan.max_notes)));
+            return Progress { far: Some(pages), budget };
+        }
         if let Some((_, plan)) = world.resilience() {
             // What is asked again is no further step.
             let asked: u64 = world.tools.rows().iter().map(|row| row.tally.asked).sum();
@@ -81,6 +87,9 @@ impl Progress {
                 if steps == 0 { String::new() } else { steps.to_string() }
             }
             (_, Some((it, _)), _) => format!("{}/{}", it.over(), it.tasks.len()),
+            _ if world.research().is_some() => world.research().map_or_else(String::new, |it| {
+                format!("{}/{}", it.0.pages_read(), it.1.max_read_pages)
+            }),
             (_, _, Some((_, used, allowed))) if allowed > 0 => {
                 format!("{} %", used.saturating_mul(100) / allowed)
             }

@@ -64,6 +64,9 @@ impl RunPage {
             let whom = team.answered_by.as_ref().or(team.holder.as_ref()).unwrap_or(&plan.root);
             return team.agent(whom)?.said;
         }
+        if self.shown().research().is_some() {
+            return self.research_call();
+        }
         let (table, _) = self.shown().collaboration()?;
         match self.subject() {
             Subject::Seat { round, seat } => table.round(round)?.seats.get(seat)?.call,

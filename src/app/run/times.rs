@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use super::RunPage;
 use super::document::{Document, Look};
+use super::research::source::age_days;
 use super::told::{conflicts, failure, took_ms};
 use crate::app::format;
-use crate::event::kind::{LoopGuard, Purpose};
+use crate::app::measure::squeezed;
+use crate::event::kind::{LoopGuard, Purpose, SourceNo};
 use crate::event::world::{Span, SpanKind, SpanState};
 use crate::event::{Event, EventKind, SpanId, World};
 
@@ -132,8 +134,10 @@ impl RunPage {
             Purpose::Read { source } | Purpose::Notes { source } => {
                 document.field("source", source.to_string());
                 let row = world.research().and_then(|(research, _)| research.source(*source));
-                if let Some(row) = row {
-                    document.field("address", row.address());
+                // A fact of the source has told it above.
+                if let Some(row) = row.filter(|_| fact.is_none()) {
+                    document.field("title", squeezed(row.title()));
+                    document.field("address", squeezed(row.address()));
                 }
             }
             Purpose::Task { task, .. } => {
@@ -225,6 +229,25 @@ impl RunPage {
                 let names: Vec<&str> = members.iter().map(|name| name.as_str()).collect();
                 document.field("members", names.join(", "));
             }
+            EventKind::SourceStarted { source, .. } => of_source(document, self.world(), *source),
+            EventKind::PageRead(page) => of_source(document, self.world(), page.source),
+            EventKind::NoteTaken { source, note } => {
+                of_source(document, self.world(), *source);
+                document.field("note", note.id.as_str());
+                document.field("claim", squeezed(&note.claim));
+                document.field("quote", squeezed(&note.quote));
+            }
+            EventKind::NoteRefused(note) => {
+                of_source(document, self.world(), note.source);
+                document.field("refused", note.reason.word());
+                document.field("claim", squeezed(&note.claim));
+                document.field("quote", squeezed(&note.quote));
+            }
+            EventKind::SourceClosed(_) => {
+                if let Some(source) = super::whose::source_of(event.span, self.world()) {
+                    of_source(document, self.world(), source);
+                }
+            }
             EventKind::FlagChanged { on, boundary, .. } => {
                 document.field("now", if *on { "on" } else { "off" });
                 document.field("from", boundary.for_people());
@@ -236,6 +259,27 @@ impl RunPage {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// What is known of a source.
+fn of_source(document: &mut Document, world: &World, source: SourceNo) {
+    let Some((research, plan)) = world.research() else { return };
+    let Some(row) = research.source(source) else { return };
+    document.field("source", source.to_string());
+    document.field("title", squeezed(row.title()));
+    document.field("address", squeezed(row.address()));
+    document.field("state", super::research::source::standing(row));
+    if let Some(trust) = row.trust {
+        document.field("trust", format::confidence(trust));
+    }
+    document.field("age", super::research::source::age(age_days(row, plan)));
+    if row.page.is_none() {
+        let (why, to_do) = super::research::source::why(row, plan);
+        document.field("why", squeezed(&why));
+        if let Some(to_do) = to_do {
+            document.field("", to_do);
         }
     }
 }

@@ -200,6 +200,7 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
         EventKind::AnswerComposed { text, by } => {
             told.who = match by {
                 Some(by) => by.as_str().into(),
+                None if world.research().is_some() => "synthesize".into(),
                 None => "finalize".into(),
             };
             told.what = text.as_ref().into();
@@ -297,7 +298,10 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.who = run.as_str().into();
             told.what = format::things(*facts, "fact").into();
         }
-        EventKind::SourceStarted { .. } => {}
+        EventKind::SourceStarted { source, .. } => {
+            let row = world.research().and_then(|(research, _)| research.source(*source));
+            told.what = row.map_or("", |row| row.address()).into();
+        }
         EventKind::StepsAccepted { .. }
         | EventKind::SourcesFound(_)
         | EventKind::SourcesDeduped(_)

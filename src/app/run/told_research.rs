@@ -3,7 +3,10 @@
 use super::told::{Told, Tone};
 use crate::app::format;
 use crate::event::EventKind;
-use crate::event::kind::{ReadingEnd, SourceCame};
+use crate::event::kind::{DropReason, ReadingEnd, SourceCame};
+
+/// The most things that one line tells of.
+const TOLD: usize = 4;
 
 /// Tells a fact of research.
 pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
@@ -24,12 +27,23 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
             told.tone = Tone::Done;
         }
         EventKind::SourcesDeduped(deduped) => {
-            let (kept, dropped) = (deduped.kept.len(), deduped.dropped.len());
-            told.what = format!("{kept} kept, {dropped} dropped").into();
+            let mut what = format!("{} kept", deduped.kept.len());
+            for it in deduped.dropped.iter().take(TOLD) {
+                let reason = match it.reason {
+                    DropReason::Duplicate { of } => format!("duplicate of {of}"),
+                    reason => reason.word().to_owned(),
+                };
+                what.push_str(&format!(", {} {reason}", it.source));
+            }
+            if let Some(more @ 1..) = deduped.dropped.len().checked_sub(TOLD) {
+                what.push_str(&format!(", {more} more dropped"));
+            }
+            told.what = what.into();
             told.tone = Tone::Done;
         }
         EventKind::PageRead(page) => {
-            told.what = format!("{}, {}", page.title, things_of(page.chars)).into();
+            let dated = if page.published_at.is_empty() { "undated" } else { &page.published_at };
+            told.what = format!("{}, {dated}, {}", page.title, things_of(page.chars)).into();
             told.tone = Tone::Done;
         }
         EventKind::NoteTaken { note, .. } => {
@@ -44,14 +58,27 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
         EventKind::ReadingClosed { why } => {
             told.what = match why {
                 ReadingEnd::NoMoreSources => "no more sources",
-                ReadingEnd::MaxReadPages => "max_read_pages",
-                ReadingEnd::MaxNotes => "max_notes",
+                ReadingEnd::MaxReadPages => "max_read_pages: as many pages as may be",
+                ReadingEnd::MaxNotes => "max_notes: as many notes as may be",
             }
             .into();
         }
         EventKind::NotesCompared(compared) => {
-            let conflicts = things(compared.conflicts.len(), "conflict");
-            told.what = format!("{conflicts}, {} unconfirmed", compared.unconfirmed.len()).into();
+            let pairs = compared.conflicts.iter().map(|it| {
+                format!("{} {} against {} {}", it.left, it.left_says, it.right, it.right_says)
+            });
+            let pairs: Vec<String> = pairs.take(TOLD).collect();
+            let mut what = match compared.conflicts.len() {
+                0 => "no conflict".to_owned(),
+                conflicts => format!("{}: {}", things(conflicts, "conflict"), pairs.join(", ")),
+            };
+            if !compared.agree.is_empty() {
+                what.push_str(&format!("; {} agreeing", things(compared.agree.len(), "pair")));
+            }
+            if !compared.unconfirmed.is_empty() {
+                what.push_str(&format!("; {} unconfirmed", compared.unconfirmed.len()));
+            }
+            told.what = what.into();
             told.tone = if compared.conflicts.is_empty() { Tone::Plain } else { Tone::Alert };
         }
         EventKind::NotesVerified(verified) => {
@@ -67,7 +94,12 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
         EventKind::AnswerCited(cited) => {
             let ids: Vec<&str> = cited.citations.iter().map(|id| id.as_str()).collect();
             let sentences = things(cited.sentences.len(), "sentence");
-            told.what = format!("{sentences}, cites {}", ids.join(" ")).into();
+            let uncited = cited.sentences.iter().filter(|it| it.citations.is_empty()).count();
+            let mut what = format!("{sentences}, cites {}", ids.join(" "));
+            if uncited > 0 {
+                what.push_str(&format!(", {uncited} uncited"));
+            }
+            told.what = what.into();
             told.tone = Tone::Done;
         }
         EventKind::AnswerRefused(refused) => {

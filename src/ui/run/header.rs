@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{bar, gauges, middle, phases, rounds, team};
+use super::{bar, gauges, middle, phases, research, rounds, team};
 use crate::app::run::told::{by, model};
 use crate::app::run::{Face, RunPage};
 use crate::event::kind::{CollaborationPlan, ModelLabel};
@@ -176,6 +176,7 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
                 }
             }
             (Face::Team, _) => team::chain::render(page, cx, row, buf),
+            (Face::Research, _) => research::steps::render(page, cx, row, buf),
             _ => gauges::render(page, cx, row, buf),
         }
         return;
@@ -186,7 +187,12 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         note = if columns(&whole) <= room {
             whole
         } else {
-            format!("{short}: {} says what to do", if page.face() == Face::Team { 4 } else { 2 })
+            let pane = match page.face() {
+                Face::Team => 4,
+                Face::Research => 3,
+                _ => 2,
+            };
+            format!("{short}: {pane} says what to do")
         };
     }
     let full = columns(&note);
@@ -198,6 +204,7 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             (least, usize::from(rounds::LEAST) * (plan.max_rounds as usize).min(3))
         }
         (Face::Tools, _) => (60, 60),
+        (Face::Research, _) => (58, 58),
         _ => (48, 48),
     };
     // What matters is said whole, whatever it costs the track; the rule only where there is room.
@@ -221,6 +228,7 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
                 phases::render(page, cx, track, orchestrator, buf);
             }
             (Face::Team, ..) => team::chain::render(page, cx, track, buf),
+            (Face::Research, ..) => research::steps::render(page, cx, track, buf),
             _ => gauges::render(page, cx, track, buf),
         }
     }

@@ -9,6 +9,7 @@ mod gauges;
 pub mod header;
 mod middle;
 mod phases;
+mod research;
 mod results;
 mod retries;
 mod rounds;
@@ -31,9 +32,10 @@ use ratatui::style::Style;
 
 use super::Cx;
 use super::glyph::Glyph;
-use super::text::{Pen, clear, columns, on_line};
+use super::text::{Pen, clear, columns, on_line, wrap_within};
 use super::theme::{Role, Sign};
 use crate::app::run::layout::tabs;
+use crate::app::run::scroll::{Lines, Scroll};
 use crate::app::run::subject::Subject;
 use crate::app::run::{Areas, Face, Pane, RunPage, Shape};
 use crate::event::kind::CollaborationPlan;
@@ -65,6 +67,10 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             (Face::Team, Pane::Second) => team::baton::render,
             (Face::Team, Pane::Third) => team::calls::render,
             (Face::Team, Pane::Fourth) => team::transcript::render,
+            (Face::Research, Pane::First) => research::sources::render,
+            (Face::Research, Pane::Second) => research::page::render,
+            (Face::Research, Pane::Third) => research::items::answer,
+            (Face::Research, Pane::Fourth) => research::items::notes,
             (Face::Tools, Pane::First) => breakers::render,
             (Face::Tools, Pane::Second) => tool::render,
             (Face::Tools, Pane::Third) => bulkheads::render,
@@ -127,6 +133,7 @@ fn title(
     let aside = match pane {
         Pane::Events => events::aside(page, cx.glyphs),
         _ if face == Face::Team => team::cut(page, pane, inside),
+        _ if face == Face::Research => research::aside(page, pane, inside),
         _ => String::new(),
     };
     let width = columns(&aside) as u16;
@@ -144,6 +151,7 @@ fn title(
                 Face::Team => {
                     (format!("{}{}", face.title(pane), team::follows(page, cx, pane)), None)
                 }
+                Face::Research => research::page::title(page, cx),
                 Face::Tools => tool::title(page, cx),
             };
             let state = sign.map_or(0, |sign| columns(sign.word) as u16 + 3);
@@ -158,8 +166,12 @@ fn title(
         Pane::First | Pane::Third | Pane::Fourth => {
             let room = left(&pen);
             pen.put_within(face.title(pane), room, plain);
-            let follows = team::follows(page, cx, pane);
-            if face == Face::Team && columns(&follows) <= usize::from(left(&pen)) {
+            let follows = match face {
+                Face::Team => team::follows(page, cx, pane),
+                Face::Research => research::follows(page, cx, pane),
+                _ => String::new(),
+            };
+            if columns(&follows) <= usize::from(left(&pen)) {
                 pen.put(&follows, dim);
             }
         }
@@ -258,6 +270,32 @@ fn names(plan: &CollaborationPlan) -> u16 {
         columns(role.as_str()) + flag
     });
     u16::try_from(widths.max().unwrap_or(0)).unwrap_or(u16::MAX)
+}
+
+/// A pane without rows: why, and the next key.
+fn empty(cx: &Cx, area: Rect, text: &str, buf: &mut Buffer) {
+    let width = usize::from(area.width.saturating_sub(2)).max(1);
+    let (rows, _) = wrap_within(text, width, usize::from(area.height));
+    for (nth, row) in rows.iter().enumerate() {
+        let mut pen = Pen::new(buf, line(area, nth as u16), cx.glyphs);
+        pen.space(1).put(row, cx.theme.style(Role::Dim));
+    }
+}
+
+/// What is out of view, said on the line of the frame beside the text, which keeps all its columns.
+fn out_of_view(cx: &Cx, area: Rect, top: Scroll, lines: &impl Lines, buf: &mut Buffer) {
+    if area.width < 20 || area.height < 2 {
+        return;
+    }
+    let at = Rect { x: area.right(), width: 1, height: 1, ..area };
+    let key = cx.theme.style(Role::Key);
+    if top > Scroll::default() {
+        Pen::new(buf, at, cx.glyphs).glyph(Glyph::Up, key);
+    }
+    if top < Scroll::end(lines, usize::from(area.height)) {
+        let last = Rect { y: area.bottom() - 1, ..at };
+        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
+    }
 }
 
 /// A line of an area.

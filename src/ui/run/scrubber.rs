@@ -10,7 +10,7 @@ use crate::app::run::RunPage;
 use crate::app::run::layout::scrubber_line;
 use crate::event::kind::BreakerStage;
 use crate::event::stop::StopReason;
-use crate::event::world::MarkKind;
+use crate::event::world::{MarkKind, PatternWorld};
 use crate::event::{Elapsed, EventKind};
 use crate::ui::Cx;
 use crate::ui::format;
@@ -98,7 +98,11 @@ fn marks(
         let more = format!("+{}", format::count(page.world().marks_left_out));
         put(labels.set(Elapsed(u64::MAX), track.right() + 3, more.len(), 4), &more, Role::Dim);
     }
-    let finalize = if page.world().orchestrator().is_some() { "report" } else { "brief" };
+    let finalize = match &page.world().pattern {
+        PatternWorld::Orchestrator(_) => "report",
+        PatternWorld::Research(_) => "answer",
+        _ => "brief",
+    };
     let mut chain = Chain::default();
     for rank in 0..3 {
         let shift = if rank < 2 { 9 } else { 1 };

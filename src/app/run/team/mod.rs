@@ -15,7 +15,8 @@ use self::rows::Rows;
 use self::tree::Fold;
 use super::RunPage;
 use super::layout::{Areas, Pane};
-use super::scroll::{Lines, Scroll};
+use super::picked::Picked;
+use super::scroll::Scroll;
 use crate::app::action::Action;
 use crate::event::SpanId;
 use crate::event::kind::TeamPlan;
@@ -37,9 +38,8 @@ pub(super) struct TeamView {
     calls_top: usize,
     /// The calls that a person has folded away.
     closed: BTreeSet<SpanId>,
-    /// The line of the transcript that is selected; `None` follows what is said.
-    line: Option<usize>,
-    line_top: Scroll,
+    /// The line of the transcript that is selected.
+    line: Picked,
 }
 
 impl TeamView {
@@ -48,7 +48,7 @@ impl TeamView {
         let any = self.agent.is_some()
             || self.hops.cursor.is_some()
             || self.call.is_some()
-            || self.line.is_some();
+            || self.line.line.is_some();
         if any {
             let closed = std::mem::take(&mut self.closed);
             *self = Self { closed, ..Self::default() };
@@ -115,7 +115,7 @@ impl RunPage {
 
     /// Whether the transcript follows what is said.
     pub fn follows_talk(&self) -> bool {
-        self.team.line.is_none()
+        self.team.line.line.is_none()
     }
 
     /// The calls in view in a window of this height, and the one that is selected.
@@ -139,13 +139,7 @@ impl RunPage {
         lines: &transcript::Transcript<'_>,
         height: usize,
     ) -> (Scroll, Option<usize>) {
-        match self.team.line {
-            None => (Scroll::end(lines, height), None),
-            Some(line) => {
-                let line = line.min(lines.count().saturating_sub(1));
-                (self.team.line_top.within(lines, height), Some(line))
-            }
-        }
+        self.team.line.at(lines, height)
     }
 
     /// Moves in the panes of a team.
@@ -220,37 +214,7 @@ impl RunPage {
         let Some(area) = areas.pane(Pane::Fourth) else { return };
         let height = usize::from(area.height).max(1);
         let Some(lines) = self.transcript(area.width) else { return };
-        let Some(last) = lines.count().checked_sub(1) else { return };
-        let (top, line) = self.talk_at(&lines, height);
-        let far = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
-        let at = line.unwrap_or(last);
-        let (line, top) = match action {
-            Action::Down | Action::PageDown if line.is_none() => return,
-            Action::Up | Action::Left if line.is_none() => in_view(&lines, at, top, height),
-            Action::Up | Action::Left if at == top.line && top.row > 0 => {
-                (at, top.step(-1, &lines, height))
-            }
-            Action::Up | Action::Left => in_view(&lines, at.saturating_sub(1), top, height),
-            // A line that is higher than the window is read to its end first.
-            Action::Down | Action::Right if ends_below(&lines, at, top, height) => {
-                (at, top.step(1, &lines, height))
-            }
-            Action::Down | Action::Right => in_view(&lines, (at + 1).min(last), top, height),
-            Action::PageUp | Action::PageDown => {
-                let by = if action == Action::PageUp { -far } else { far };
-                let top = top.step(by, &lines, height);
-                let line = if by < 0 { top.line } else { last_in(&lines, top, height) };
-                (line, top)
-            }
-            Action::Top => (0, Scroll::default()),
-            Action::Bottom => {
-                self.team.line = None;
-                return;
-            }
-            _ => return,
-        };
-        self.team.line = Some(line);
-        self.team.line_top = top;
+        self.team.line = self.team.line.moved(action, &lines, height);
     }
 
     /// Turns the wheel over a pane of a team.
@@ -276,12 +240,7 @@ impl RunPage {
             }
             Pane::Fourth => {
                 let Some(lines) = self.transcript(area.width) else { return };
-                let (top, _) = self.talk_at(&lines, height);
-                let end = Scroll::end(&lines, height);
-                let to = top.step(by, &lines, height);
-                let line = (by < 0 || to < end).then(|| last_in(&lines, to, height));
-                self.team.line = line;
-                self.team.line_top = to;
+                self.team.line = self.team.line.wheeled(by, &lines, height);
             }
             Pane::Events => {}
         }
@@ -319,52 +278,9 @@ impl RunPage {
             }
             Pane::Fourth => {
                 let Some(lines) = self.transcript(area.width) else { return };
-                let (top, _) = self.talk_at(&lines, height);
-                let mut left = line + top.row;
-                let hit = (top.line..lines.count()).find(|at| {
-                    let rows = lines.rows(*at);
-                    let here = left < rows;
-                    left = left.saturating_sub(rows);
-                    here
-                });
-                if let Some(hit) = hit {
-                    self.team.line = Some(hit);
-                    self.team.line_top = top;
-                }
+                self.team.line = self.team.line.hit(line, &lines, height);
             }
             Pane::Events => {}
         }
     }
-}
-
-/// Whether a line goes on below the window.
-fn ends_below(lines: &impl Lines, line: usize, top: Scroll, height: usize) -> bool {
-    let before: usize = (top.line..line).map(|at| lines.rows(at)).sum();
-    before + lines.rows(line) > top.row + height
-}
-
-/// The last line that begins in the window.
-fn last_in(lines: &impl Lines, top: Scroll, height: usize) -> usize {
-    let mut rows = 0usize;
-    let mut line = top.line;
-    while line + 1 < lines.count() {
-        rows += lines.rows(line);
-        if rows.saturating_sub(top.row) >= height {
-            break;
-        }
-        line += 1;
-    }
-    line
-}
-
-/// The line, and the window moved no more than it must so that the line is seen whole, or from its
-/// start.
-fn in_view(lines: &impl Lines, line: usize, top: Scroll, height: usize) -> (usize, Scroll) {
-    let start = Scroll { line, row: 0 };
-    if start < top || line - top.line > height || lines.rows(line) >= height {
-        return (line, start.within(lines, height));
-    }
-    let rows: usize = (top.line..=line).map(|at| lines.rows(at)).sum();
-    let over = rows.saturating_sub(top.row).saturating_sub(height);
-    (line, top.step(isize::try_from(over).unwrap_or(0), lines, height))
 }

@@ -41,7 +41,7 @@ impl RunPage {
             Pane::Fourth => {
                 let lines = self.transcript(80)?;
                 let last = lines.count().checked_sub(1)?;
-                let (seq, call) = lines.fact(self.team.line.unwrap_or(last).min(last))?;
+                let (seq, call) = lines.fact(self.team.line.line.unwrap_or(last).min(last))?;
                 Some(call.map_or(Target::Fact(seq), Target::Call))
             }
             Pane::Events => None,
@@ -71,7 +71,7 @@ impl RunPage {
     pub(in crate::app::run) fn team_text(&self) -> Option<String> {
         let world = self.shown();
         let (team, _) = world.team().filter(|_| self.face() == Face::Team)?;
-        if let (Pane::Fourth, Some(line)) = (self.focus(), self.team.line) {
+        if let (Pane::Fourth, Some(line)) = (self.focus(), self.team.line.line) {
             return self.transcript(80)?.line(line).map(|spoken| spoken.text.into_owned());
         }
         if let (Pane::Second, Some(row)) = (self.focus(), self.team.hops.row(team.hops.len())) {

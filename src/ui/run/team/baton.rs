@@ -4,7 +4,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{dwell, empty, names};
+use super::{dwell, names};
 use crate::app::run::RunPage;
 use crate::app::run::team::{baton_parts, benched, pictured};
 use crate::event::kind::{HandoffRefusal, TeamPlan};
@@ -13,7 +13,7 @@ use crate::event::world::team::{HopKind, HopRow, HopState, Team};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::run::{bar, line, row_style};
+use crate::ui::run::{bar, empty, line, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::Role;
 

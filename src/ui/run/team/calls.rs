@@ -4,7 +4,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{agent_sign, dwell, empty};
+use super::{agent_sign, dwell};
 use crate::app::run::RunPage;
 use crate::app::run::team::tree::{Fold, Node, speaking};
 use crate::event::kind::{EventKind, Inner, Purpose};
@@ -14,7 +14,7 @@ use crate::event::{Elapsed, SpanId, StopClass, StopReason};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::run::{line, row_style};
+use crate::ui::run::{empty, line, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{Role, Sign};
 

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{agent_sign, dwell, empty, holds, names};
+use super::{agent_sign, dwell, holds, names};
 use crate::app::run::RunPage;
 use crate::app::run::team::graph::{Boxed, Graph, LIST_HEAD, START, Work};
 use crate::app::run::team::{benched, pictured};
@@ -12,7 +12,7 @@ use crate::event::world::team::{AgentRow, Team};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::run::{Tiles, line, row_style};
+use crate::ui::run::{Tiles, empty, line, row_style};
 use crate::ui::text::{Pen, columns, on_line};
 use crate::ui::theme::Role;
 

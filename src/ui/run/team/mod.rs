@@ -9,10 +9,8 @@ pub(super) mod transcript;
 
 use std::time::Duration;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::line;
 use crate::app::run::team::{baton_parts, pictured};
 use crate::app::run::{Pane, RunPage};
 use crate::event::Elapsed;
@@ -21,7 +19,7 @@ use crate::event::world::team::AgentRow;
 use crate::event::world::{Team, World};
 use crate::ui::Cx;
 use crate::ui::glyph::Glyph;
-use crate::ui::text::{Pen, columns, wrap_within};
+use crate::ui::text::columns;
 use crate::ui::theme::{Role, Sign};
 
 /// What stands behind a pane's title: whether it follows what is new.
@@ -60,16 +58,6 @@ pub(super) fn cut(page: &RunPage, pane: Pane, area: Rect) -> String {
         return String::new();
     }
     format!("{}-{} of {all}", window.start + 1, window.end)
-}
-
-/// A pane without rows: why, and the next key.
-fn empty(cx: &Cx, area: Rect, text: &str, buf: &mut Buffer) {
-    let width = usize::from(area.width.saturating_sub(2)).max(1);
-    let (rows, _) = wrap_within(text, width, usize::from(area.height));
-    for (nth, row) in rows.iter().enumerate() {
-        let mut pen = Pen::new(buf, line(area, nth as u16), cx.glyphs);
-        pen.space(1).put(row, cx.theme.style(Role::Dim));
-    }
 }
 
 /// The columns of the longest name of an agent.

@@ -5,14 +5,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::empty;
 use crate::app::run::RunPage;
-use crate::app::run::scroll::{Lines, Scroll};
+use crate::app::run::scroll::Lines;
 use crate::app::run::team::transcript::{How, STEP, Spoken, TIME};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::run::{line, row_style};
+use crate::ui::run::{empty, line, out_of_view, row_style};
 use crate::ui::text::Pen;
 use crate::ui::theme::Role;
 
@@ -54,7 +53,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
         }
         at += 1;
     }
-    more(cx, area, top, &lines, height, buf);
+    out_of_view(cx, area, top, &lines, buf);
 }
 
 /// Who said it and when, and for what is no words a glyph that tells what it is.
@@ -107,20 +106,4 @@ fn style(cx: &Cx, spoken: &Spoken<'_>) -> Style {
         (_, How::Refused) => Role::Refused,
         (_, How::Next) => Role::Notice,
     })
-}
-
-/// What is out of view, said on the line of the frame beside the text, which keeps all its columns.
-fn more(cx: &Cx, area: Rect, top: Scroll, lines: &impl Lines, height: usize, buf: &mut Buffer) {
-    if area.width < 20 || area.height < 2 {
-        return;
-    }
-    let at = Rect { x: area.right(), width: 1, height: 1, ..area };
-    let key = cx.theme.style(Role::Key);
-    if top > Scroll::default() {
-        Pen::new(buf, at, cx.glyphs).glyph(Glyph::Up, key);
-    }
-    if top < Scroll::end(lines, height) {
-        let last = Rect { y: area.bottom() - 1, ..at };
-        Pen::new(buf, last, cx.glyphs).glyph(Glyph::Down, key);
-    }
 }

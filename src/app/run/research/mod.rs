@@ -1,0 +1,286 @@
+//! The page of a research run: what is selected in each of its panes, and what the keys and the
+//! mouse make of that.
+
+pub mod answer;
+pub mod item;
+mod jump;
+mod moves;
+pub mod notes;
+pub mod reading;
+pub mod source;
+pub mod step;
+mod target;
+
+use std::ops::Range;
+
+use ratatui::layout::Rect;
+
+use self::jump::Jump;
+pub use self::jump::Jumped;
+use self::reading::Reading;
+use super::RunPage;
+use super::layout::Pane;
+use super::picked::Picked;
+use super::scroll::{Lines, Scroll};
+use super::table::first_seat;
+use super::words::text_area;
+use crate::event::kind::{NoteId, SourceNo};
+use crate::event::world::research::{NoteRow, Research, SourceState};
+
+/// Where the eye is in the panes of research.
+#[derive(Debug, Default)]
+pub(super) struct ResearchView {
+    /// What the pane of the page is about.
+    about: Subject,
+    /// Where the page is read from; `None`: from where its quote stands, else from its start.
+    top: Option<Scroll>,
+    answer: Picked,
+    notes: Picked,
+    /// Items that stood above the first note when one was picked.
+    above: usize,
+    /// From where the page was jumped to.
+    jump: Option<Jump>,
+    /// The page that is shown, laid out.
+    reading: Option<Reading>,
+}
+
+/// What the pane of the page is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Subject {
+    /// The source that is looked at just now.
+    #[default]
+    Follow,
+    /// A source.
+    Source(SourceNo),
+    /// The quote of a note, in its page.
+    Note(NoteId),
+}
+
+impl ResearchView {
+    /// Lets the selections go; whether there were any.
+    pub(super) fn let_go(&mut self) -> bool {
+        let any = self.about != Subject::Follow
+            || self.top.is_some()
+            || self.answer.line.is_some()
+            || self.notes.line.is_some();
+        if any {
+            *self = Self { reading: self.reading.take(), ..Self::default() };
+        }
+        any
+    }
+
+    fn look_at(&mut self, about: Subject) {
+        if self.about != about {
+            self.about = about;
+            self.top = None;
+        }
+        self.jump = None;
+    }
+}
+
+/// The rows of the pane of sources: the funnel, the budgets, the names of the columns, the sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceParts {
+    /// The funnel.
+    pub funnel: Rect,
+    /// The budgets, one or two rows.
+    pub budgets: Rect,
+    /// The names of the columns.
+    pub head: Rect,
+    /// The sources.
+    pub rows: Rect,
+}
+
+/// The width from which the budgets stand in one row.
+const ONE_ROW: u16 = 104;
+
+/// Shares the rows of the pane of sources.
+pub fn source_parts(area: Rect) -> SourceParts {
+    let wanted = if area.width >= ONE_ROW { 1 } else { 2 };
+    let (funnel, budgets, head) = match area.height {
+        0 => (0, 0, 0),
+        1..=3 => (u16::from(area.height > 1), 0, 0),
+        4..=6 => (1, 0, 1),
+        _ => (1, wanted, 1),
+    };
+    let part = |before: u16, height: u16| Rect { y: area.y + before, height, ..area };
+    let above = funnel + budgets + head;
+    SourceParts {
+        funnel: part(0, funnel),
+        budgets: part(funnel, budgets),
+        head: part(funnel + budgets, head),
+        rows: part(above, area.height - above),
+    }
+}
+
+/// Rows above the text of a page: title, address, when and how far it is trusted, a gap.
+pub const PAGE_HEAD: u16 = 4;
+/// Columns before the text of a page: which note's quote begins there.
+pub const GUTTER: u16 = 4;
+
+/// The rows in which a page's text stands.
+pub fn page_text(area: Rect) -> Rect {
+    let area = text_area(area);
+    let head = match area.height {
+        10.. => PAGE_HEAD,
+        6..10 => 2,
+        3..6 => 1,
+        _ => 0,
+    };
+    let gutter = if area.width >= 24 { GUTTER } else { 0 };
+    Rect {
+        x: area.x + gutter,
+        y: area.y + head,
+        width: area.width - gutter,
+        height: area.height - head,
+    }
+}
+
+impl RunPage {
+    /// The source that the page's pane is about.
+    pub fn page_source(&self) -> Option<SourceNo> {
+        let (research, _) = self.shown().research()?;
+        match &self.research.about {
+            Subject::Source(no) => research.source(*no).map(|row| row.no),
+            Subject::Note(id) => research.note(id).map(|row| row.source),
+            Subject::Follow => match first_cited(research) {
+                Some(row) => Some(row.source),
+                None => followed(research, self.shown().is_live()),
+            },
+        }
+    }
+
+    /// The note whose quote the page's pane shows, if it shows one.
+    pub fn page_note(&self) -> Option<&NoteId> {
+        let (research, _) = self.shown().research()?;
+        match &self.research.about {
+            Subject::Note(id) => research.note(id).map(|row| &row.note.id),
+            Subject::Source(_) => None,
+            Subject::Follow => {
+                if let Some(row) = first_cited(research) {
+                    return Some(&row.note.id);
+                }
+                let no = self.page_source()?;
+                let of = |row: &&NoteRow| row.source == no;
+                research.notes.iter().rfind(of).map(|row| &row.note.id)
+            }
+        }
+    }
+
+    /// Whether the pane follows what goes on.
+    pub fn follows_research(&self, pane: Pane) -> bool {
+        match pane {
+            Pane::First | Pane::Second => self.research.about == Subject::Follow,
+            Pane::Third => self.research.answer.line.is_none(),
+            Pane::Fourth => self.research.notes.line.is_none(),
+            Pane::Events => false,
+        }
+    }
+
+    /// The sources in view in a window of this height, and the one that is selected by hand.
+    pub fn source_rows(&self, height: usize) -> (Range<usize>, Option<usize>) {
+        let Some((research, _)) = self.shown().research() else { return (0..0, None) };
+        let len = research.sources.len();
+        let at = self.page_source().and_then(SourceNo::place);
+        let start = first_seat(at.unwrap_or(0), len, height);
+        let by_hand = self.research.about != Subject::Follow;
+        (start..(start + height).min(len), at.filter(|_| by_hand))
+    }
+
+    /// The page that is shown, laid out, with its text.
+    pub fn reading(&self) -> Option<(&Reading, &str)> {
+        let no = self.page_source()?;
+        let (research, _) = self.shown().research()?;
+        let made = Reading::wanted(research, no)?;
+        let reading = self.research.reading.as_ref().filter(|reading| reading.is_of(made))?;
+        Some((reading, research.source(no)?.page.as_ref()?.text()))
+    }
+
+    /// Lays the page that is shown out, where that is another than before. Called after whatever
+    /// may have changed it, so that a frame never has to.
+    pub(super) fn refresh_reading(&mut self) {
+        let Some(no) = self.page_source() else { return };
+        let Some((research, _)) = self.shown().research() else { return };
+        let wanted = Reading::wanted(research, no);
+        let stands = match (&self.research.reading, wanted) {
+            (_, None) => true,
+            (Some(reading), Some(made)) => reading.is_of(made),
+            (None, Some(_)) => false,
+        };
+        if !stands {
+            let reading = Reading::of(research, no);
+            self.research.reading = reading;
+        }
+    }
+
+    /// Where the page is read from in a window of this width and height.
+    pub fn page_top(&self, width: u16, height: usize) -> Scroll {
+        let Some((reading, text)) = self.reading() else { return Scroll::default() };
+        let lines = reading.at(text, width);
+        let shown = || lines.showing(self.page_note()?, height);
+        match self.research.top {
+            Some(top) => top.within(&lines, height),
+            None => shown().unwrap_or_default(),
+        }
+    }
+
+    /// Where the window over the sentences stands, and the one that is selected.
+    pub fn answer_at(&self, lines: &impl Lines, height: usize) -> (Scroll, Option<usize>) {
+        resting(self.research.answer, self.answer_comes(), lines, height)
+    }
+
+    /// Where the window over the notes stands, and the item that is selected.
+    pub fn notes_at(&self, lines: &impl Lines, height: usize) -> (Scroll, Option<usize>) {
+        let picked = self.notes().map(|items| self.notes_picked(&items)).unwrap_or_default();
+        resting(picked, self.shown().is_live(), lines, height)
+    }
+
+    /// What is picked among the notes: what has come to stand above them since moves it down.
+    fn notes_picked(&self, items: &notes::Notes<'_>) -> Picked {
+        let (then, now) = (self.research.above, items.above());
+        let moved = |line: usize| if line < then { line } else { line - then + now };
+        let picked = self.research.notes;
+        let top = Scroll { line: moved(picked.top.line), ..picked.top };
+        Picked { line: picked.line.map(moved), top }
+    }
+
+    /// The item that is picked among the notes.
+    fn picked_note(&self) -> Option<usize> {
+        self.notes().and_then(|items| self.notes_picked(&items).line)
+    }
+
+    /// Whether more of the answer's pane is to come.
+    fn answer_comes(&self) -> bool {
+        self.shown().is_live() && self.shown().answer.is_none()
+    }
+}
+
+/// The window of a list that rests at its end while more of it comes, else at its start.
+fn resting(
+    picked: Picked,
+    comes: bool,
+    lines: &impl Lines,
+    height: usize,
+) -> (Scroll, Option<usize>) {
+    match picked.line {
+        None if !comes => (Scroll::default(), None),
+        _ => picked.at(lines, height),
+    }
+}
+
+/// The first note that the answer cites.
+fn first_cited(research: &Research) -> Option<&NoteRow> {
+    research.note(research.citations.first()?)
+}
+
+/// The source that is looked at just now, or was last; of a run that has ended the last one that was
+/// read, if one was.
+fn followed(research: &Research, live: bool) -> Option<SourceNo> {
+    let latest = |so: &dyn Fn(&SourceState) -> bool| {
+        let opened = research.kept().filter(|row| row.opened.is_some() && so(&row.state));
+        opened.max_by_key(|row| (row.opened, row.span)).map(|row| row.no)
+    };
+    let read = |state: &SourceState| matches!(state, SourceState::Read { .. });
+    let read = (!live).then(|| latest(&read)).flatten();
+    read.or_else(|| latest(&|_| true))
+}

@@ -1,0 +1,193 @@
+//! What the keys and the mouse do in the panes of research.
+
+use ratatui::layout::Rect;
+
+use super::item::{About, Items, Wrapped};
+use super::{RunPage, Subject, page_text, source_parts};
+use crate::app::action::Action;
+use crate::app::run::layout::{Areas, Pane};
+use crate::app::run::picked::Picked;
+use crate::app::run::scroll::{Lines, Scroll};
+use crate::event::kind::{NoteId, SourceNo};
+
+impl RunPage {
+    /// Moves in the panes of research.
+    pub(in crate::app::run) fn move_in_research(&mut self, action: Action, areas: &Areas) {
+        match self.focus {
+            Pane::First => self.move_among_sources(action, areas),
+            Pane::Second => self.move_in_page(action, areas),
+            Pane::Third | Pane::Fourth => {
+                let pane = self.focus;
+                self.pick(pane, areas, Turn::Move(action));
+            }
+            Pane::Events => {}
+        }
+    }
+
+    fn move_among_sources(&mut self, action: Action, areas: &Areas) {
+        let Some((research, _)) = self.shown().research() else { return };
+        let Some(last) = research.sources.len().checked_sub(1) else { return };
+        let height = areas.pane(Pane::First).map_or(8, |area| source_parts(area).rows.height);
+        let far = usize::from(height.saturating_sub(1).max(1));
+        let at = self.page_source().and_then(SourceNo::place).unwrap_or(0);
+        let follows = self.research.about == Subject::Follow;
+        let to = match action {
+            Action::Bottom => {
+                self.research.look_at(Subject::Follow);
+                return;
+            }
+            // The first step takes the source that is shown just now.
+            Action::Up | Action::Down | Action::Left | Action::Right if follows => at,
+            Action::Up | Action::Left => at.saturating_sub(1),
+            Action::Down | Action::Right => at + 1,
+            Action::PageUp => at.saturating_sub(far),
+            Action::PageDown => at + far,
+            Action::Top => 0,
+            _ => return,
+        };
+        self.research.look_at(Subject::Source(SourceNo::at(to.min(last))));
+    }
+
+    fn move_in_page(&mut self, action: Action, areas: &Areas) {
+        let Some(area) = areas.pane(Pane::Second).map(page_text) else { return };
+        if matches!(action, Action::Left | Action::Right) {
+            let by = if action == Action::Left { Action::Up } else { Action::Down };
+            return self.move_among_sources(by, areas);
+        }
+        let height = usize::from(area.height);
+        let top = self.page_top(area.width, height);
+        let Some((reading, text)) = self.reading() else { return };
+        let lines = reading.at(text, area.width);
+        let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
+        let top = match action {
+            Action::Up => top.step(-1, &lines, height),
+            Action::Down => top.step(1, &lines, height),
+            Action::PageUp => top.step(-page, &lines, height),
+            Action::PageDown => top.step(page, &lines, height),
+            Action::Top => Scroll::default(),
+            Action::Bottom => Scroll::end(&lines, height),
+            _ => return,
+        };
+        self.research.top = Some(top);
+    }
+
+    /// Picks another item of the answer or the notes; the page shows what it is about.
+    fn pick(&mut self, pane: Pane, areas: &Areas, turn: Turn) {
+        let Some(area) = areas.pane(pane) else { return };
+        let height = usize::from(area.height).max(1);
+        let (picked, about) = if pane == Pane::Third {
+            let Some(items) = self.answer() else { return };
+            let lines = Wrapped { items: &items, width: area.width };
+            let comes = self.answer_comes();
+            let picked = turn.of(self.research.answer, comes, &lines, height);
+            (picked, picked.line.and_then(|line| items.item(line)).map(|item| item.about))
+        } else {
+            let Some(items) = self.notes() else { return };
+            let lines = Wrapped { items: &items, width: area.width };
+            let comes = self.shown().is_live();
+            let picked = turn.of(self.notes_picked(&items), comes, &lines, height);
+            (picked, picked.line.and_then(|line| items.item(line)).map(|item| item.about))
+        };
+        let note = about.and_then(|about| self.first_note(&about));
+        match (picked.line, note) {
+            (None, _) => self.research.look_at(Subject::Follow),
+            (Some(_), Some(note)) => self.research.look_at(Subject::Note(note)),
+            (Some(_), None) => {}
+        }
+        match pane {
+            Pane::Third => self.research.answer = picked,
+            _ => {
+                self.research.above = self.notes().map_or(0, |items| items.above());
+                self.research.notes = picked;
+            }
+        }
+    }
+
+    /// The first note that something is about.
+    pub(super) fn first_note(&self, about: &About) -> Option<NoteId> {
+        match about {
+            About::Text => None,
+            About::Note(id) | About::Pair(id, _) => Some(id.clone()),
+            About::Sentence(at) => self.citation(*at, 0),
+        }
+    }
+
+    /// A citation of a sentence, by its place.
+    pub(super) fn citation(&self, sentence: usize, nth: usize) -> Option<NoteId> {
+        let (research, _) = self.shown().research()?;
+        research.sentences.get(sentence)?.citations.get(nth).cloned()
+    }
+
+    /// Turns the wheel over a pane of research.
+    pub(in crate::app::run) fn wheel_in_research(&mut self, pane: Pane, by: isize, areas: &Areas) {
+        let action = if by < 0 { Action::Up } else { Action::Down };
+        match pane {
+            Pane::First => self.move_among_sources(action, areas),
+            Pane::Second => {
+                for _ in 0..by.unsigned_abs() {
+                    self.move_in_page(action, areas);
+                }
+            }
+            Pane::Third | Pane::Fourth => {
+                self.pick(pane, areas, Turn::Wheel(by));
+            }
+            Pane::Events => {}
+        }
+    }
+
+    /// A click on a line of a pane of research.
+    pub(in crate::app::run) fn click_in_research(
+        &mut self,
+        pane: Pane,
+        area: Rect,
+        row: u16,
+        areas: &Areas,
+    ) {
+        match pane {
+            Pane::First => {
+                let rows = source_parts(area).rows;
+                let (window, _) = self.source_rows(usize::from(rows.height));
+                let Some(line) = row.checked_sub(rows.y).map(usize::from) else { return };
+                if line < window.len() {
+                    let no = SourceNo::at(window.start + line);
+                    self.research.look_at(Subject::Source(no));
+                }
+            }
+            Pane::Third | Pane::Fourth => {
+                let line = usize::from(row - area.y);
+                self.pick(pane, areas, Turn::Hit(line));
+            }
+            Pane::Second | Pane::Events => {}
+        }
+    }
+}
+
+/// What a hand does to a list.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    Move(Action),
+    Wheel(isize),
+    Hit(usize),
+}
+
+impl Turn {
+    /// What it comes to. `comes`: the list follows its end; else it rests at its start.
+    fn of(self, from: Picked, comes: bool, lines: &impl Lines, height: usize) -> Picked {
+        let Some(last) = lines.count().checked_sub(1) else { return from };
+        let first = Picked { line: Some(0), top: Scroll::default() };
+        let rests = from.line.is_none() && !comes;
+        let from = if rests { first } else { from };
+        let to = match self {
+            // The first step takes what is seen first.
+            Self::Move(Action::Up | Action::Down | Action::Left | Action::Right) if rests => from,
+            Self::Move(Action::Bottom) if !comes => from.select(last, lines, height),
+            Self::Move(action) => from.moved(action, lines, height),
+            Self::Wheel(by) => from.wheeled(by, lines, height),
+            Self::Hit(row) => from.hit(row, lines, height),
+        };
+        match to.line {
+            None if !comes => Picked { line: Some(last), ..to },
+            _ => to,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The notes as items: what they say of one another, what was taken, what was refused.
+
+use std::collections::BTreeSet;
+
+use super::item::{About, How, Item, Items, Lead, Part, flat};
+use crate::app::format;
+use crate::app::run::RunPage;
+use crate::event::kind::{NoteConflict, NoteId, NoteRefused, SourceNo};
+use crate::event::world::World;
+use crate::event::world::research::{NoteRow, Research};
+
+/// The most rows of a claim or a quote; the inspector has the whole.
+const MOST: usize = 4;
+
+/// The notes of the shown world.
+pub struct Notes<'a> {
+    world: &'a World,
+    research: &'a Research,
+    confirmed: Vec<Vec<NoteId>>,
+}
+
+impl<'a> Notes<'a> {
+    fn new(world: &'a World, research: &'a Research) -> Self {
+        Self { world, research, confirmed: confirmed(research) }
+    }
+
+    /// Items before the first note: what the notes say of one another comes after them in time, but
+    /// is what a reader has to know first.
+    pub(super) fn above(&self) -> usize {
+        self.conflicts().len() + self.confirmed.len()
+    }
+
+    fn conflicts(&self) -> &'a [NoteConflict] {
+        &self.research.compared.conflicts
+    }
+
+    /// Who says what is said of a source: `#1 official-status.example.com`.
+    fn source(&self, no: SourceNo) -> String {
+        let domain = self.research.source(no).map_or("", |row| &*row.domain);
+        format!("{no} {domain}").trim_end().to_owned()
+    }
+
+    fn note(&self, row: &'a NoteRow) -> Item<'a> {
+        let note = &row.note;
+        let issue = self.research.verified.as_ref().and_then(|verified| {
+            verified.issues.iter().find(|it| it.note == note.id).map(|it| it.issue)
+        });
+        let answered = self.research.answered.is_some();
+        let (lead, word, how) = match issue {
+            Some(issue) => (Lead::Failed, issue.word(), How::Failed),
+            None if self.research.is_cited(&note.id) => (Lead::Done, "cited", How::Good),
+            None if answered => (Lead::Off, "not cited", How::Note),
+            None if self.research.verified.is_some() => (Lead::Done, "verified", How::Good),
+            None if self.world.is_live() => (Lead::Waiting, "taken", How::Note),
+            None => (Lead::Off, "taken", How::Note),
+        };
+        let mut parts = Vec::new();
+        // Taken by rule a claim is its quote: once is enough.
+        if note.claim.trim() != note.quote.trim() {
+            parts.push(Part::of(flat(&note.claim), How::Said, MOST));
+        }
+        parts.push(Part::of(format!("\"{}\"", flat(&note.quote)), How::Quoted, MOST));
+        let mut tail = vec![(format!(" {word}"), how)];
+        if issue.is_none() && self.research.compared.unconfirmed.contains(&note.id) {
+            tail.push((" ! unconfirmed".to_owned(), How::Alert));
+        }
+        let against = self.conflicts().iter().filter_map(|it| match () {
+            () if it.left == note.id => Some(&it.right),
+            () if it.right == note.id => Some(&it.left),
+            () => None,
+        });
+        let mut against: Vec<&str> = against.map(NoteId::as_str).collect();
+        against.dedup();
+        if !against.is_empty() {
+            tail.push((format!(" ! against {}", against.join(" ")), How::Alert));
+        }
+        let source = self.source(row.source);
+        parts.push(Part { tail, ..Part::of(source, How::Note, 2) });
+        let name = note.id.as_str().into();
+        Item { about: About::Note(note.id.clone()), name, lead, parts }
+    }
+
+    fn refused(&self, note: &'a NoteRefused) -> Item<'a> {
+        let mut parts = Vec::new();
+        if note.claim.trim() != note.quote.trim() && !note.claim.is_empty() {
+            parts.push(Part::of(flat(&note.claim), How::Note, MOST));
+        }
+        parts.push(Part::of(format!("\"{}\"", flat(&note.quote)), How::Note, MOST));
+        let tail = vec![(format!(" refused: {}", note.reason), How::Refused)];
+        parts.push(Part { tail, ..Part::of(self.source(note.source), How::Note, 2) });
+        Item { about: About::Text, name: "".into(), lead: Lead::Refused, parts }
+    }
+
+    fn conflict(&self, conflict: &'a NoteConflict) -> Item<'a> {
+        let side = |id: &NoteId| self.research.note(id);
+        let head = format!(
+            "conflict: {} says {}, {} says {}",
+            conflict.left, conflict.left_says, conflict.right, conflict.right_says
+        );
+        let quote = |id: &NoteId| {
+            let row = side(id);
+            let quote = row.map_or_else(String::new, |row| flat(&row.note.quote));
+            let source = row.map_or_else(String::new, |row| self.source(row.source));
+            format!("{id} \"{quote}\" {source}")
+        };
+        let quotes = Part {
+            beside: Some(quote(&conflict.right).into()),
+            ..Part::of(quote(&conflict.left), How::Quoted, MOST + 1)
+        };
+        let parts = vec![Part::of(head, How::Alert, 3), quotes];
+        let about = About::Pair(conflict.left.clone(), conflict.right.clone());
+        Item { about, name: "".into(), lead: Lead::Alert, parts }
+    }
+
+    fn agreement(&self, group: &[NoteId]) -> Item<'a> {
+        let domains = domains(self.research, group);
+        let ids: Vec<&str> = group.iter().map(NoteId::as_str).collect();
+        let count = format::things(domains as u64, "domain");
+        let text = format!("{} agree: confirmed by {count}", ids.join(" "));
+        let about = match group {
+            [left, right, ..] => About::Pair(left.clone(), right.clone()),
+            _ => About::Text,
+        };
+        let parts = vec![Part::of(text, How::Said, 3)];
+        Item { about, name: "".into(), lead: Lead::Done, parts }
+    }
+}
+
+/// Different domains that these notes come from.
+fn domains(research: &Research, ids: &[NoteId]) -> usize {
+    let of = |id: &NoteId| Some(&*research.source(research.note(id)?.source)?.domain);
+    ids.iter().filter_map(of).collect::<BTreeSet<&str>>().len()
+}
+
+/// The notes that say the same, in groups, each in the order in which it is met.
+fn confirmed(research: &Research) -> Vec<Vec<NoteId>> {
+    let mut groups: Vec<Vec<NoteId>> = Vec::new();
+    for pair in &*research.compared.agree {
+        let at = |id: &NoteId, groups: &[Vec<NoteId>]| groups.iter().position(|it| it.contains(id));
+        match (at(&pair.left, &groups), at(&pair.right, &groups)) {
+            (None, None) => groups.push(vec![pair.left.clone(), pair.right.clone()]),
+            (Some(group), None) => groups[group].push(pair.right.clone()),
+            (None, Some(group)) => groups[group].push(pair.left.clone()),
+            (Some(one), Some(other)) if one != other => {
+                let (keep, drop) = (one.min(other), one.max(other));
+                let moved = groups.remove(drop);
+                groups[keep].extend(moved);
+            }
+            _ => {}
+        }
+    }
+    groups
+}
+
+impl Items for Notes<'_> {
+    fn count(&self) -> usize {
+        self.above() + self.research.notes.len() + self.research.refused.len()
+    }
+
+    fn item(&self, at: usize) -> Option<Item<'_>> {
+        if let Some(conflict) = self.conflicts().get(at) {
+            return Some(self.conflict(conflict));
+        }
+        let at = at - self.conflicts().len();
+        if let Some(group) = self.confirmed.get(at) {
+            return Some(self.agreement(group));
+        }
+        let at = at - self.confirmed.len();
+        if let Some(row) = self.research.notes.get(at) {
+            return Some(self.note(row));
+        }
+        let note = self.research.refused.get(at - self.research.notes.len())?;
+        Some(self.refused(note))
+    }
+
+    fn names(&self) -> u16 {
+        let longest = self.research.notes.last().map_or(0, |row| row.note.id.as_str().len());
+        u16::try_from(longest).unwrap_or(u16::MAX).clamp(2, 6)
+    }
+}
+
+impl RunPage {
+    /// The notes of the shown world.
+    pub fn notes(&self) -> Option<Notes<'_>> {
+        let world = self.shown();
+        world.research().map(|(research, _)| Notes::new(world, research))
+    }
+}

@@ -1,0 +1,238 @@
+//! The text of a page as it is read on the screen: its lines, and where the quotes of notes stand in
+//! it. Made once for a page and its notes, so that a frame looks only at the rows in view.
+//!
+//! Places are counted in *solids*, characters that are no white space: those stay the same however
+//! a text is folded or wrapped.
+
+use std::ops::Range;
+
+use crate::app::measure::{row_count, wrap};
+use crate::app::run::scroll::{Lines, Scroll};
+use crate::event::kind::{NoteId, SourceNo};
+use crate::event::world::research::Research;
+
+/// The longest line that is kept as one, in bytes; a longer one goes on in the next.
+const LONGEST: usize = 4096;
+/// How far before that a line is cut at a blank.
+const BACK: usize = 256;
+
+/// Of what a reading was made: another page or another note makes another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Made {
+    source: SourceNo,
+    bytes: usize,
+    notes: usize,
+}
+
+/// A page laid out to be read.
+#[derive(Debug)]
+pub struct Reading {
+    made: Made,
+    lines: Vec<Span>,
+    quotes: Vec<Quote>,
+    /// Notes whose quote does not stand in the page.
+    pub missing: Vec<NoteId>,
+}
+
+/// A line of the page.
+#[derive(Debug)]
+struct Span {
+    bytes: Range<usize>,
+    /// Solids before it.
+    solids: usize,
+}
+
+/// Where the quote of a note stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// The note.
+    pub note: NoteId,
+    /// The solids that it takes.
+    pub solids: Range<usize>,
+    /// The line in which it begins.
+    line: usize,
+}
+
+/// Characters of a text that are no white space.
+pub fn solids(text: &str) -> usize {
+    text.chars().filter(|c| !c.is_whitespace()).count()
+}
+
+/// The text with one blank for each run of white space.
+fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+impl Reading {
+    /// Of what the reading of this source would be made; `None`: it has no page.
+    pub(super) fn wanted(research: &Research, source: SourceNo) -> Option<Made> {
+        let page = research.source(source)?.page.as_ref()?;
+        let notes = research.notes.iter().filter(|row| row.source == source).count();
+        Some(Made { source, bytes: page.text().len(), notes })
+    }
+
+    /// Whether it was made of this.
+    pub(super) fn is_of(&self, made: Made) -> bool {
+        self.made == made
+    }
+
+    /// Lays the page of a source out.
+    pub(super) fn of(research: &Research, source: SourceNo) -> Option<Reading> {
+        let made = Self::wanted(research, source)?;
+        let text = research.source(source)?.page.as_ref()?.text();
+        let lines = lines_of(text);
+        let mut reading = Reading { made, lines, quotes: Vec::new(), missing: Vec::new() };
+        if made.notes > 0 {
+            let page = folded(text);
+            for row in research.notes.iter().filter(|row| row.source == source) {
+                let quote = folded(&row.note.quote);
+                let id = row.note.id.clone();
+                match page.find(&quote).filter(|_| !quote.is_empty()) {
+                    Some(at) => {
+                        let from = solids(&page[..at]);
+                        let solids = from..from + solids(&quote);
+                        let after = reading.lines.partition_point(|line| line.solids <= from);
+                        let line = after.saturating_sub(1);
+                        reading.quotes.push(Quote { note: id, solids, line });
+                    }
+                    None => reading.missing.push(id),
+                }
+            }
+        }
+        Some(reading)
+    }
+
+    /// The quotes in the order of their notes.
+    pub fn quotes(&self) -> &[Quote] {
+        &self.quotes
+    }
+
+    /// The page's lines in a window of this width; `text` is the page's.
+    pub fn at<'a>(&'a self, text: &'a str, width: u16) -> PageLines<'a> {
+        PageLines { reading: self, text, width: usize::from(width).max(1) }
+    }
+}
+
+fn lines_of(text: &str) -> Vec<Span> {
+    let mut lines: Vec<Span> = Vec::new();
+    let (mut start, mut before) = (0, 0);
+    for line in text.split('\n') {
+        let next = start + line.len() + 1;
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let end = start + line.len();
+        loop {
+            let stop = cut(&text[start..end]) + start;
+            let bytes = start..stop;
+            let count = solids(&text[bytes.clone()]);
+            lines.push(Span { bytes, solids: before });
+            before += count;
+            start = stop;
+            if start >= end {
+                break;
+            }
+        }
+        start = next;
+    }
+    lines
+}
+
+/// Where a long line is cut: at a blank where one is near.
+fn cut(line: &str) -> usize {
+    if line.len() <= LONGEST {
+        return line.len();
+    }
+    let end = (0..=LONGEST).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+    let near = (0..=end - BACK).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
+    line[near..end].rfind(' ').map_or(end, |at| near + at + 1)
+}
+
+/// The lines of a page that wrap at a width.
+pub struct PageLines<'a> {
+    reading: &'a Reading,
+    text: &'a str,
+    width: usize,
+}
+
+impl PageLines<'_> {
+    fn line(&self, at: usize) -> &str {
+        let bytes = self.reading.lines.get(at).map(|line| line.bytes.clone());
+        bytes.and_then(|bytes| self.text.get(bytes)).unwrap_or_default()
+    }
+
+    /// The rows of a line, each with the solids before it.
+    pub fn wrapped(&self, at: usize) -> Vec<(usize, String)> {
+        let mut before = self.reading.lines.get(at).map_or(0, |line| line.solids);
+        let rows = wrap(self.line(at), self.width);
+        let told = rows.into_iter().map(|row| {
+            let from = before;
+            before += solids(&row);
+            (from, row)
+        });
+        told.collect()
+    }
+
+    /// The window in which a note's quote stands a few rows below the top.
+    pub fn showing(&self, note: &NoteId, height: usize) -> Option<Scroll> {
+        let quote = self.reading.quotes.iter().find(|quote| quote.note == *note)?;
+        let rows = self.wrapped(quote.line);
+        let row = rows.iter().rposition(|(from, _)| *from <= quote.solids.start).unwrap_or(0);
+        let above = isize::try_from(height / 4).unwrap_or(0);
+        Some(Scroll { line: quote.line, row }.step(-above, self, height))
+    }
+}
+
+impl Lines for PageLines<'_> {
+    fn count(&self) -> usize {
+        self.reading.lines.len()
+    }
+
+    fn rows(&self, line: usize) -> usize {
+        row_count(self.line(line), self.width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reading(text: &str) -> Reading {
+        let made = Made { source: SourceNo(1), bytes: text.len(), notes: 0 };
+        Reading { made, lines: lines_of(text), quotes: Vec::new(), missing: Vec::new() }
+    }
+
+    #[test]
+    fn a_line_of_a_megabyte_is_cut_at_blanks() {
+        let text = "word ".repeat(200_000);
+        let reading = reading(&text);
+        assert!(reading.lines.len() > 200);
+        for line in &reading.lines {
+            assert!(line.bytes.len() <= LONGEST);
+            assert!(text[line.bytes.clone()].starts_with("word"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_solid_stands_in_one_row(text in "[ -~\\n\\r\\t宽é\\x1b]*", width in 2u16..30) {
+            let reading = reading(&text);
+            let lines = reading.at(&text, width);
+            let mut at = 0;
+            for line in 0..lines.count() {
+                for (from, row) in lines.wrapped(line) {
+                    prop_assert_eq!(from, at);
+                    at += solids(&row);
+                }
+            }
+            prop_assert_eq!(at, solids(&text));
+        }
+    }
+}

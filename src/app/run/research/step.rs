@@ -1,0 +1,142 @@
+//! How far research is: its steps one after another, and which stage of the funnel is on.
+
+use crate::event::world::World;
+use crate::event::world::research::{Research, SourceState};
+use crate::event::{Boundary, BoundaryId, ResearchStep, StopClass};
+
+/// A step of the workflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The plan is made.
+    Plan,
+    /// One of the plan's steps is carried out.
+    Step(ResearchStep),
+}
+
+impl Stage {
+    /// Every step in order.
+    pub const ALL: [Stage; 6] = [
+        Self::Plan,
+        Self::Step(ResearchStep::Search),
+        Self::Step(ResearchStep::Dedupe),
+        Self::Step(ResearchStep::ReadExtract),
+        Self::Step(ResearchStep::Verify),
+        Self::Step(ResearchStep::Synthesize),
+    ];
+
+    /// What people call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Step(ResearchStep::ReadExtract) => "read",
+            Self::Step(step) => step.word(),
+        }
+    }
+
+    /// Where a run rests before it.
+    pub fn boundary(self) -> BoundaryId {
+        match self {
+            Self::Plan => Boundary::Plan.id(),
+            Self::Step(step) => Boundary::Step(step).id(),
+        }
+    }
+
+    fn is_done(self, world: &World, research: &Research) -> bool {
+        match self {
+            Self::Plan => research.steps.is_some(),
+            Self::Step(ResearchStep::Search) => research.query.is_some(),
+            Self::Step(ResearchStep::Dedupe) => research.kept.is_some(),
+            Self::Step(ResearchStep::ReadExtract) => research.reading_end.is_some(),
+            Self::Step(ResearchStep::Verify) => {
+                research.verified.as_ref().is_some_and(|verified| verified.issues.is_empty())
+            }
+            Self::Step(ResearchStep::Synthesize) => world.answer.is_some(),
+        }
+    }
+
+    /// The step that is on, or in which the run was stopped; `None`: all are done.
+    pub fn current(world: &World, research: &Research) -> Option<Stage> {
+        let phase = world.closed.as_ref().and_then(|closed| closed.phase.as_deref());
+        let of =
+            |phase: &str| Self::ALL.into_iter().find(|stage| stage.boundary().as_str() == phase);
+        if let Some(stage) = phase.and_then(of) {
+            return Some(stage);
+        }
+        Self::ALL.into_iter().find(|stage| !stage.is_done(world, research))
+    }
+}
+
+/// How a step stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StageState {
+    /// It came to its end.
+    Done,
+    /// It is on.
+    Running,
+    /// Its turn has not come.
+    Waiting,
+    /// The run was stopped in it.
+    Failed,
+    /// The run ended before it, or a person ended it there.
+    Off,
+}
+
+/// How every step stands.
+pub fn stages(world: &World, research: &Research) -> [(Stage, StageState); 6] {
+    let current = Stage::current(world, research);
+    let stopped = world.closed.as_ref().map(|closed| closed.reason.class());
+    let mut before = true;
+    Stage::ALL.map(|stage| {
+        if Some(stage) == current {
+            before = false;
+            let state = match (world.is_live(), stopped) {
+                (true, _) => StageState::Running,
+                (false, Some(StopClass::Cancelled)) => StageState::Off,
+                (false, _) => StageState::Failed,
+            };
+            return (stage, state);
+        }
+        let after = if world.is_live() { StageState::Waiting } else { StageState::Off };
+        (stage, if before { StageState::Done } else { after })
+    })
+}
+
+/// The stages of the funnel, in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sieve {
+    /// Sources that were found.
+    Found,
+    /// Those that were kept.
+    Deduped,
+    /// Those that passed both allowlists.
+    Allowed,
+    /// Pages that were read.
+    Read,
+    /// Notes that were taken.
+    Notes,
+    /// Notes that the answer cites.
+    Cited,
+}
+
+impl Sieve {
+    /// Where the run is just now, or where it was stopped; `None`: it came to its end.
+    pub fn current(world: &World, research: &Research) -> Option<Sieve> {
+        Some(match Stage::current(world, research)? {
+            Stage::Plan | Stage::Step(ResearchStep::Search) => Self::Found,
+            Stage::Step(ResearchStep::Dedupe) => Self::Deduped,
+            Stage::Step(ResearchStep::ReadExtract) => {
+                let noting = |row: &&crate::event::world::research::SourceRow| {
+                    row.state == SourceState::Noting
+                };
+                match research.kept().find(noting) {
+                    Some(_) => Self::Notes,
+                    None if !world.is_live() && research.pages_read() > 0 => Self::Notes,
+                    None if research.kept().any(|row| row.read_call.is_some()) => Self::Read,
+                    None => Self::Allowed,
+                }
+            }
+            Stage::Step(ResearchStep::Verify) => Self::Notes,
+            Stage::Step(ResearchStep::Synthesize) => Self::Cited,
+        })
+    }
+}

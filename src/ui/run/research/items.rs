@@ -1,0 +1,147 @@
+//! Panes 3 and 4 of research: the sentences of the answer and what each stands on; the notes with
+//! their quotes, and what they say of one another. Only the rows in view are wrapped.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::{lead, role};
+use crate::app::run::RunPage;
+use crate::app::run::research::item::{How, Item, Items, Part, Row, SIGN, Wrapped};
+use crate::app::run::scroll::Scroll;
+use crate::ui::Cx;
+use crate::ui::glyph::Glyph;
+use crate::ui::run::{empty, line, out_of_view, row_style};
+use crate::ui::text::Pen;
+use crate::ui::theme::Role;
+
+/// Draws the answer.
+pub(in super::super) fn answer(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let Some(items) = page.answer() else { return };
+    let lines = Wrapped { items: &items, width: area.width };
+    let (top, selected) = page.answer_at(&lines, usize::from(area.height));
+    draw(cx, area, &lines, top, selected, buf);
+}
+
+/// Draws the notes.
+pub(in super::super) fn notes(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let Some(items) = page.notes() else { return };
+    if items.count() == 0 {
+        let text = match page.shown().is_live() {
+            true => "No note yet: notes are taken of pages that were read. 1 shows the sources.",
+            false => "No note was taken. 1 shows beside each source why.",
+        };
+        return empty(cx, area, text, buf);
+    }
+    let lines = Wrapped { items: &items, width: area.width };
+    let (top, selected) = page.notes_at(&lines, usize::from(area.height));
+    draw(cx, area, &lines, top, selected, buf);
+}
+
+fn draw<I: Items>(
+    cx: &Cx,
+    area: Rect,
+    lines: &Wrapped<'_, I>,
+    top: Scroll,
+    selected: Option<usize>,
+    buf: &mut Buffer,
+) {
+    let height = usize::from(area.height);
+    let mut row = 0;
+    let mut at = top.line;
+    while row < height
+        && let Some(item) = lines.items.item(at)
+    {
+        let skip = if at == top.line { top.row } else { 0 };
+        let mut nth = 0;
+        for part in &item.parts {
+            let looks = part.looks();
+            let rows = part.rows(lines.room());
+            let last = rows.len().saturating_sub(1);
+            for (of_part, told) in rows.iter().enumerate() {
+                if nth >= skip && row < height {
+                    let here = line(area, row as u16);
+                    row_style(cx, here, selected == Some(at), buf);
+                    let mut pen = Pen::new(buf, here, cx.glyphs);
+                    if nth == 0 {
+                        head(cx, &mut pen, &item, selected == Some(at), lines.items.names());
+                    }
+                    pen.to(here.x + SIGN + lines.items.names() + 1);
+                    text(cx, &mut pen, part, told, &looks, lines.room());
+                    if part.coming && of_part == last {
+                        pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+                    }
+                    row += 1;
+                }
+                nth += 1;
+            }
+        }
+        at += 1;
+    }
+    out_of_view(cx, area, top, lines, buf);
+}
+
+/// The mark of the selection, the sign and the name of an item.
+fn head(cx: &Cx, pen: &mut Pen, item: &Item<'_>, selected: bool, names: u16) {
+    match selected {
+        true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+        false => pen.space(1),
+    };
+    match lead(item.lead) {
+        Some((glyph, role)) => pen.glyph(glyph, cx.theme.style(role)),
+        None => pen.space(1),
+    };
+    pen.space(1).name(&item.name, names, cx.theme.style(Role::Strong));
+}
+
+/// A row of a text, what follows the words in its own look.
+fn text(cx: &Cx, pen: &mut Pen, part: &Part<'_>, row: &Row, looks: &[(usize, How)], room: u16) {
+    let style = |how| cx.theme.style(role(how));
+    if part.is_halved(room) && !part.coming {
+        let half = Part::half(room);
+        let start = pen.x();
+        pen.put_within(&row.text, half, style(part.how));
+        pen.to(start + half + 1).glyph(Glyph::Vertical, cx.theme.style(Role::Border)).space(1);
+        pen.put_within(row.beside.as_deref().unwrap_or_default(), half, style(part.how));
+        return;
+    }
+    let stretches = looks.iter().map(|(until, how)| (*until, style(*how)));
+    put_solids(pen, &row.text, row.solids, stretches);
+    if row.cut {
+        pen.glyph(Glyph::Ellipsis, cx.theme.style(Role::Dim));
+    }
+}
+
+/// Draws a row in stretches, each up to so many characters that are no white space; `before` of them
+/// stand before the row. The last stretch goes on to the row's end.
+pub(super) fn put_solids(
+    pen: &mut Pen,
+    row: &str,
+    before: usize,
+    stretches: impl IntoIterator<Item = (usize, Style)>,
+) {
+    let mut rest = row;
+    let mut at = before;
+    let mut last = None;
+    for (until, style) in stretches {
+        last = Some(style);
+        if until <= at {
+            continue;
+        }
+        let end = rest
+            .char_indices()
+            .filter(|(_, c)| !c.is_whitespace())
+            .nth(until - at)
+            .map_or(rest.len(), |(end, _)| end);
+        // Blanks before the next stretch belong to neither.
+        let (piece, after) = rest.split_at(end);
+        let words = piece.trim_end();
+        pen.put(words, style).put(&piece[words.len()..], Style::default());
+        at += piece.chars().filter(|c| !c.is_whitespace()).count();
+        rest = after;
+        if rest.is_empty() {
+            return;
+        }
+    }
+    pen.put(rest, last.unwrap_or_default());
+}

@@ -1,0 +1,101 @@
+//! The panes of research: the sources and how they fall out, the page that is read, the answer, the
+//! notes.
+
+pub(super) mod items;
+pub(super) mod page;
+pub(super) mod sources;
+pub(super) mod steps;
+
+use ratatui::layout::Rect;
+
+use crate::app::run::research::item::{How, Lead};
+use crate::app::run::research::source_parts;
+use crate::app::run::{Pane, RunPage};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::theme::Role;
+
+/// What stands behind a pane's title: whether it follows what goes on.
+pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {
+    // What rests has nothing to follow.
+    let live = page.shown().is_live() && !page.is_scrubbed();
+    if !live || pane == Pane::Second {
+        return String::new();
+    }
+    let dot = cx.glyphs.of(Glyph::Dot);
+    match page.follows_research(pane) {
+        true => format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)),
+        false => format!(" {dot} G follows"),
+    }
+}
+
+/// What stands at the end of a pane's title: which rows are in view where that is not all of them,
+/// and what the notes come to.
+pub(super) fn aside(page: &RunPage, pane: Pane, area: Rect) -> String {
+    let Some((research, _)) = page.shown().research() else { return String::new() };
+    match pane {
+        Pane::First => {
+            let rows = source_parts(area).rows;
+            let (window, _) = page.source_rows(usize::from(rows.height));
+            let all = research.sources.len();
+            if window.is_empty() || window.len() >= all {
+                return String::new();
+            }
+            format!("{}-{} of {all}", window.start + 1, window.end)
+        }
+        Pane::Third => match page.answer() {
+            Some(_) if research.sentences.is_empty() => String::new(),
+            Some(_) => {
+                let all = research.sentences.len();
+                let cited = research.sentences.iter().filter(|it| !it.citations.is_empty()).count();
+                format!("{cited} of {} cited", format::things(all as u64, "sentence"))
+            }
+            None => String::new(),
+        },
+        Pane::Fourth => {
+            let mut told = Vec::new();
+            for (count, word) in [
+                (research.compared.conflicts.len(), "in conflict"),
+                (research.refused.len(), "refused"),
+                (research.compared.unconfirmed.len(), "unconfirmed"),
+            ] {
+                let piece = format!("{count} {word}");
+                let taken: usize = told.iter().map(|told: &String| told.len() + 2).sum();
+                if count > 0 && taken + piece.len() + 30 <= usize::from(area.width) {
+                    told.push(piece);
+                }
+            }
+            told.join(", ")
+        }
+        Pane::Second | Pane::Events => String::new(),
+    }
+}
+
+/// The role of a text.
+fn role(how: How) -> Role {
+    match how {
+        How::Said => Role::Text,
+        How::Quoted | How::Note => Role::Dim,
+        How::Strong => Role::Strong,
+        How::Running => Role::Running,
+        How::Good => Role::Done,
+        How::Alert => Role::Retry,
+        How::Refused => Role::Refused,
+        How::Failed => Role::Failed,
+    }
+}
+
+/// The glyph at the start of an item, and its role.
+fn lead(lead: Lead) -> Option<(Glyph, Role)> {
+    Some(match lead {
+        Lead::None => return None,
+        Lead::Done => (Glyph::Done, Role::Done),
+        Lead::Running => (Glyph::Running, Role::Running),
+        Lead::Waiting => (Glyph::Waiting, Role::Waiting),
+        Lead::Alert => (Glyph::Alert, Role::Retry),
+        Lead::Refused => (Glyph::Refused, Role::Refused),
+        Lead::Failed => (Glyph::Failed, Role::Failed),
+        Lead::Off => (Glyph::Off, Role::Off),
+    })
+}

@@ -1,0 +1,227 @@
+//! Pane 2 of research: the page of a source as it was read, the quotes of notes marked in it; of a
+//! source that fell out why, and what to do. Only the rows in view are wrapped.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::items::put_solids;
+use crate::app::run::RunPage;
+use crate::app::run::research::reading::{PageLines, Quote, Reading, solids};
+use crate::app::run::research::source::{age, age_days, standing, why};
+use crate::app::run::research::{GUTTER, page_text};
+use crate::app::run::scroll::Lines;
+use crate::app::run::words::text_area;
+use crate::event::kind::ResearchPlan;
+use crate::event::world::research::{Page, SourceRow};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::run::{empty, line, out_of_view};
+use crate::ui::text::{Pen, columns, elide_middle, wrap_within};
+use crate::ui::theme::{Role, Sign};
+
+/// Which source the pane is about, and how that stands.
+pub(in super::super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
+    let source = || page.shown().research()?.0.source(page.page_source()?);
+    let Some(row) = source() else { return ("Page".to_owned(), None) };
+    // Which quote is shown counts more than the end of a domain.
+    let note = page.page_note().map_or_else(String::new, |note| format!("{note} in "));
+    let text = format!("{note}{} {}", row.no, row.domain);
+    (text.trim_end().to_owned(), Some(cx.theme.source(&row.state)))
+}
+
+/// Draws the pane.
+pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let Some((research, plan)) = page.shown().research() else { return };
+    let Some(row) = page.page_source().and_then(|no| research.source(no)) else {
+        let text = match (page.shown().is_live(), research.sources.is_empty()) {
+            (true, true) => "No page yet: sources are found first. 3 shows what goes on.",
+            (true, false) => "No source has been looked at yet: j and k in 1 select one.",
+            (false, true) => "No source was found. 3 says why.",
+            (false, false) => "No source was looked at: j and k in 1 select one.",
+        };
+        return empty(cx, area, text, buf);
+    };
+    let text = page_text(area);
+    let top = Rect { height: text.y - area.y, ..text_area(area) };
+    head(cx, top, row, plan, page, buf);
+    match (&row.page, page.reading()) {
+        (Some(_), Some((reading, whole))) if !whole.trim().is_empty() => {
+            quoted(page, cx, (text, text.x > top.x), &reading.at(whole, text.width), reading, buf);
+        }
+        (Some(_), _) => {
+            let left = Rect { x: top.x, width: top.width, ..text };
+            told(
+                cx,
+                left,
+                &[("The page has no text, or the log does not hold it.", Role::Dim)],
+                buf,
+            );
+        }
+        (None, _) => out(cx, Rect { x: top.x, width: top.width, ..text }, row, plan, buf),
+    }
+}
+
+/// Title, address, when it was published and how far it is trusted.
+fn head(
+    cx: &Cx,
+    area: Rect,
+    row: &SourceRow,
+    plan: &ResearchPlan,
+    page: &RunPage,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let dim = theme.style(Role::Dim);
+    if area.height == 0 {
+        return;
+    }
+    let title = if row.title().is_empty() { "without a title" } else { row.title() };
+    Pen::new(buf, line(area, 0), cx.glyphs).put(title, theme.style(Role::Strong));
+    if area.height < 2 {
+        return;
+    }
+    let address = row.page.as_ref().map_or(row.address(), |page| &page.url);
+    let address = elide_middle(address, usize::from(area.width), cx.glyphs);
+    Pen::new(buf, line(area, 1), cx.glyphs).put(&address, dim);
+    if area.height < 3 {
+        return;
+    }
+    let mut pen = Pen::new(buf, line(area, 2), cx.glyphs);
+    for (nth, fact) in facts(row, plan).iter().enumerate() {
+        let gap = if nth > 0 { 3 } else { 0 };
+        if pen.fits(columns(fact) + gap) {
+            pen.space(gap as u16).put(fact, dim);
+        }
+    }
+    let missing = page.reading().map(|(reading, _)| reading.missing.as_slice()).unwrap_or_default();
+    if area.height > 3
+        && let [first, rest @ ..] = missing
+    {
+        let more =
+            if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        let text = format!("the quote of {first}{more} does not stand in this page");
+        let failed = theme.style(Role::Failed);
+        let mut pen = Pen::new(buf, line(area, 3), cx.glyphs);
+        pen.glyph(Glyph::Failed, failed).space(1).put(&text, failed);
+    }
+}
+
+/// What is known of a page beside its text.
+fn facts(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
+    let mut facts = Vec::new();
+    let days = age_days(row, plan);
+    let published = row.page.as_ref().map_or(&*row.found.published_at, |page| &page.published_at);
+    facts.push(match days {
+        Some(days @ 0..) => format!("{published}, {days} d old"),
+        Some(days) => format!("{published}, {} after {}", age(Some(-days)), plan.as_of),
+        None if published.is_empty() => "undated".to_owned(),
+        None => published.to_owned(),
+    });
+    if let Some(trust) = row.trust {
+        facts.push(format!("trust {}", format::confidence(trust)));
+    }
+    if let Some(page) = &row.page {
+        facts.push(format::things(page.chars, "character"));
+        facts.extend(aside(page));
+    }
+    facts
+}
+
+/// What the tool says of how it got the page.
+fn aside(page: &Page) -> Option<String> {
+    if page.told("cut").and_then(serde_json::Value::as_bool) == Some(true) {
+        return Some("cut off".to_owned());
+    }
+    if let Some(age) = page.told("cached_s").and_then(serde_json::Value::as_u64) {
+        return Some(format!("kept for {}", format::took(std::time::Duration::from_secs(age))));
+    }
+    let hops = page.told("redirects").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
+    (hops > 0).then(|| format::things(hops as u64, "redirect"))
+}
+
+/// The text with its quotes marked, the note's name where its quote begins.
+fn quoted(
+    page: &RunPage,
+    cx: &Cx,
+    (area, gutter): (Rect, bool),
+    lines: &PageLines<'_>,
+    reading: &Reading,
+    buf: &mut Buffer,
+) {
+    let height = usize::from(area.height);
+    let theme = cx.theme;
+    let plain = theme.style(Role::Text);
+    let top = page.page_top(area.width, height);
+    let shown = page.page_note();
+    // Of two that overlap the one that is shown is marked.
+    let mut quotes: Vec<_> = reading.quotes().iter().collect();
+    quotes.sort_by_key(|quote| (quote.solids.start, Some(&quote.note) != shown));
+    let mut row = 0;
+    let mut at = top.line;
+    while row < height && at < lines.count() {
+        let skip = if at == top.line { top.row } else { 0 };
+        for (from, text) in lines.wrapped(at).iter().skip(skip) {
+            if row == height {
+                break;
+            }
+            let here = line(area, row as u16);
+            let until = from + solids(text);
+            let mut stretches = Vec::new();
+            let mut reached = *from;
+            for quote in &quotes {
+                let within = quote.solids.start < until && quote.solids.end > *from;
+                if !within || quote.solids.end <= reached {
+                    continue;
+                }
+                let role = if Some(&quote.note) == shown { Role::Found } else { Role::Strong };
+                stretches.push((quote.solids.start.max(reached), plain));
+                stretches.push((quote.solids.end, theme.style(role)));
+                reached = quote.solids.end;
+            }
+            stretches.push((usize::MAX, plain));
+            put_solids(&mut Pen::new(buf, here, cx.glyphs), text, *from, stretches);
+            let begins = |quote: &&&Quote| (*from..until).contains(&quote.solids.start);
+            if let Some(quote) = quotes.iter().find(begins).filter(|_| gutter) {
+                let role = if Some(&quote.note) == shown { Role::Key } else { Role::Dim };
+                let at = Rect { x: here.x - GUTTER, width: GUTTER, ..here };
+                Pen::new(buf, at, cx.glyphs).put_within(quote.note.as_str(), 3, theme.style(role));
+            }
+            row += 1;
+        }
+        at += 1;
+    }
+    out_of_view(cx, area, top, lines, buf);
+}
+
+/// Why there is no page, and what to do.
+fn out(cx: &Cx, area: Rect, row: &SourceRow, plan: &ResearchPlan, buf: &mut Buffer) {
+    let sign = cx.theme.source(&row.state);
+    let (text, to_do) = why(row, plan);
+    let word = standing(row);
+    let mut said = vec![(text.as_str(), Role::Text)];
+    said.extend(to_do.as_deref().map(|to_do| (to_do, Role::Dim)));
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.glyph(sign.glyph, sign.style).space(1).put(&word, sign.style);
+    // What the search said of it is all that there is.
+    let snippet = format!("The search said: \"{}\"", row.found.snippet.trim());
+    if !row.found.snippet.is_empty() {
+        said.extend([("", Role::Dim), (snippet.as_str(), Role::Dim)]);
+    }
+    let below =
+        Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area };
+    told(cx, below, &said, buf);
+}
+
+/// Draws texts below each other.
+fn told(cx: &Cx, area: Rect, texts: &[(&str, Role)], buf: &mut Buffer) {
+    let mut row = 0;
+    for (text, role) in texts {
+        let room = usize::from(area.height.saturating_sub(row));
+        let (parts, _) = wrap_within(text, usize::from(area.width.max(1)), room);
+        for part in &parts {
+            Pen::new(buf, line(area, row), cx.glyphs).put(part, cx.theme.style(*role));
+            row += 1;
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Pane 1 of research: the funnel, the budgets, and a row for each source in the order in which they
+//! were found: how far it is or why it fell out, how far it is trusted, how old it is.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::run::RunPage;
+use crate::app::run::research::source::{age, age_days, standing};
+use crate::app::run::research::source_parts;
+use crate::app::run::research::step::Sieve;
+use crate::event::StopClass;
+use crate::event::kind::ResearchPlan;
+use crate::event::world::World;
+use crate::event::world::research::{Research, SourceRow};
+use crate::ui::Cx;
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::run::{bar, empty, line, row_style};
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::Role;
+
+/// Columns of a number: `#12`.
+const NUMBER: u16 = 4;
+/// Columns of how far a source is: the longest are `source_denied_execution` and
+/// `read, 2 notes, 1 refused`.
+const STANDING: u16 = 25;
+/// Columns of the trust: its figure.
+const TRUST: u16 = 5;
+/// Cells of its bar, where there is room.
+const TRUST_BAR: u16 = 5;
+/// Columns of an age: `undated`.
+const AGE: u16 = 8;
+/// Columns of a score.
+const SCORE: u16 = 5;
+
+/// Which columns there are, and how wide those are that give way.
+#[derive(Clone, Copy)]
+struct Columns {
+    figures: bool,
+    bar: bool,
+    title: u16,
+    domain: u16,
+}
+
+impl Columns {
+    fn of(width: u16) -> Self {
+        let figures = width >= 66;
+        let bar = width >= 104;
+        let mut fixed = 3 + NUMBER + STANDING + AGE;
+        fixed += if figures { TRUST + SCORE } else { 0 };
+        fixed += if bar { TRUST_BAR + 1 } else { 0 };
+        let room = width.saturating_sub(fixed);
+        let domain = if room >= 44 { (room * 9 / 20).min(30) } else { 0 };
+        let title = room.saturating_sub(if domain > 0 { domain + 1 } else { 0 });
+        Self { figures, bar, title, domain }
+    }
+}
+
+/// Draws the pane.
+pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some((research, plan)) = world.research() else { return };
+    let parts = source_parts(area);
+    funnel(cx, parts.funnel, world, research, buf);
+    budgets(page, cx, parts.budgets, (research, plan), buf);
+    if research.sources.is_empty() {
+        let rows = Rect { y: parts.head.y, height: parts.head.height + parts.rows.height, ..area };
+        let text = match (world.is_live(), research.query.is_some()) {
+            (_, true) => "The search found nothing. 5 shows what was asked.",
+            (true, _) => {
+                "No source has been found yet: a row comes with each. 3 shows what goes on."
+            }
+            (false, _) => "No source was searched. 3 says why.",
+        };
+        return empty(cx, rows, text, buf);
+    }
+    let places = Columns::of(area.width);
+    head(cx, parts.head, places, buf);
+    let (window, selected) = page.source_rows(usize::from(parts.rows.height));
+    for (nth, at) in window.enumerate() {
+        let Some(row) = research.sources.get(at) else { break };
+        let here = line(parts.rows, nth as u16);
+        row_style(cx, here, selected == Some(at), buf);
+        one(cx, here, row, plan, selected == Some(at), places, buf);
+    }
+}
+
+/// How many came how far; where the run is just now, or where it was stopped, is marked.
+fn funnel(cx: &Cx, area: Rect, world: &World, research: &Research, buf: &mut Buffer) {
+    let theme = cx.theme;
+    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let counts = research.funnel();
+    let all = [
+        (Sieve::Found, "found", counts.found),
+        (Sieve::Deduped, "deduped", counts.deduped),
+        (Sieve::Allowed, "allowed", counts.allowed),
+        (Sieve::Read, "read", counts.read),
+        (Sieve::Notes, "notes", counts.notes),
+        (Sieve::Cited, "cited", counts.cited),
+    ];
+    let current = Sieve::current(world, research);
+    let (glyph, role) = match world.closed.as_ref().map(|closed| closed.reason.class()) {
+        None => (Glyph::Running, Role::Running),
+        Some(StopClass::Cancelled) => (Glyph::Off, Role::Off),
+        Some(_) => (Glyph::Failed, Role::Failed),
+    };
+    let wide = |gap: usize| {
+        let texts = all.iter().map(|(_, word, count)| columns(word) + 1 + count.to_string().len());
+        texts.sum::<usize>() + all.len() * (1 + 2 * gap)
+    };
+    let gap = u16::from(wide(1) <= usize::from(area.width));
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    for (nth, (sieve, word, count)) in all.into_iter().enumerate() {
+        let here = current == Some(sieve);
+        let later = current.is_some_and(|current| sieve > current);
+        pen.space(if nth > 0 { gap } else { 0 });
+        match (here, nth) {
+            (true, _) => pen.glyph(glyph, theme.style(role)),
+            (false, 0) => pen.space(1),
+            (false, _) => pen.put_within(cx.glyphs.of(Glyph::Right), 1, dim),
+        };
+        pen.space(gap);
+        let style = match (here, later) {
+            (true, _) => theme.style(role),
+            (_, true) => dim,
+            _ => plain,
+        };
+        pen.put(word, if here { style } else { dim }).space(1).put(&count.to_string(), style);
+    }
+}
+
+/// What is used of each budget.
+fn budgets(
+    page: &RunPage,
+    cx: &Cx,
+    area: Rect,
+    (research, plan): (&Research, &ResearchPlan),
+    buf: &mut Buffer,
+) {
+    if area.height == 0 {
+        return;
+    }
+    let world = page.shown();
+    let active = world.active(page.time(cx.now));
+    let spent = u64::try_from(active.as_millis()).unwrap_or(u64::MAX);
+    let answer = world.answer.as_ref().map_or(0, |answer| answer.chars().count());
+    let kept = research.kept.as_ref().map_or(0, |(kept, _)| kept.len());
+    let of = |used: usize, allowed: u32| (used as u64, u64::from(allowed));
+    let all = [
+        ("time", (spent, plan.max_ms), 1_000),
+        ("pages", of(research.pages_read(), plan.max_read_pages), 1),
+        ("answer", of(answer, plan.max_answer_chars), 1),
+        ("urls", of(kept, plan.max_urls), 1),
+        ("notes", of(research.notes.len(), plan.max_notes), 1),
+    ];
+    let in_row = if area.height > 1 { 3 } else { all.len() };
+    let cell = area.width / u16::try_from(in_row).unwrap_or(1);
+    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    for (nth, (name, (used, allowed), unit)) in all.into_iter().enumerate() {
+        let (row, column) = (nth / in_row, nth % in_row);
+        let here = line(area, row as u16);
+        let here =
+            Rect { x: here.x + 1 + cell * column as u16, width: cell.saturating_sub(1), ..here };
+        let mut pen = Pen::new(buf, here.intersection(area), cx.glyphs);
+        let seconds = if unit > 1 { " s" } else { "" };
+        let figures = format!("{}/{}{seconds}", used / unit, allowed / unit);
+        pen.cell(name, 7, dim).cell(&figures, 9, plain);
+        let room = pen.left().saturating_sub(1).min(10);
+        if room >= 3 {
+            bar(cx, &mut pen, used, allowed, room);
+        }
+    }
+}
+
+fn head(cx: &Cx, area: Rect, places: Columns, buf: &mut Buffer) {
+    let dim = cx.theme.style(Role::Dim);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    pen.space(3).cell("no", NUMBER, dim).cell("state or reason", STANDING, dim);
+    if places.figures {
+        pen.cell("trust", TRUST + if places.bar { TRUST_BAR + 1 } else { 0 }, dim);
+    }
+    pen.right("age ", AGE, dim);
+    if places.figures {
+        pen.cell("fits", SCORE, dim);
+    }
+    pen.cell("title", places.title, dim);
+    if places.domain > 0 {
+        pen.space(1).put("domain", dim);
+    }
+}
+
+fn one(
+    cx: &Cx,
+    area: Rect,
+    row: &SourceRow,
+    plan: &ResearchPlan,
+    selected: bool,
+    places: Columns,
+    buf: &mut Buffer,
+) {
+    let theme = cx.theme;
+    let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
+    let sign = theme.source(&row.state);
+    let out = row.fell_out().is_some();
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    let mark = if selected { cx.glyphs.of(Glyph::Selected) } else { " " };
+    pen.put(mark, theme.style(Role::Key)).glyph(sign.glyph, sign.style).space(1);
+    pen.cell(&row.no.to_string(), NUMBER, if out { dim } else { plain });
+    let start = pen.x();
+    pen.put_within(&standing(row), STANDING - 1, sign.style).to(start + STANDING);
+    let figure = |stated: Option<f64>| {
+        stated.map_or_else(|| cx.glyphs.of(Glyph::NotYet).to_owned(), format::confidence)
+    };
+    if places.figures {
+        pen.cell(&figure(row.trust), TRUST, if out { dim } else { plain });
+        if places.bar {
+            let start = pen.x();
+            if let Some(trust) = row.trust {
+                // Trust is no budget: much of it warns of nothing.
+                let full = (trust.clamp(0.0, 1.0) * f64::from(TRUST_BAR)).round() as u16;
+                let (bar, left) = (theme.style(Role::Bar), theme.style(Role::BarEmpty));
+                pen.glyphs(Glyph::BarFull, full, bar).glyphs(
+                    Glyph::BarEmpty,
+                    TRUST_BAR - full,
+                    left,
+                );
+            }
+            pen.to(start + TRUST_BAR + 1);
+        }
+    }
+    let start = pen.x();
+    pen.right(&age(age_days(row, plan)), AGE - 1, dim).to(start + AGE);
+    if places.figures {
+        pen.cell(&figure(row.found.score), SCORE, dim);
+    }
+    let style = if out { dim } else { plain };
+    pen.cell(row.title(), places.title, style);
+    if places.domain > 0 {
+        let host = if row.domain.is_empty() { host(&row.found.url) } else { &*row.domain };
+        pen.space(1).name(host, places.domain, dim);
+    }
+}
+
+/// The host of an address that was not kept, as far as it looks like one.
+fn host(url: &str) -> &str {
+    let after = url.split_once("://").map_or(url, |(_, after)| after);
+    after.split(['/', '?', '#']).next().unwrap_or(after)
+}

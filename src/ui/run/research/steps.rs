@@ -1,0 +1,59 @@
+//! The second header row of research: its steps as one track.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::run::RunPage;
+use crate::app::run::research::step::{Stage, StageState, stages};
+use crate::event::world::Stage as RunStage;
+use crate::event::{BoundaryId, ResearchStep};
+use crate::ui::Cx;
+use crate::ui::glyph::Glyph;
+use crate::ui::text::{Pen, columns};
+use crate::ui::theme::Role;
+
+/// Draws the row.
+pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let world = page.shown();
+    let Some((research, plan)) = world.research() else { return };
+    let paused = matches!(world.stage, RunStage::Paused { .. });
+    let rests = |at: &BoundaryId| world.breakpoints.contains(at);
+    let pieces: Vec<(String, Role)> = stages(world, research)
+        .into_iter()
+        .map(|(stage, state)| {
+            let (glyph, role) = match state {
+                StageState::Done => (Glyph::Done, Role::Done),
+                StageState::Running if paused => (Glyph::Paused, Role::Paused),
+                StageState::Running => (Glyph::Running, Role::Running),
+                StageState::Waiting => (Glyph::Waiting, Role::Waiting),
+                StageState::Failed => (Glyph::Failed, Role::Failed),
+                StageState::Off => (Glyph::Off, Role::Off),
+            };
+            let mut text = format!("{} {}", stage.word(), cx.glyphs.of(glyph));
+            if state == StageState::Waiting && rests(&stage.boundary()) {
+                text.push_str(&format!(" {}", cx.glyphs.of(Glyph::Breakpoint)));
+            }
+            if stage == Stage::Step(ResearchStep::ReadExtract) && research.kept.is_some() {
+                text.push_str(&format!(" {}/{}", research.pages_read(), plan.max_read_pages));
+            }
+            (text, role)
+        })
+        .collect();
+    let line = cx.glyphs.of(Glyph::Horizontal);
+    let words: usize = pieces.iter().map(|(text, _)| columns(text)).sum();
+    // The lines between take what is left, so that the track is as wide as its row.
+    let gaps = pieces.len().saturating_sub(1).max(1);
+    let room = usize::from(area.width).saturating_sub(words) / gaps;
+    let long = room.saturating_sub(2).clamp(1, 12);
+    let gap = match room {
+        0..=2 => " ".to_owned(),
+        _ => format!(" {} ", line.repeat(long)),
+    };
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    for (nth, (text, role)) in pieces.iter().enumerate() {
+        if nth > 0 {
+            pen.put(&gap, cx.theme.style(Role::Dim));
+        }
+        pen.put(text, cx.theme.style(*role));
+    }
+}
