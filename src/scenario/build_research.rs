@@ -170,7 +170,7 @@ fn echo(table: &ResearchTable, file: &File, cx: &mut Reader) {
 }
 
 /// What the planner is shown under names of its own.
-const PAYLOAD: [&str; 3] = ["goal", "question", "max_steps"];
+const PAYLOAD: [&str; 1] = ["question"];
 
 /// Both allowlists, the policy's first.
 fn allowlists(
