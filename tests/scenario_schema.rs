@@ -171,6 +171,27 @@ fn the_schema_refuses_what_the_reader_refuses() {
             ("follow_ups = [", "follow_ups = [\"\", "),
         ],
     );
+    both_refuse(
+        "payments-incident",
+        &[
+            ("max_steps        = 8", "max_steps = 0"),
+            ("max_urls         = 6", "max_urls = 6.5"),
+            ("max_urls         = 6", "max_tasks = 6"),
+            ("question = ", "questions = "),
+            (
+                "[\"official-status.example.com\", \"vendor.example.com\"]",
+                "[\"https://vendor.example.com/\"]",
+            ),
+            ("[\"official-status.example.com\", \"vendor.example.com\"]", "[\"*.example.com\"]"),
+            ("answer = \"model_when_live\"", "answer = \"modle\""),
+            ("[research]", "[research]\nmisquotes = \"repair\""),
+            ("[research]", "[research]\nmin_independent_sources = 0"),
+            ("trust = 0.95", "trust = 1.95"),
+            ("[sources.\"regulator.example.org\"]", "[sources.\"regulator.example.org/guidance\"]"),
+            ("step    = \"notes\"", "step = \"note\""),
+            ("[research]", "[roles]\n[research]"),
+        ],
+    );
 }
 
 /// An editor shows these: no field is without a word, and what may be left out says what it is then.

@@ -83,18 +83,23 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
             "checkout-launch",
             "checkout-unanimous",
             "dev-team",
+            "fabricated-quote",
             "fraud-check",
             "morning-report",
             "morning-report-denied",
             "morning-report-partial",
             "nested-swarm",
+            "own-notes",
             "parallel-review",
+            "payments-incident",
             "ping-pong",
             "real-services",
+            "rumour-mill",
             "runaway",
             "slow-specialist",
             "support-swarm",
             "vendor-brownout",
+            "web-status",
         ]
     );
     for shipped in shipped() {

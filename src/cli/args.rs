@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::event::BoundaryId;
 use crate::event::contribution::Decision;
+use crate::event::{BoundaryId, ResearchStep};
 use crate::scenario::name::FlagName;
 
 /// Launches runs of multi-agent patterns and shows them live.
@@ -122,7 +122,8 @@ pub struct RunArgs {
     /// Turn a flag at the start, or at a boundary: legal_analyst=on@round:2. Boundaries are round:2,
     /// message:2:risk_analyst; plan, dispatch:1:t2 (attempt 1 of task t2); turn:3:7 (turn 3 of agent
     /// 7); ask:1:pm (round 1 of agent pm), ask:1:pm/devs.2 (the second time that pm asks devs),
-    /// handoff:3:billing (which stands for ask:1 of whom it goes to); finalize
+    /// handoff:3:billing (which stands for ask:1 of whom it goes to); search, dedupe, read_extract,
+    /// source:2 (the second source's turn), verify, synthesize; finalize
     #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
     pub flags: Vec<FlagArg>,
     /// Rest at a boundary (as for --flag): round:2 (until a line comes on standard input) or
@@ -218,7 +219,8 @@ fn boundary(text: &str) -> Result<BoundaryId, String> {
     let mut parts = text.splitn(3, ':');
     let known = match (parts.next(), parts.next(), parts.next()) {
         (Some("plan" | "finalize"), None, None) => true,
-        (Some("round"), Some(round), None) => number(round),
+        (Some(step), None, None) => ResearchStep::ALL.iter().any(|it| it.word() == step),
+        (Some("round" | "source"), Some(nth), None) => number(nth),
         (Some("message" | "dispatch" | "ask" | "handoff"), Some(nth), Some(who)) => {
             number(nth) && !who.is_empty()
         }
@@ -230,7 +232,7 @@ fn boundary(text: &str) -> Result<BoundaryId, String> {
     } else {
         Err(format!(
             "`{text}` is no boundary: use round:2, message:2:risk_analyst, plan, dispatch:1:t2, \
-             turn:3:7, ask:1:pm, handoff:3:billing or finalize"
+             turn:3:7, ask:1:pm, handoff:3:billing, source:2, verify or finalize"
         ))
     }
 }
