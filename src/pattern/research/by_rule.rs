@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy::{Draft, QUOTE_CHARS};
-use super::words::{sentences, stems};
+use super::sentences::sentences;
+use crate::tool::folder::words::stems;
 
 /// Characters of a sentence that becomes a note at most: longer ones are no sentences of people.
 const SENTENCE_CHARS: usize = 400;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::address::domain;
 use super::figures::{Figure, figures};
-use super::words::stems;
 use crate::event::kind::{Note, NoteConflict, NoteId, NotePair, NotesCompared};
+use crate::tool::folder::words::stems;
 
 /// Holds notes against one another. A claim needs `min_independent_sources` domains; below 2 none
 /// is unconfirmed.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::words;
+use super::sentences::sentences;
+use crate::tool::folder::words::stems;
 
 /// A figure of a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +34,7 @@ pub enum Unit {
 /// The figures of a text, in order. Dates, times of the day and years are none.
 pub fn figures(text: &str) -> Vec<Figure> {
     let mut all = Vec::new();
-    for sentence in words::sentences(text) {
+    for sentence in sentences(text) {
         let whole = about(&sentence);
         for clause in clauses(&sentence) {
             let own = about(clause);
@@ -60,7 +61,7 @@ fn clauses(sentence: &str) -> impl Iterator<Item = &str> {
 fn about(clause: &str) -> BTreeSet<String> {
     let words = clause.split_whitespace().flat_map(|token| token.split('-'));
     let plain = words.filter(|word| number(trimmed(word)).is_none() && time(word).is_none());
-    plain.flat_map(words::stems).collect()
+    plain.flat_map(stems).collect()
 }
 
 fn in_clause(clause: &str) -> impl Iterator<Item = (String, f64, Unit)> + '_ {

@@ -15,4 +15,4 @@ pub mod play;
 pub mod policy;
 pub mod quote;
 mod reading;
-pub mod words;
+pub mod sentences;

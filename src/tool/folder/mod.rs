@@ -21,7 +21,7 @@ pub mod source;
 pub mod stop;
 pub mod text_index;
 pub mod walk;
-mod words;
+pub mod words;
 
 pub use read::FolderRead;
 pub use search::FolderSearch;

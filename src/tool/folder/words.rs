@@ -33,29 +33,34 @@ pub(super) fn analyzer() -> TextAnalyzer {
         .build()
 }
 
+/// The words of a text by their stems, in order, those that say nothing left out: what texts are
+/// compared by.
+pub fn stems(text: &str) -> Vec<String> {
+    let mut analyzer = analyzer();
+    let telling = words(text).filter(|(_, word)| STOP_WORDS.binary_search(&&**word).is_err());
+    telling.flat_map(|(_, word)| stemmed(&mut analyzer, &word)).collect()
+}
+
+/// The stems of a word: one, or none where it is too long for one.
+fn stemmed(analyzer: &mut TextAnalyzer, word: &str) -> Vec<String> {
+    let mut stems = Vec::with_capacity(1);
+    analyzer.token_stream(word).process(&mut |token| stems.push(token.text.clone()));
+    stems
+}
+
 /// The different words of what a person asks, as the index has them, in the order of the question.
 /// Stop words decide nothing and are left out, unless there are no others.
 pub(super) fn asked(query: &str) -> Vec<String> {
-    let mut analyzer = analyzer();
-    let stems = |analyzer: &mut TextAnalyzer, stop_words: bool| {
-        let mut stems: Vec<String> = Vec::new();
+    let different = |stems: Vec<String>| {
         let mut seen = std::collections::HashSet::new();
-        for (_, word) in words(query) {
-            if !stop_words && STOP_WORDS.binary_search(&&*word).is_ok() {
-                continue;
-            }
-            let mut stream = analyzer.token_stream(&word);
-            while stream.advance() {
-                let stem = &stream.token().text;
-                if seen.insert(stem.clone()) {
-                    stems.push(stem.clone());
-                }
-            }
-        }
-        stems
+        stems.into_iter().filter(|stem| seen.insert(stem.clone())).collect::<Vec<String>>()
     };
-    let telling = stems(&mut analyzer, false);
-    if telling.is_empty() { stems(&mut analyzer, true) } else { telling }
+    let telling = different(stems(query));
+    if !telling.is_empty() {
+        return telling;
+    }
+    let mut analyzer = analyzer();
+    different(words(query).flat_map(|(_, word)| stemmed(&mut analyzer, &word)).collect())
 }
 
 /// The words of a text with the place of each, stop words among them, endings on.
