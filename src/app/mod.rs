@@ -6,6 +6,7 @@ pub mod action;
 pub mod confirm;
 pub mod effect;
 pub mod entry;
+pub mod export;
 pub mod faults;
 pub mod flags;
 pub mod form;

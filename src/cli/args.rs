@@ -159,6 +159,8 @@ pub enum Format {
     Jsonl,
     /// Progress for people
     Text,
+    /// The answer of research with footnotes, what fell out and what contradicts
+    Markdown,
 }
 
 /// `--flag NAME=on|off[@BOUNDARY]`.

@@ -1,4 +1,4 @@
-//! A run without the dashboard: its facts go to standard output in one of three formats, the
+//! A run without the dashboard: its facts go to standard output in one of its formats, the
 //! outcome is written whatever ends it, and the exit code tells a script what came of it.
 
 use std::io::{self, BufRead, Write};

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::args::Format;
 use super::paint::Paint;
 use super::{progress, safe_json};
+use crate::app::export::research;
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{Event, World};
 
@@ -29,7 +30,7 @@ impl<W: Write> Output<W> {
     /// What the stream says; a reader that has gone is `BrokenPipe`.
     pub fn event(&mut self, event: &Event, world: &World) -> io::Result<()> {
         match self.format {
-            Format::Json => Ok(()),
+            Format::Json | Format::Markdown => Ok(()),
             Format::Jsonl => {
                 let line = event.to_line().map_err(io::Error::other)?;
                 writeln!(self.to, "{}", safe_json::escape(&line, false))
@@ -57,6 +58,7 @@ impl<W: Write> Output<W> {
         match self.format {
             Format::Json | Format::Jsonl => self.result(outcome),
             Format::Text => self.text(&progress::closing(outcome, world)),
+            Format::Markdown => self.text(&research::markdown(world).unwrap_or_default()),
         }
     }
 
@@ -68,6 +70,8 @@ impl<W: Write> Output<W> {
         match self.format {
             Format::Json | Format::Jsonl => self.flush(),
             Format::Text => self.text(&format!("{}\n", progress::closing(outcome, world))),
+            // What a session has is no research.
+            Format::Markdown => Ok(()),
         }
     }
 
@@ -79,6 +83,7 @@ impl<W: Write> Output<W> {
         match self.format {
             Format::Json | Format::Jsonl => self.result(outcome),
             Format::Text => self.text(&progress::session(outcome)),
+            Format::Markdown => Ok(()),
         }
     }
 
@@ -90,7 +95,7 @@ impl<W: Write> Output<W> {
     fn result(&mut self, outcome: &impl Serialize) -> io::Result<()> {
         let json = match self.format {
             Format::Json => safe_json::pretty(outcome),
-            Format::Jsonl | Format::Text => safe_json::line(outcome),
+            Format::Jsonl | Format::Text | Format::Markdown => safe_json::line(outcome),
         };
         writeln!(self.to, "{}", json.map_err(io::Error::other)?)?;
         self.to.flush()

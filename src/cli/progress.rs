@@ -1,6 +1,7 @@
 //! A run as lines for people: one for each thing worth knowing. Texts of models are data, so what
 //! would steer a terminal is made visible.
 
+mod research;
 mod team;
 mod tools;
 
@@ -74,6 +75,7 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             format!("  {}  {role}  {reason}", paint.role(Role::Refused, &word))
         }
         kind if of_many(kind, world) => return None,
+        _ if research::says_its_source(event, world) => return None,
         EventKind::CallRetried { attempt, wait_ms, after, status } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Retry), "retry");
             let wait = format::took(Duration::from_millis(*wait_ms));
@@ -113,7 +115,10 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             format!("{} {}", paint.glyph(Glyph::Alert), visible(text))
         }
         EventKind::RunClosed(closed) => ended(closed, world, paint),
-        _ => return tools::line(event, world, paint),
+        _ => {
+            return research::line(event, world, paint)
+                .or_else(|| tools::line(event, world, paint));
+        }
     })
 }
 
@@ -148,7 +153,11 @@ fn is_task(event: &Event, world: &World) -> bool {
 /// What stands below the last line: the answer, and what to do about a stop.
 pub fn closing(outcome: &Outcome, world: &World) -> String {
     let mut out = String::new();
-    if let Some(answer) = &world.answer {
+    let cited = world.research().and_then(|(research, _)| research::answer(research));
+    if let Some(cited) = cited {
+        out.push('\n');
+        out.push_str(&cited);
+    } else if let Some(answer) = &world.answer {
         out.push('\n');
         for line in answer.lines() {
             out.push_str(&visible(line));
@@ -205,6 +214,9 @@ fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
     if let Some((team, _)) = world.team() {
         line.push_str(&team::ended(team));
     }
+    if let Some((research, _)) = world.research() {
+        line.push_str(&research::ended(research));
+    }
     if world.is_degraded() {
         let _ = write!(line, "  {} degraded", paint.glyph(Glyph::Alert));
     }
@@ -229,7 +241,8 @@ fn who(event: &Event, world: &World) -> String {
         Some(SpanKind::Call(Purpose::Plan)) => "plan".to_owned(),
         Some(SpanKind::Call(Purpose::Task { task, .. })) => tools::task(task, world),
         Some(SpanKind::Call(purpose)) => {
-            purpose.agent().map_or_else(|| "the model".to_owned(), ToString::to_string)
+            let agent = || purpose.agent().map(ToString::to_string);
+            research::who(purpose, world).or_else(agent).unwrap_or_else(|| "the model".to_owned())
         }
         _ => "the model".to_owned(),
     }

@@ -69,6 +69,13 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
         say(&format!("--message: a run of the pattern {name} takes none; team and swarm do"));
         good = false;
     }
+    if args.format == Some(Format::Markdown)
+        && !matches!(scenario.pattern, PatternSpec::Research(_))
+    {
+        let name = scenario.pattern.name();
+        say(&format!("--format markdown: a run of the pattern {name} cites nothing; use text"));
+        good = false;
+    }
     if args.messages.iter().any(|text| text.trim().is_empty()) {
         say("--message: it is empty");
         good = false;

@@ -1,0 +1,187 @@
+//! The answer of research as Markdown: each sentence with the notes that it stands on as footnotes,
+//! each footnote with the page's own words; then what fell out and why, and what contradicts.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::escape::{code, link, paragraph, text};
+use crate::app::format;
+use crate::event::World;
+use crate::event::kind::{
+    DropReason, Note, NoteId, ReadingEnd, ResearchPlan, RunStarted, Sentence, SourceNo,
+};
+use crate::event::world::Research;
+use crate::event::world::research::{SourceRow, SourceState};
+
+/// A run of research as Markdown, as far as it has come. `None`: it is no research.
+pub fn markdown(world: &World) -> Option<String> {
+    let (research, plan) = world.research()?;
+    let head = world.head.as_deref()?;
+    let mut out = String::new();
+    heading(&mut out, head, plan);
+    answer(&mut out, world, research);
+    footnotes(&mut out, research);
+    fallen(&mut out, research);
+    conflicts(&mut out, research);
+    Some(out)
+}
+
+fn heading(out: &mut String, head: &RunStarted, plan: &ResearchPlan) {
+    let _ = writeln!(out, "# {}\n", text(&head.title));
+    let _ = writeln!(out, "**Question:** {}\n", text(&plan.question));
+    let _ = writeln!(out, "As of {}.\n", text(&plan.as_of));
+}
+
+fn answer(out: &mut String, world: &World, research: &Research) {
+    let _ = writeln!(out, "## Answer\n");
+    let sentences: Vec<String> = research
+        .sentences
+        .iter()
+        .filter(|sentence| !sentence.text.is_empty() || !sentence.citations.is_empty())
+        .enumerate()
+        .map(|(place, sentence)| one(sentence, place == 0))
+        .collect();
+    let why = match (&world.closed, sentences.is_empty()) {
+        (_, false) => sentences.join(" "),
+        (Some(closed), true) => format!("There is none: {}.", code(&closed.reason.to_string())),
+        (None, true) => "There is none yet.".to_owned(),
+    };
+    let _ = writeln!(out, "{why}");
+}
+
+/// A sentence, and what it stands on.
+fn one(sentence: &Sentence, first: bool) -> String {
+    let mut told = if first { paragraph(&sentence.text) } else { text(&sentence.text) };
+    for id in &*sentence.citations {
+        let _ = write!(told, "[^{}]", label(id));
+    }
+    if sentence.citations.is_empty() {
+        told.push_str(" *(uncited)*");
+    } else if sentence.unconfirmed {
+        told.push_str(" *(unconfirmed)*");
+    }
+    told
+}
+
+/// The id of a note as a label: ids are ours, but a file may hold anything.
+fn label(id: &NoteId) -> String {
+    let label: String = id.as_str().chars().filter(char::is_ascii_alphanumeric).collect();
+    if label.is_empty() { "note".to_owned() } else { label }
+}
+
+/// The notes that the answer cites, or that contradict another.
+fn footnotes(out: &mut String, research: &Research) {
+    let conflicts = research.compared.conflicts.iter();
+    let named: BTreeSet<&NoteId> = conflicts
+        .flat_map(|conflict| [&conflict.left, &conflict.right])
+        .chain(&*research.citations)
+        .collect();
+    let notes = research.notes.iter().map(|row| &*row.note).filter(|note| named.contains(&note.id));
+    for (place, note) in notes.enumerate() {
+        if place == 0 {
+            out.push('\n');
+        }
+        let _ = writeln!(out, "[^{}]: {}", label(&note.id), footnote(note));
+    }
+}
+
+fn footnote(note: &Note) -> String {
+    let title = if note.title.trim().is_empty() { &note.url } else { &note.title };
+    let published = match note.published_at.trim() {
+        "" => "undated".to_owned(),
+        day => format!("published {}", text(day)),
+    };
+    format!("{}, {published}: \"{}\"", link(title, &note.url), text(&note.quote))
+}
+
+/// Sources and notes that came to nothing, each with its reason.
+fn fallen(out: &mut String, research: &Research) {
+    let sources = research.sources.iter().filter_map(|row| {
+        let why = why(row, research)?;
+        Some(format!("- {}: {why}", code(address(row))))
+    });
+    let notes = research.refused.iter().map(|note| {
+        let of = research.source(note.source).map_or("", address);
+        format!("- a note of {}: {}, \"{}\"", code(of), code(note.reason.word()), text(&note.quote))
+    });
+    let verified = research.verified.iter().flat_map(|it| &*it.issues);
+    let issues = verified.filter_map(|it| {
+        let note = &research.note(&it.note)?.note;
+        let (of, issue) = (code(&note.url), code(&it.issue.to_string()));
+        Some(format!(
+            "- note {} of {of}: {issue}, \"{}\"",
+            text(it.note.as_str()),
+            text(&note.quote)
+        ))
+    });
+    let left_out = research.left_out.iter().map(|(reason, count)| {
+        format!(
+            "- {} that could not be searched: {}",
+            format::things(*count, "document"),
+            text(reason)
+        )
+    });
+    list(out, "Fell out", sources.chain(notes).chain(issues).chain(left_out));
+}
+
+fn list(out: &mut String, heading: &str, rows: impl Iterator<Item = String>) {
+    for (place, row) in rows.enumerate() {
+        if place == 0 {
+            let _ = writeln!(out, "\n## {heading}\n");
+        }
+        let _ = writeln!(out, "{row}");
+    }
+}
+
+/// The address of a source: as it was looked at, else as it was found.
+fn address(row: &SourceRow) -> &str {
+    row.url.as_deref().unwrap_or(&row.found.url)
+}
+
+/// Why a source fell out; `None`: it was read, or its turn is still to come.
+fn why(row: &SourceRow, research: &Research) -> Option<String> {
+    Some(match &row.state {
+        SourceState::Dropped(DropReason::Duplicate { of }) => {
+            format!("duplicate, the same page as {}", same(*of, research))
+        }
+        SourceState::Dropped(reason) => code(reason.word()),
+        SourceState::Denied { reason, location: None } => code(reason.word()),
+        SourceState::Denied { reason, location: Some(location) } => {
+            format!("{}, it leads to {}", code(reason.word()), code(location))
+        }
+        SourceState::Skipped { reason, text: told } => {
+            format!("{}, {}", code(reason), text(told))
+        }
+        SourceState::NotReached(ReadingEnd::MaxReadPages) => {
+            "not reached, `max_read_pages` is spent".to_owned()
+        }
+        SourceState::NotReached(ReadingEnd::MaxNotes) => {
+            "not reached, `max_notes` is spent".to_owned()
+        }
+        SourceState::NotReached(ReadingEnd::NoMoreSources) => "not reached".to_owned(),
+        SourceState::Cancelled => "the run ended before it was read".to_owned(),
+        SourceState::Read { notes: 0, .. } => "read, nothing was noted".to_owned(),
+        SourceState::Found
+        | SourceState::Waiting
+        | SourceState::Reading
+        | SourceState::Noting
+        | SourceState::Read { .. } => return None,
+    })
+}
+
+fn same(of: SourceNo, research: &Research) -> String {
+    research.source(of).map_or_else(|| of.to_string(), |row| code(address(row)))
+}
+
+fn conflicts(out: &mut String, research: &Research) {
+    let rows = research.compared.conflicts.iter().map(|conflict| {
+        let says = |id: &NoteId, figure: &str| {
+            let note = research.note(id).map(|row| &row.note);
+            let title = note.map_or_else(|| label(id), |note| text(&note.title));
+            format!("{title} says **{}**[^{}]", text(figure), label(id))
+        };
+        let left = says(&conflict.left, &conflict.left_says);
+        format!("- {left}, {}", says(&conflict.right, &conflict.right_says))
+    });
+    list(out, "Contradictions", rows);
+}

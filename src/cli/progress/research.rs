@@ -1,0 +1,170 @@
+//! Lines of research: what was found and kept, how each source came out, the notes, what was
+//! verified, and below the last line the answer with what it cites.
+
+use std::fmt::Write as _;
+
+use super::WORD;
+use crate::app::run::told;
+use crate::cli::paint::Paint;
+use crate::event::kind::{Purpose, ReadingEnd, SourceCame, StandIn};
+use crate::event::visible::{REASON_CHARS, visible, visible_within};
+use crate::event::world::SpanKind;
+use crate::event::world::research::{Research, SourceRow};
+use crate::event::{Event, EventKind, SpanId, World};
+use crate::ui::format;
+use crate::ui::glyph::Glyph;
+use crate::ui::theme::Role;
+
+/// The most characters of what a page or a model says; the answer stands whole at the end.
+const SAID_CHARS: usize = 200;
+
+/// The line of an event of research, if it is worth one.
+pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String> {
+    let (research, _) = world.research()?;
+    let told = || told::tell(event, world).what.into_owned();
+    let step = |word: &str, what: &str| {
+        let word = paint.role(Role::Strong, &format!("{word:<8}"));
+        format!("{word}  {}", visible_within(what, SAID_CHARS)).trim_end().to_owned()
+    };
+    let signed = |glyph: Glyph, word: &str, role: Role, what: &str| {
+        let word =
+            paint.role(role, &format!("{:<WORD$}", format!("{} {word}", paint.glyph(glyph))));
+        format!("  {word}  {what}").trim_end().to_owned()
+    };
+    Some(match &event.kind {
+        EventKind::StepsAccepted { steps } => {
+            step("plan", &format::things(steps.len() as u64, "step"))
+        }
+        EventKind::SourcesDeduped(deduped) => {
+            let query = research.query.as_ref().map_or("", |(query, _)| query);
+            let left: u64 = research.left_out.values().sum();
+            let (found, kept) = (research.sources.len(), deduped.kept.len());
+            let mut what = format!("found {found}, kept {kept}, for: {query}");
+            if left > 0 {
+                let _ = write!(what, " ({} left out)", format::things(left, "document"));
+            }
+            step("search", &what)
+        }
+        EventKind::SourceClosed(came) => {
+            let row = source(event.span, world, research)?;
+            let (glyph, word, role) = match &**came {
+                SourceCame::Read { .. } => (Glyph::Done, "read", Role::Done),
+                SourceCame::Denied { .. } => (Glyph::Refused, "denied", Role::Refused),
+                SourceCame::Skipped { .. } => (Glyph::Alert, "skipped", Role::Flag),
+                SourceCame::Cancelled => (Glyph::Failed, "cancelled", Role::Failed),
+            };
+            let what = visible_within(&told(), SAID_CHARS);
+            signed(glyph, word, role, &format!("{}  {what}", address(row)))
+        }
+        EventKind::NoteTaken { note, .. } => {
+            let claim = visible_within(&note.claim, SAID_CHARS);
+            signed(
+                Glyph::Dot,
+                "note",
+                Role::Text,
+                &format!("{}  {claim}", visible(note.id.as_str())),
+            )
+        }
+        EventKind::NoteRefused(note) => {
+            let quote = visible_within(&note.quote, SAID_CHARS);
+            signed(Glyph::Refused, "refused", Role::Refused, &format!("{}: {quote}", note.reason))
+        }
+        EventKind::ReadingClosed { why: ReadingEnd::NoMoreSources } => return None,
+        EventKind::ReadingClosed { .. } => step("read", &told()),
+        EventKind::NotesVerified(_) => step("verify", &told()),
+        EventKind::NotesCompared(compared)
+            if compared.conflicts.is_empty() && compared.unconfirmed.is_empty() =>
+        {
+            return None;
+        }
+        EventKind::NotesCompared(_) => {
+            signed(Glyph::Alert, "compared", Role::Flag, &visible_within(&told(), SAID_CHARS))
+        }
+        EventKind::AnswerCited(_) => step("answer", &told()),
+        EventKind::AnswerRefused(_) => {
+            signed(Glyph::Refused, "refused", Role::Refused, &format!("the answer, {}", told()))
+        }
+        _ => return None,
+    })
+}
+
+/// Whether an event is of a call that reads a source and came to nothing: its source says so.
+pub(super) fn says_its_source(event: &Event, world: &World) -> bool {
+    let lost = matches!(
+        &event.kind,
+        EventKind::CallFailed { .. } | EventKind::CallDegraded { by: StandIn::LeftOut, .. }
+    );
+    let what = world.spans.get(event.span).map(|span| &span.what);
+    lost && matches!(what, Some(SpanKind::Call(Purpose::Read { .. })))
+}
+
+/// Whom a call asks, for people.
+pub(super) fn who(purpose: &Purpose, world: &World) -> Option<String> {
+    let (research, _) = world.research()?;
+    let of = |no| research.source(no).map_or_else(String::new, address);
+    Some(match purpose {
+        Purpose::Search => "search".to_owned(),
+        Purpose::Read { source } => of(*source),
+        Purpose::Notes { source } => format!("notes of {}", of(*source)),
+        Purpose::Synthesize => "answer".to_owned(),
+        _ => return None,
+    })
+}
+
+fn source<'w>(span: SpanId, world: &World, research: &'w Research) -> Option<&'w SourceRow> {
+    match world.spans.get(span)?.what {
+        SpanKind::Source(no) => research.source(no),
+        _ => None,
+    }
+}
+
+/// Where a source stands. Whoever searched has made it up, so it is bounded.
+fn address(row: &SourceRow) -> String {
+    visible_within(row.url.as_deref().unwrap_or(&row.found.url), SAID_CHARS)
+}
+
+/// What is told of it once it has ended.
+pub(super) fn ended(research: &Research) -> String {
+    let funnel = research.funnel();
+    let things = |count: usize, what| format::things(count as u64, what);
+    format!(
+        "  {}, {}, {} cited",
+        things(funnel.read, "page"),
+        things(funnel.notes, "note"),
+        funnel.cited
+    )
+}
+
+/// The answer with a mark behind each sentence, and what the marks stand for. `None`: there are no
+/// sentences.
+pub(super) fn answer(research: &Research) -> Option<String> {
+    if research.sentences.is_empty() {
+        return None;
+    }
+    let mut out = String::new();
+    for sentence in &*research.sentences {
+        let _ = write!(out, "{}", visible(&sentence.text));
+        for id in &*sentence.citations {
+            let _ = write!(out, " [{}]", visible_within(id.as_str(), REASON_CHARS));
+        }
+        let _ = match (sentence.citations.is_empty(), sentence.unconfirmed) {
+            (true, _) => writeln!(out, " (uncited)"),
+            (false, true) => writeln!(out, " (unconfirmed)"),
+            (false, false) => writeln!(out),
+        };
+    }
+    out.push('\n');
+    for row in research.notes.iter().filter(|row| research.is_cited(&row.note.id)) {
+        let note = &row.note;
+        let day = if note.published_at.is_empty() { "undated" } else { &*note.published_at };
+        let _ = writeln!(
+            out,
+            "[{}] {}, {}, {}",
+            visible_within(note.id.as_str(), REASON_CHARS),
+            visible_within(&note.title, SAID_CHARS),
+            visible_within(day, REASON_CHARS),
+            visible_within(&note.url, SAID_CHARS)
+        );
+    }
+    Some(out)
+}
