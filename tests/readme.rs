@@ -94,6 +94,16 @@ text = "Done."
 }
 
 #[test]
+fn the_research_that_is_shown_is_good() {
+    let text = readme();
+    let blocks: Vec<&str> = text.split("```toml\n").skip(1).collect();
+    let (toml, _) = blocks[2].split_once("```").expect("its end");
+    let origin = Origin::File("lease.toml".into());
+    let scenario = load(toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(scenario.warnings, [""; 0]);
+}
+
+#[test]
 fn every_command_that_is_shown_is_one() {
     let text = readme();
     let commands = text.lines().filter_map(|line| line.strip_prefix("$ roundtable"));
