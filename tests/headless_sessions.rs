@@ -387,7 +387,7 @@ fn every_run_of_a_session_rests_at_the_same_boundaries() {
     let paused = lines.iter().filter(|line| line["kind"] == "paused");
     // billing begins the second run and the third, since it owns the last reply; in the first the
     // hand-off to it is the place.
-    assert_eq!(paused.map(|line| &line["at"]).collect::<Vec<_>>(), [&json!([at]); 2]);
+    assert_eq!(paused.map(|line| &line["boundaries"]).collect::<Vec<_>>(), [&json!([at]); 2]);
     for (at, says) in [
         ("ask:1:nobody", "no such agent: \"nobody\"; there are: "),
         ("handoff:1:desk/nobody.1", "no such agent: \"nobody\"; there are: "),
