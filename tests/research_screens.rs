@@ -323,7 +323,30 @@ fn the_past_is_shown_as_it_was() {
 fn facts_of_research_are_filtered_by_their_reason() {
     let mut dash = dash(120, 36, &research::unreliable());
     dash.text("/reason == \"stale\"").press(KeyCode::Enter);
-    assert!(dash.screen().contains("36 events · 1 shown"), "{}", dash.screen());
+    assert!(dash.screen().contains(" · 1 shown"), "{}", dash.screen());
     dash.text("g").press(KeyCode::Enter);
     insta::assert_snapshot!("inspector_skipped_120x36", dash.screen());
+}
+
+/// A page that was read and is of no use all the same shows its text, and why.
+#[test]
+fn a_stale_page_says_so_above_its_text() {
+    for (cols, rows) in SIZES {
+        let mut dash = dash(cols, rows, &research::unreliable());
+        dash.text("1jGgjjjjj2");
+        let screen = dash.screen();
+        assert!(screen.contains("✗ stale: it is 490 days old"), "{screen}");
+        assert!(screen.contains("Shops asked for cash"), "{screen}");
+    }
+}
+
+#[test]
+fn the_preview_of_a_run_says_how_many_sources_came_how_far() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-b7c0", &research::answered().log);
+    dash.state.home.about = roundtable::app::home::HomePane::Runs;
+    let items = roundtable::app::preview::items(&dash.state);
+    let of = |label: &str| items.iter().find(|item| item.label == label).map(|it| &*it.text);
+    assert_eq!(of("sources"), Some("6 found, 5 kept, 3 allowed, 3 read"));
+    assert_eq!(of("notes"), Some("5 taken, 5 cited, 1 refused, 1 in conflict, 1 unconfirmed"));
 }

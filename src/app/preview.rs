@@ -331,6 +331,7 @@ fn of_run(page: &RunPage) -> Vec<Item> {
         }
     }
     of_tasks(world, &mut items);
+    of_sources(world, &mut items);
     of_agents(world, &mut items);
     of_tools(world, &mut items);
     if let Some(answer) = &world.answer {
@@ -387,6 +388,28 @@ fn of_tasks(world: &World, items: &mut Vec<Item>) {
             Tone::Dim,
         ));
     }
+}
+
+/// The sources of research: how many came how far, and what the notes come to.
+fn of_sources(world: &World, items: &mut Vec<Item>) {
+    let Some((research, _)) = world.research() else { return };
+    let far = research.funnel();
+    let sources = format!(
+        "{} found, {} kept, {} allowed, {} read",
+        far.found, far.deduped, far.allowed, far.read
+    );
+    items.push(item("sources", sources, Tone::Plain));
+    let mut notes = format!("{} taken, {} cited", far.notes, far.cited);
+    for (count, word) in [
+        (research.refused.len(), "refused"),
+        (research.compared.conflicts.len(), "in conflict"),
+        (research.compared.unconfirmed.len(), "unconfirmed"),
+    ] {
+        if count > 0 {
+            notes.push_str(&format!(", {count} {word}"));
+        }
+    }
+    items.push(item("notes", notes, Tone::Plain));
 }
 
 /// The agents of a team or swarm: how often each was put to work.

@@ -565,11 +565,9 @@ pub fn unreliable() -> ResearchFacts {
         "robots_disallowed",
         "robots.txt of regulator.example.org disallows /notices.",
     );
-    facts.after(10).skipped(
-        6,
-        "stale",
-        "Published 2024-11-02, 490 days before 2026-03-07; at most 365.",
-    );
+    facts.after(10).reads(6, "Shops ask for cash as cards fail", "2024-11-02", NEWS);
+    let text = "it is 490 days old; research.max_age_days is 365".into();
+    facts.comes(6, SourceCame::Skipped { reason: "stale".into(), text });
     facts.after(10).denied(4, Denial::Policy);
     facts.after(5).stops_reading(ReadingEnd::NoMoreSources);
     facts.ends("no_reliable_sources", Some("read_extract"));

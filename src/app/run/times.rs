@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::RunPage;
 use super::document::{Document, Look};
-use super::research::source::age_days;
 use super::told::{conflicts, failure, took_ms};
 use crate::app::format;
 use crate::app::measure::squeezed;
@@ -274,7 +273,10 @@ fn of_source(document: &mut Document, world: &World, source: SourceNo) {
     if let Some(trust) = row.trust {
         document.field("trust", format::confidence(trust));
     }
-    document.field("age", super::research::source::age(age_days(row, plan)));
+    let age = super::research::source::age(row, plan);
+    if !age.is_empty() {
+        document.field("age", age);
+    }
     if row.page.is_none() {
         let (why, to_do) = super::research::source::why(row, plan);
         document.field("why", squeezed(&why));

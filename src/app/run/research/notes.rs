@@ -12,6 +12,9 @@ use crate::event::world::research::{NoteRow, Research};
 /// The most rows of a claim or a quote; the inspector has the whole.
 const MOST: usize = 4;
 
+/// The most pairs that are put in groups: more than the notes of any run come to.
+const PAIRS: usize = 256;
+
 /// The notes of the shown world.
 pub struct Notes<'a> {
     world: &'a World,
@@ -56,10 +59,12 @@ impl<'a> Notes<'a> {
         };
         let mut parts = Vec::new();
         // Taken by rule a claim is its quote: once is enough.
-        if note.claim.trim() != note.quote.trim() {
+        let same = note.claim.trim() == note.quote.trim();
+        if !same {
             parts.push(Part::of(flat(&note.claim), How::Said, MOST));
         }
-        parts.push(Part::of(format!("\"{}\"", flat(&note.quote)), How::Quoted, MOST));
+        let look = if same { How::Said } else { How::Quoted };
+        parts.push(Part::of(format!("\"{}\"", flat(&note.quote)), look, MOST));
         let mut tail = vec![(format!(" {word}"), how)];
         if issue.is_none() && self.research.compared.unconfirmed.contains(&note.id) {
             tail.push((" ! unconfirmed".to_owned(), How::Alert));
@@ -135,7 +140,7 @@ fn domains(research: &Research, ids: &[NoteId]) -> usize {
 /// The notes that say the same, in groups, each in the order in which it is met.
 fn confirmed(research: &Research) -> Vec<Vec<NoteId>> {
     let mut groups: Vec<Vec<NoteId>> = Vec::new();
-    for pair in &*research.compared.agree {
+    for pair in research.compared.agree.iter().take(PAIRS) {
         let at = |id: &NoteId, groups: &[Vec<NoteId>]| groups.iter().position(|it| it.contains(id));
         match (at(&pair.left, &groups), at(&pair.right, &groups)) {
             (None, None) => groups.push(vec![pair.left.clone(), pair.right.clone()]),

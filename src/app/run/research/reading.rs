@@ -4,6 +4,7 @@
 //! Places are counted in *solids*, characters that are no white space: those stay the same however
 //! a text is folded or wrapped.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::app::measure::{row_count, wrap};
@@ -123,10 +124,14 @@ impl Reading {
 fn lines_of(text: &str) -> Vec<Span> {
     let mut lines: Vec<Span> = Vec::new();
     let (mut start, mut before) = (0, 0);
-    for line in text.split('\n') {
-        let next = start + line.len() + 1;
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        let end = start + line.len();
+    while start <= text.len() {
+        let mut end = line_end(text, start);
+        // A paragraph that was broken by hand at some width is one line.
+        while goes_on(&text[start..end], &text[(end + 1).min(text.len())..]) {
+            end = line_end(text, end + 1);
+        }
+        let next = end + 1;
+        let end = start + text[start..end].trim_end_matches('\r').len();
         loop {
             let stop = cut(&text[start..end]) + start;
             let bytes = start..stop;
@@ -141,6 +146,21 @@ fn lines_of(text: &str) -> Vec<Span> {
         start = next;
     }
     lines
+}
+
+/// Where the line that begins here ends.
+fn line_end(text: &str, start: usize) -> usize {
+    text[start..].find('\n').map_or(text.len(), |at| start + at)
+}
+
+/// Whether a text goes on in the next line: the last one is long, and what follows begins with a
+/// word, so that it is no item of a list, no row of a table and no new paragraph.
+fn goes_on(so_far: &str, after: &str) -> bool {
+    /// Bytes of a line that was not ended on purpose.
+    const LONG: usize = 60;
+    let last = so_far.rsplit('\n').next().unwrap_or_default().trim_end();
+    let begins = after.chars().next().is_some_and(|c| c.is_alphabetic() || c == '(' || c == '"');
+    so_far.len() < LONGEST && last.len() >= LONG && begins
 }
 
 /// Where a long line is cut: at a blank where one is near.
@@ -161,15 +181,16 @@ pub struct PageLines<'a> {
 }
 
 impl PageLines<'_> {
-    fn line(&self, at: usize) -> &str {
+    fn line(&self, at: usize) -> Cow<'_, str> {
         let bytes = self.reading.lines.get(at).map(|line| line.bytes.clone());
-        bytes.and_then(|bytes| self.text.get(bytes)).unwrap_or_default()
+        let line = bytes.and_then(|bytes| self.text.get(bytes)).unwrap_or_default();
+        if line.contains('\n') { line.replace('\n', " ").into() } else { line.into() }
     }
 
     /// The rows of a line, each with the solids before it.
     pub fn wrapped(&self, at: usize) -> Vec<(usize, String)> {
         let mut before = self.reading.lines.get(at).map_or(0, |line| line.solids);
-        let rows = wrap(self.line(at), self.width);
+        let rows = wrap(&self.line(at), self.width);
         let told = rows.into_iter().map(|row| {
             let from = before;
             before += solids(&row);
@@ -194,7 +215,7 @@ impl Lines for PageLines<'_> {
     }
 
     fn rows(&self, line: usize) -> usize {
-        row_count(self.line(line), self.width)
+        row_count(&self.line(line), self.width)
     }
 }
 
@@ -218,6 +239,17 @@ mod tests {
             assert!(line.bytes.len() <= LONGEST);
             assert!(text[line.bytes.clone()].starts_with("word"));
         }
+    }
+
+    #[test]
+    fn a_paragraph_that_was_broken_by_hand_is_one_line() {
+        let long = "words enough to fill a line of text as people break it by hand";
+        let text = format!("{long}\nand more\n- an item\n\n{long}\n- another\nshort\nlines");
+        let reading = reading(&text);
+        let lines = reading.at(&text, 200);
+        let told: Vec<String> = (0..lines.count()).map(|at| lines.line(at).into_owned()).collect();
+        let first = format!("{long} and more");
+        assert_eq!(told, [&first, "- an item", "", long, "- another", "short", "lines"]);
     }
 
     proptest! {

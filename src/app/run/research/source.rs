@@ -44,9 +44,11 @@ pub fn age_days(row: &SourceRow, plan: &ResearchPlan) -> Option<i64> {
     Some(plan.as_of.parse::<Day>().ok()?.since(published))
 }
 
-/// An age in at most seven columns: `51 d`, `undated`, `in 2 d`.
-pub fn age(days: Option<i64>) -> String {
-    match days {
+/// The age of a source in at most seven columns: `51 d`, `undated`, `in 2 d`; empty: nobody has
+/// looked yet.
+pub fn age(row: &SourceRow, plan: &ResearchPlan) -> String {
+    match age_days(row, plan) {
+        None if row.page.is_none() => String::new(),
         None => "undated".to_owned(),
         Some(days @ 0..) => format!("{days} d"),
         Some(days) => format!("in {} d", days.unsigned_abs()),

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use super::items::put_solids;
 use crate::app::run::RunPage;
 use crate::app::run::research::reading::{PageLines, Quote, Reading, solids};
-use crate::app::run::research::source::{age, age_days, standing, why};
+use crate::app::run::research::source::{age_days, standing, why};
 use crate::app::run::research::{GUTTER, page_text};
 use crate::app::run::scroll::Lines;
 use crate::app::run::words::text_area;
@@ -94,6 +94,14 @@ fn head(
             pen.space(gap as u16).put(fact, dim);
         }
     }
+    if area.height > 3 && row.page.is_some() && row.fell_out().is_some() {
+        // It was read, and is of no use all the same.
+        let sign = theme.source(&row.state);
+        let text = format!("{}: {}", standing(row), why(row, plan).0);
+        let mut pen = Pen::new(buf, line(area, 3), cx.glyphs);
+        pen.glyph(sign.glyph, sign.style).space(1).put(&text, sign.style);
+        return;
+    }
     let missing = page.reading().map(|(reading, _)| reading.missing.as_slice()).unwrap_or_default();
     if area.height > 3
         && let [first, rest @ ..] = missing
@@ -114,7 +122,8 @@ fn facts(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
     let published = row.page.as_ref().map_or(&*row.found.published_at, |page| &page.published_at);
     facts.push(match days {
         Some(days @ 0..) => format!("{published}, {days} d old"),
-        Some(days) => format!("{published}, {} after {}", age(Some(-days)), plan.as_of),
+        Some(days) => format!("{published}, {} d after {}", days.unsigned_abs(), plan.as_of),
+        None if row.page.is_none() && published.is_empty() => "date not known".to_owned(),
         None if published.is_empty() => "undated".to_owned(),
         None => published.to_owned(),
     });

@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::run::RunPage;
-use crate::app::run::research::source::{age, age_days, standing};
+use crate::app::run::research::source::{age, standing};
 use crate::app::run::research::source_parts;
 use crate::app::run::research::step::Sieve;
 use crate::event::StopClass;
@@ -229,7 +229,9 @@ fn one(
         }
     }
     let start = pen.x();
-    pen.right(&age(age_days(row, plan)), AGE - 1, dim).to(start + AGE);
+    let told = age(row, plan);
+    let told = if told.is_empty() { cx.glyphs.of(Glyph::NotYet) } else { &told };
+    pen.right(told, AGE - 1, dim).to(start + AGE);
     if places.figures {
         pen.cell(&figure(row.found.score), SCORE, dim);
     }
