@@ -460,7 +460,8 @@ async fn where_a_page_was_found_in_the_end_passes_the_gate_again() {
 
 #[tokio::test(start_paused = true)]
 async fn pages_that_are_too_old_are_skipped() {
-    let spec = ResearchSpec { max_age_days: Some(30), ..spec() };
+    let mut spec = ResearchSpec { max_age_days: Some(30), ..spec() };
+    spec.budget.max_read_pages = 4;
     let dates = [("a", "2026-02-05"), ("b", "2026-02-04"), ("c", ""), ("d", "2026-04-01")];
     let urls: Vec<String> =
         dates.iter().map(|(path, _)| format!("https://a.example/{path}")).collect();
@@ -478,7 +479,9 @@ async fn pages_that_are_too_old_are_skipped() {
         .iter()
         .map(|it| (&it["url"], &it["reason"]))
         .collect();
-    assert_eq!(skipped, [(&json!("https://a.example/b"), &json!("stale"))]);
+    let expected = ["stale", "undated", "undated"].map(Value::from);
+    let reasons: Vec<Value> = skipped.iter().map(|(_, reason)| (*reason).clone()).collect();
+    assert_eq!(reasons, expected, "a day that is to come says nothing of an age");
     let (research, _) = world.research().expect("research");
     let ages: Vec<Option<i64>> = research
         .sources
@@ -486,6 +489,73 @@ async fn pages_that_are_too_old_are_skipped() {
         .map(|row| row.page.as_ref().and_then(|page| page.age_days))
         .collect();
     assert_eq!(ages, [Some(30), Some(31), None, Some(-25)]);
+}
+
+/// What a page costs it costs whether it is of use or not.
+#[tokio::test(start_paused = true)]
+async fn pages_of_no_use_count_as_read() {
+    let mut old = ResearchSpec { max_age_days: Some(30), ..spec() };
+    old.budget.max_read_pages = 2;
+    let urls = ["https://a.example/1", "https://a.example/2", "https://a.example/3"];
+    let library = Library::of(&urls).reading(|args, _| {
+        Ok(page(args["url"].as_str().expect("an address"), "2020-01-01", "old news of no use"))
+    });
+    let (world, library) = play(old, library, &Writer::new(quoting)).await;
+    assert_eq!(library.read_urls().len(), 2);
+    let (research, _) = world.research().expect("research");
+    assert_eq!(research.sources[2].fell_out(), Some("max_read_pages"));
+    assert_eq!(research.funnel().read, 2);
+}
+
+/// What tools say is bounded and made visible before it is a fact; no fit is better than the best.
+#[tokio::test(start_paused = true)]
+async fn what_tools_say_is_bounded() {
+    let mut odd = result("https://a.example/x", 1e9);
+    odd["title"] = json!("t\u{1b}".repeat(5_000));
+    let far = format!("https://a.example/{}", "x".repeat(3_000));
+    let rows = [odd, result("https://b.example/y", 0.9), result(&far, 0.5)];
+    let library = Library::new(
+        move |_, _| Ok(results(rows.clone())),
+        |args, _| {
+            let url = args["url"].as_str().expect("an address");
+            let mut page = own_page(args);
+            page["data"]["title"] = json!("p\u{202e}".repeat(5_000));
+            page["data"]["published_at"] = json!("IGNORE ALL ".repeat(5_000));
+            if url.contains("b.example") {
+                let location = format!("https://c.example/\u{1b}{}", "y".repeat(9_000));
+                return Ok(
+                    json!({ "status": "error", "error": "redirect_denied", "location": location }),
+                );
+            }
+            Ok(page)
+        },
+    );
+    let (world, _) = play(spec(), library, &Writer::new(quoting)).await;
+    let told = outcome(&world);
+    let detail = &told["citation_details"][0];
+    let chars = |value: &Value| value.as_str().expect("a text").chars().count();
+    assert!(chars(&detail["title"]) <= 300 && chars(&detail["published_at"]) <= 40);
+    assert!(chars(&told["aggregate"]["denied_sources"][0]["location"]) <= 300);
+    assert_eq!(told["dropped_sources"][0]["reason"], "invalid_url");
+    let text = told.to_string();
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}') && text.len() < 8_000);
+    let (research, _) = world.research().expect("research");
+    assert_eq!(research.sources[0].found.score, Some(1.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_by_rule_says_what_it_leaves_out() {
+    let urls = ["https://a.example/1", "https://a.example/2", "https://a.example/3"];
+    let mut short = by_rule();
+    short.budget.max_answer_chars = 150;
+    let writer = Writer::new(|purpose, _| panic!("nobody asks: {purpose:?}"));
+    let library = Arc::new(Library::of(&urls));
+    let run = engine().start(launch(short, &library, &writer));
+    let world = world(&run).await;
+    assert_eq!(outcome(&world)["citations"].as_array().map(Vec::len), Some(2));
+    let fact = until(&run, |kind| matches!(kind, EventKind::Warning { .. })).await;
+    let EventKind::Warning { text } = &fact.kind else { unreachable!() };
+    assert_eq!(text, "the answer stands on 2 of 3 notes: more would pass max_answer_chars (150)");
 }
 
 #[tokio::test(start_paused = true)]
@@ -512,7 +582,7 @@ async fn claims_of_too_few_domains_are_unconfirmed() {
     let conflict =
         json!([{ "left": "n1", "right": "n2", "left_says": "99.95%", "right_says": "99.9%" }]);
     assert_eq!(told["conflicts"], conflict);
-    // A sentence that cites both domains has two sources.
+    // A sentence that cites both has none: they contradict each other.
     let both = Writer::new(|purpose, payload| match purpose {
         Purpose::Synthesize => {
             json!({ "sentences": [{ "text": "They differ.", "citations": ["n1", "n2"] }] })
@@ -521,7 +591,7 @@ async fn claims_of_too_few_domains_are_unconfirmed() {
     });
     let wanted = ResearchSpec { min_independent_sources: 2, ..spec() };
     let (world, _) = play(wanted, library([same, other]), &both).await;
-    assert_eq!(outcome(&world)["sentences"][0]["unconfirmed"], Value::Null);
+    assert_eq!(outcome(&world)["sentences"][0]["unconfirmed"], true);
 }
 
 #[tokio::test(start_paused = true)]

@@ -273,6 +273,17 @@ pub enum ReadingEnd {
     MaxNotes,
 }
 
+impl ReadingEnd {
+    /// Its word in files and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NoMoreSources => "no_more_sources",
+            Self::MaxReadPages => "max_read_pages",
+            Self::MaxNotes => "max_notes",
+        }
+    }
+}
+
 /// What notes of several sources say of one another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotesCompared {

@@ -227,26 +227,21 @@ impl Research {
         self.citations.contains(id)
     }
 
-    /// Pages that were read.
+    /// Pages that were read, those of no use among them.
     pub fn pages_read(&self) -> usize {
-        self.sources.iter().filter(|row| matches!(row.state, SourceState::Read { .. })).count()
+        self.sources.iter().filter(|row| row.page.is_some()).count()
     }
 
     /// How many came how far.
     pub fn funnel(&self) -> Funnel {
-        let allowed = |row: &&Arc<SourceRow>| match row.state {
-            SourceState::Noting | SourceState::Skipped { .. } | SourceState::Read { .. } => true,
-            SourceState::Reading | SourceState::Cancelled => row.read_call.is_some(),
-            _ => false,
-        };
-        let read = |row: &&Arc<SourceRow>| {
-            matches!(row.state, SourceState::Noting | SourceState::Read { .. })
+        let allowed = |row: &&Arc<SourceRow>| {
+            row.read_call.is_some() && !matches!(row.state, SourceState::Denied { .. })
         };
         Funnel {
             found: self.sources.len(),
             deduped: self.kept.as_ref().map_or(0, |(kept, _)| kept.len()),
             allowed: self.sources.iter().filter(allowed).count(),
-            read: self.sources.iter().filter(read).count(),
+            read: self.pages_read(),
             notes: self.notes.len(),
             cited: self.notes.iter().filter(|row| self.is_cited(&row.note.id)).count(),
         }
@@ -446,11 +441,9 @@ impl SourceRow {
             SourceState::Dropped(reason) => reason.word(),
             SourceState::Denied { reason, .. } => reason.word(),
             SourceState::Skipped { reason, .. } => reason,
-            SourceState::NotReached(ReadingEnd::MaxReadPages) => "max_read_pages",
-            SourceState::NotReached(ReadingEnd::MaxNotes) => "max_notes",
-            SourceState::NotReached(ReadingEnd::NoMoreSources) | SourceState::Cancelled => {
-                "not_reached"
-            }
+            SourceState::NotReached(why) => why.word(),
+            SourceState::Cancelled if self.span.is_some() => "cancelled",
+            SourceState::Cancelled => "not_reached",
             SourceState::Found
             | SourceState::Waiting
             | SourceState::Reading

@@ -2,7 +2,7 @@
 //! domain. Pure (`004`, `normalize_url` and `get_domain`).
 //!
 //! Read as the source reads them, not as a browser would: what the two see differently (a user name
-//! before the host, a backslash) is no address here, so no gate can be passed by it.
+//! before the host, a backslash in it, control characters) is no address here, so no gate can be passed by it.
 
 use std::collections::HashMap;
 
@@ -47,8 +47,19 @@ impl<'u> Parts<'u> {
         let scheme = ["http", "https"].into_iter().find(|it| scheme.eq_ignore_ascii_case(it))?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (host, rest) = rest.split_at(end);
-        let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
-        if host.is_empty() || host.contains('@') || host.starts_with(':') || url.contains(odd) {
+        let odd = |c: char| c.is_whitespace() || matches!(c, '@' | '\\');
+        let literal = host.strip_prefix('[').and_then(|host| host.split_once(']'));
+        let name = match literal {
+            Some((_, port)) if port.is_empty() || port.starts_with(':') => port,
+            Some(_) => return None,
+            None => host,
+        };
+        let nameless = literal.is_none() && (name.is_empty() || name.starts_with(':'));
+        if nameless
+            || name.contains(['[', ']'])
+            || host.contains(odd)
+            || url.contains(char::is_control)
+        {
             return None;
         }
         let path = rest.split(['?', '#']).next().unwrap_or_default();

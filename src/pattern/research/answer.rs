@@ -31,10 +31,7 @@ pub fn validate_synthesis<'n>(
     notes: impl IntoIterator<Item = &'n str>,
     max_answer_chars: u32,
 ) -> Result<(), AnswerFault> {
-    let text = answer.as_str().filter(|text| !text.trim().is_empty()).ok_or(AnswerFault::Empty)?;
-    if text.chars().nth(max_answer_chars as usize).is_some() {
-        return Err(AnswerFault::TooLong);
-    }
+    validate_text(answer.as_str().unwrap_or_default(), max_answer_chars)?;
     let cited = citations.as_array().filter(|cited| !cited.is_empty());
     let cited = cited.ok_or(AnswerFault::Citations)?;
     let known: BTreeSet<&str> = notes.into_iter().collect();
@@ -47,6 +44,15 @@ pub fn validate_synthesis<'n>(
     Ok(())
 }
 
+/// Its first part, about the text alone.
+fn validate_text(text: &str, max_answer_chars: u32) -> Result<(), AnswerFault> {
+    if text.trim().is_empty() {
+        return Err(AnswerFault::Empty);
+    }
+    let too_long = text.chars().nth(max_answer_chars as usize).is_some();
+    if too_long { Err(AnswerFault::TooLong) } else { Ok(()) }
+}
+
 /// Judges what a writer gave: the source's `answer` with `citations`, or `sentences` with theirs.
 ///
 /// # Errors
@@ -56,16 +62,22 @@ pub fn judge<'n>(
     notes: impl IntoIterator<Item = &'n str>,
     max_answer_chars: u32,
 ) -> Result<Answer, AnswerFault> {
-    let declared = ids(raw.get("citations"))?;
-    let (text, sentences) = match raw.get("sentences") {
-        Some(Value::Array(rows)) => of_sentences(rows)?,
+    let rows = match raw.get("sentences") {
+        None | Some(Value::Null) => None,
+        Some(Value::Array(rows)) => Some(rows),
         Some(_) => return Err(AnswerFault::Empty),
-        None => {
-            let text = raw.get("answer").and_then(Value::as_str).unwrap_or_default().trim();
-            (text.to_owned(), split(text))
-        }
     };
-    let mut citations: Vec<NoteId> = declared;
+    let text = match rows {
+        Some(rows) => joined(rows)?,
+        None => raw.get("answer").and_then(Value::as_str).unwrap_or_default().trim().to_owned(),
+    };
+    // Nothing is made of a text that is too long.
+    validate_text(&text, max_answer_chars)?;
+    let mut citations = ids(raw.get("citations"))?;
+    let sentences = match rows {
+        Some(rows) => of_rows(rows)?,
+        None => split(&text),
+    };
     for id in sentences.iter().flat_map(|sentence| &*sentence.citations) {
         if !citations.contains(id) {
             citations.push(id.clone());
@@ -88,28 +100,29 @@ fn ids(raw: Option<&Value>) -> Result<Vec<NoteId>, AnswerFault> {
     ids.collect()
 }
 
-/// Sentences that say themselves what they cite; what stands in their text counts too.
-fn of_sentences(rows: &[Value]) -> Result<(String, Vec<Sentence>), AnswerFault> {
-    let (mut whole, mut sentences) = (String::new(), Vec::new());
-    for row in rows {
-        let text = row.get("text").and_then(Value::as_str).ok_or(AnswerFault::Empty)?.trim();
-        if text.is_empty() {
-            continue;
-        }
-        let mut own = ids(row.get("citations"))?;
+/// The texts of sentences that say themselves what they cite.
+fn texts(rows: &[Value]) -> impl Iterator<Item = Result<(&str, &Value), AnswerFault>> {
+    let texts = rows.iter().map(|row| {
+        let text = row.get("text").and_then(Value::as_str).map(str::trim);
+        Ok((text.ok_or(AnswerFault::Empty)?, row))
+    });
+    texts.filter(|it| !matches!(it, Ok(("", _))))
+}
+
+fn joined(rows: &[Value]) -> Result<String, AnswerFault> {
+    let texts = texts(rows).map(|it| it.map(|(text, _)| text));
+    Ok(texts.collect::<Result<Vec<&str>, _>>()?.join(" "))
+}
+
+/// The sentences with what they cite; what stands in their text counts too.
+fn of_rows(rows: &[Value]) -> Result<Vec<Sentence>, AnswerFault> {
+    let each = texts(rows).map(|it| {
+        let (text, row) = it?;
         let (bare, marks) = without_marks(text);
-        for id in marks {
-            if !own.contains(&id) {
-                own.push(id);
-            }
-        }
-        if !whole.is_empty() {
-            whole.push(' ');
-        }
-        whole.push_str(text);
-        sentences.push(sentence(bare, own));
-    }
-    Ok((whole, sentences))
+        let own = ids(row.get("citations"))?;
+        Ok(sentence(bare, own.into_iter().chain(marks).collect()))
+    });
+    each.collect()
 }
 
 /// The sentences of a text. A mark is of the sentence that it stands in or right after; at the very
@@ -177,10 +190,15 @@ fn marked(text: &str) -> (String, Vec<(usize, Vec<NoteId>)>) {
     (bare, marks)
 }
 
+/// The most bytes between the brackets of a mark.
+const MARK_BYTES: usize = 64;
+
 /// A mark at the very beginning: `[n1]`, `[n1, n2]`, `[^n1]`; and what follows it.
 fn mark(text: &str) -> Option<(Vec<NoteId>, &str)> {
     let inside = text.strip_prefix('[')?;
-    let (inside, after) = inside.split_once(']')?;
+    // No mark is long, so looking for the end of what is none stays cheap.
+    let end = inside.bytes().take(MARK_BYTES).position(|byte| matches!(byte, b'[' | b']'))?;
+    let (inside, after) = (inside.get(..end)?, inside.get(end..)?.strip_prefix(']')?);
     let is_id = |id: &str| {
         let digits = id.strip_prefix(['n', 'N']).unwrap_or_default();
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -197,8 +215,8 @@ fn mark(text: &str) -> Option<(Vec<NoteId>, &str)> {
 }
 
 /// An answer by rule (`004`, `synthesize_from_notes`): the claims of the first three notes, between
-/// what the scenario says around them. The last of them are left out where all are too long. What
-/// stands in a claim is text: marks in it cite nothing.
+/// what the scenario says around them. The last of them are left out where all are too long; how many
+/// is told. What stands in a claim is text: marks in it cite nothing.
 ///
 /// # Errors
 /// As [`judge`].
@@ -207,7 +225,7 @@ pub fn by_rule(
     preface: &str,
     closing: &str,
     max_answer_chars: u32,
-) -> Result<Answer, AnswerFault> {
+) -> Result<(Answer, usize), AnswerFault> {
     let most = notes.len().min(3);
     let of = |count: usize| {
         let mut sentences: Vec<Sentence> = Vec::with_capacity(count + 1);
@@ -227,10 +245,11 @@ pub fn by_rule(
         Answer { text, sentences, citations }
     };
     let fits = |answer: &Answer| answer.text.chars().count() <= max_answer_chars as usize;
-    let fitting = (1..=most).rev().map(of).find(fits);
-    let answer = fitting.unwrap_or_else(|| of(most.min(1)));
+    let fitting = (1..=most).rev().find(|count| fits(&of(*count)));
+    let count = fitting.unwrap_or(most.min(1));
+    let answer = of(count);
     let cited = answer.citations.iter().map(|id| Value::from(id.as_str())).collect();
     let known = notes.iter().map(|(id, _)| id.as_str());
     validate_synthesis(&answer.text.as_str().into(), &cited, known, max_answer_chars)?;
-    Ok(answer)
+    Ok((answer, most - count))
 }

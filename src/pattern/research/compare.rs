@@ -19,8 +19,9 @@ pub fn compare(notes: &[&Note], min_independent_sources: u32) -> NotesCompared {
             if left.note.url == right.note.url {
                 continue;
             }
-            let against = left.against(right);
-            if against.is_empty() && left.domain != right.domain && left.confirms(right) {
+            let pairs = left.pairs(right);
+            let against = left.against(right, &pairs);
+            if against.is_empty() && left.domain != right.domain && left.confirms(right, &pairs) {
                 agree.push(NotePair { left: left.note.id.clone(), right: right.note.id.clone() });
             }
             conflicts.extend(against);
@@ -39,8 +40,12 @@ pub fn compare(notes: &[&Note], min_independent_sources: u32) -> NotesCompared {
 }
 
 /// How many independent sources stand behind these notes: their domains, and those of the notes
-/// that confirm them.
+/// that confirm them. Behind notes that contradict each other stands none.
 pub fn sources_of(cited: &[NoteId], notes: &[&Note], compared: &NotesCompared) -> usize {
+    let at_odds = |it: &NoteConflict| cited.contains(&it.left) && cited.contains(&it.right);
+    if compared.conflicts.iter().any(at_odds) {
+        return 0;
+    }
     let by_id: BTreeMap<&NoteId, &Note> = notes.iter().map(|note| (&note.id, *note)).collect();
     let confirming = compared.agree.iter().flat_map(|pair| {
         let left = cited.contains(&pair.right).then_some(&pair.left);
@@ -51,6 +56,11 @@ pub fn sources_of(cited: &[NoteId], notes: &[&Note], compared: &NotesCompared) -
         cited.iter().chain(confirming).filter_map(|id| Some(domain(&by_id.get(id)?.url))).collect();
     domains.len()
 }
+
+/// Figures of a quote that are looked at: a quote with more of them is a table, not a sentence.
+const FIGURES: usize = 12;
+/// Conflicts of two notes that are told.
+const CONFLICTS: usize = 3;
 
 /// A note as it is compared.
 struct Read<'n> {
@@ -65,37 +75,40 @@ impl<'n> Read<'n> {
         Self {
             note,
             domain: domain(&note.url),
-            figures: figures(&note.quote),
+            figures: figures(&note.quote).take(FIGURES).collect(),
             words: stems(&note.quote).into_iter().collect(),
         }
     }
 
-    /// The figures of the same thing in both.
-    fn pairs<'a>(&'a self, other: &'a Read<'_>) -> impl Iterator<Item = (&'a Figure, &'a Figure)> {
-        self.figures.iter().flat_map(|left| {
-            let same = other.figures.iter().filter(|right| left.is_of_the_same(right));
-            same.map(move |right| (left, right))
-        })
+    /// The figures of the same thing in both, each by its place.
+    fn pairs(&self, other: &Read<'_>) -> Vec<(usize, usize)> {
+        let rows = self.figures.iter().enumerate().flat_map(|(left, figure)| {
+            let same = other.figures.iter().enumerate();
+            let same = same.filter(|(_, right)| figure.is_of_the_same(right));
+            same.map(move |(right, _)| (left, right))
+        });
+        rows.collect()
     }
 
     /// Where the other says another figure of the same thing. A quote that gives several figures of
     /// one thing contradicts only where none of them is the other's.
-    fn against(&self, other: &Read<'_>) -> Vec<NoteConflict> {
+    fn against(&self, other: &Read<'_>, pairs: &[(usize, usize)]) -> Vec<NoteConflict> {
+        let says_the_same =
+            |left: usize, right: usize| self.figures[left].says_the_same(&other.figures[right]);
+        let met = pairs.iter().copied().filter(|(left, right)| says_the_same(*left, *right));
+        let (met_left, met_right): (BTreeSet<usize>, BTreeSet<usize>) = met.unzip();
+        let apart = pairs
+            .iter()
+            .filter(|(left, right)| !met_left.contains(left) && !met_right.contains(right));
+        let apart = apart.map(|(left, right)| NoteConflict {
+            left: self.note.id.clone(),
+            right: other.note.id.clone(),
+            left_says: self.figures[*left].text.as_str().into(),
+            right_says: other.figures[*right].text.as_str().into(),
+        });
         let mut found: Vec<NoteConflict> = Vec::new();
-        for (left, right) in self.pairs(other) {
-            let met = self.pairs(other).any(|(l, r)| {
-                l.says_the_same(r) && (l.is_of_the_same(left) || r.is_of_the_same(right))
-            });
-            if met || left.says_the_same(right) {
-                continue;
-            }
-            let conflict = NoteConflict {
-                left: self.note.id.clone(),
-                right: other.note.id.clone(),
-                left_says: left.text.as_str().into(),
-                right_says: right.text.as_str().into(),
-            };
-            if !found.contains(&conflict) {
+        for conflict in apart {
+            if found.len() < CONFLICTS && !found.contains(&conflict) {
                 found.push(conflict);
             }
         }
@@ -104,12 +117,14 @@ impl<'n> Read<'n> {
 
     /// Whether both say the same: a figure of the same thing or, where neither has one, mostly the
     /// same words.
-    fn confirms(&self, other: &Read<'_>) -> bool {
+    fn confirms(&self, other: &Read<'_>, pairs: &[(usize, usize)]) -> bool {
         if self.figures.is_empty() && other.figures.is_empty() {
             let both = self.words.intersection(&other.words).count();
             let either = self.words.union(&other.words).count();
             return both >= 4 && both * 10 >= either * 6;
         }
-        self.pairs(other).any(|(left, right)| left.says_the_same(right))
+        let figures =
+            |(left, right): &(usize, usize)| (&self.figures[*left], &other.figures[*right]);
+        pairs.iter().map(figures).any(|(left, right)| left.says_the_same(right))
     }
 }

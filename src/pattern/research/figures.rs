@@ -32,23 +32,23 @@ pub enum Unit {
 }
 
 /// The figures of a text, in order. Dates, times of the day and years are none.
-pub fn figures(text: &str) -> Vec<Figure> {
-    let mut all = Vec::new();
-    for sentence in sentences(text) {
+pub fn figures(text: &str) -> impl Iterator<Item = Figure> + '_ {
+    sentences(text).flat_map(|sentence| {
         let whole = about(&sentence);
-        for clause in clauses(&sentence) {
+        let of = |clause: &str| {
             let own = about(clause);
             // A clause of one word says too little: the sentence around it says of what.
             let about = if own.len() < 2 { &whole } else { &own };
-            all.extend(in_clause(clause).map(|(text, value, unit)| Figure {
+            let figures = in_clause(clause).map(|(text, value, unit)| Figure {
                 text,
                 value,
                 unit,
                 about: about.clone(),
-            }));
-        }
-    }
-    all
+            });
+            figures.collect::<Vec<_>>()
+        };
+        clauses(&sentence).flat_map(of).collect::<Vec<_>>()
+    })
 }
 
 /// The parts of a sentence that say one thing each.

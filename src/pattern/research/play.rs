@@ -11,6 +11,7 @@ use crate::event::kind::{
     NotesCompared, NotesVerified, PlannedStep, Purpose, SourcesDeduped, SourcesFound,
 };
 use crate::event::stop::AnswerFault;
+use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
 use crate::pattern::asked;
 use crate::run::{Ask, Caller, RunContext, ToolAsk};
@@ -92,18 +93,18 @@ impl Research<'_> {
     /// Makes the plan, and judges it. What its first step searches, where it says so.
     async fn plan(&self) -> Result<Value, StopReason> {
         let (span, raw) = match self.by(self.spec.plan.by) {
-            DoneBy::Rule => (SpanId::RUN, by_rule::plan(&self.spec.question)),
+            DoneBy::Rule => (SpanId::RUN, json!({ "steps": by_rule::plan(&self.spec.question) })),
             DoneBy::Model => {
                 let max_steps = self.spec.budget.max_steps;
                 let shown = self.shown(|shown| shown.set("max_steps", &max_steps.into()));
                 let messages = payload::for_plan(self.scenario, self.spec);
                 let path = Boundary::Plan.id().to_string();
                 let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, true, shown);
-                let (call, raw) = self.ask(ask).await?;
-                (call, raw.get("steps").cloned().unwrap_or_default())
+                self.ask(ask).await?
             }
         };
-        match policy::validate_plan(&raw, self.spec.budget.max_steps) {
+        let steps = raw.get("steps").unwrap_or(&Value::Null);
+        match policy::validate_plan(steps, self.spec.budget.max_steps) {
             Ok(steps) => {
                 let told = steps.iter().map(|step| PlannedStep {
                     id: step.id.as_str().into(),
@@ -231,6 +232,10 @@ impl Research<'_> {
                 let claims: Vec<_> = notes.iter().map(|note| (&note.id, &*note.claim)).collect();
                 let (preface, closing) = (&self.spec.preface, &self.spec.closing);
                 let judged = answer::by_rule(&claims, preface, closing, max);
+                let judged = judged.map(|(answer, left_out)| {
+                    self.tell_left_out(left_out, &answer);
+                    answer
+                });
                 (SpanId::RUN, judged.map_err(|fault| (fault, json!({ "notes": notes.len() }))))
             }
             DoneBy::Model => {
@@ -250,6 +255,18 @@ impl Research<'_> {
                 Ok(())
             }
             Err((fault, raw)) => Err(self.refuse(span, fault, raw)),
+        }
+    }
+
+    fn tell_left_out(&self, left_out: usize, answer: &answer::Answer) {
+        if left_out > 0 {
+            let cited = answer.citations.len();
+            let text = format!(
+                "the answer stands on {cited} of {} notes: more would pass max_answer_chars ({})",
+                cited + left_out,
+                self.spec.budget.max_answer_chars
+            );
+            self.cx.publish(SpanId::RUN, EventKind::Warning { text });
         }
     }
 
@@ -285,6 +302,15 @@ impl Research<'_> {
 /// What a source is worth whose search says nothing of how well it fits.
 const NO_SCORE: f64 = 0.5;
 
+/// Bytes of an address at most: longer ones are none.
+const URL_BYTES: usize = 2_048;
+/// Characters of a title that are kept.
+pub(super) const TITLE_CHARS: usize = 300;
+/// Characters of what a search says of a source that are kept.
+const SNIPPET_CHARS: usize = 500;
+/// Characters of a day that are kept: `2026-03-07`, or whatever a page has in its place.
+pub(super) const DAY_CHARS: usize = 40;
+
 /// The data of a tool that answered well, in the source's envelope (`_unwrap_tool_data`).
 pub(super) fn data_of(answer: &Value) -> Option<&Map<String, Value>> {
     let well = answer.get("status").and_then(Value::as_str) == Some("ok");
@@ -294,12 +320,15 @@ pub(super) fn data_of(answer: &Value) -> Option<&Map<String, Value>> {
 /// A source as a search says it; `None`: it is no object, and none to the source either.
 fn found(row: &Value) -> Option<Found> {
     let row = row.as_object()?;
-    let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().trim().into();
+    let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().trim();
+    let shown = |key: &str, chars| visible_within(text(key), chars).into();
+    let url = Some(text("url")).filter(|url| url.len() <= URL_BYTES);
     Some(Found {
-        url: text("url"),
-        title: text("title"),
-        snippet: text("snippet"),
-        score: row.get("score").and_then(Value::as_f64),
-        published_at: text("published_at"),
+        url: url.unwrap_or_default().into(),
+        title: shown("title", TITLE_CHARS),
+        snippet: shown("snippet", SNIPPET_CHARS),
+        // Trust weighs how well a source fits, so none may fit better than the best.
+        score: row.get("score").and_then(Value::as_f64).map(|score| score.clamp(0.0, 1.0)),
+        published_at: shown("published_at", DAY_CHARS),
     })
 }

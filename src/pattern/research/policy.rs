@@ -12,6 +12,11 @@ use crate::event::stop::{NotesFault, PlanFault, StepFault};
 /// Characters that a quote has at least.
 pub const QUOTE_CHARS: usize = 20;
 
+/// Characters of a quote at most: more is a page, not a quote.
+pub const MOST_QUOTED: usize = 2_000;
+/// Characters of a claim at most.
+pub const CLAIM_CHARS: usize = 1_000;
+
 /// A step of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
@@ -102,8 +107,11 @@ pub struct Draft {
 pub fn validate_draft(raw: &Value) -> Result<Draft, NotesFault> {
     let note = raw.as_object().ok_or(NotesFault::Item)?;
     let text = |key: &str| note.get(key).and_then(Value::as_str).map(str::trim);
-    let claim = text("claim").filter(|claim| !claim.is_empty()).ok_or(NotesFault::Claim)?;
-    let quote = text("quote").filter(|quote| is_long_enough(quote)).ok_or(NotesFault::Quote)?;
+    let within = |text: &str, most: usize| text.chars().nth(most).is_none();
+    let claim = text("claim").filter(|claim| !claim.is_empty() && within(claim, CLAIM_CHARS));
+    let claim = claim.ok_or(NotesFault::Claim)?;
+    let quote = text("quote").filter(|quote| is_long_enough(quote) && within(quote, MOST_QUOTED));
+    let quote = quote.ok_or(NotesFault::Quote)?;
     Ok(Draft { claim: claim.to_owned(), quote: quote.to_owned() })
 }
 

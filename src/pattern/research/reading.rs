@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::payload;
-use super::play::{Desk, Research, data_of};
+use super::play::{DAY_CHARS, Desk, Research, TITLE_CHARS, data_of};
 use super::policy::{self, Draft};
 use super::quote::Folded;
 use super::{address, by_rule};
@@ -36,6 +36,8 @@ pub(super) struct Reading<'a> {
     taken: Vec<Taken>,
     /// Where the pages that were read stand.
     read: HashSet<String>,
+    /// Pages that were read, those of no use among them.
+    pages: u32,
     tool: ToolName,
 }
 
@@ -54,20 +56,19 @@ struct Page {
 impl<'a> Reading<'a> {
     pub fn new(research: &'a Research<'a>, found: &'a [Found]) -> Self {
         let (taken, read) = (Vec::new(), HashSet::new());
-        Self { research, found, taken, read, tool: ToolName::from(READ) }
+        Self { research, found, taken, read, pages: 0, tool: ToolName::from(READ) }
     }
 
     /// Reads the sources in their order, as far as the budget goes.
     pub async fn all(mut self, kept: &[Kept]) -> Result<Vec<Taken>, StopReason> {
         let (cx, budget) = (self.research.cx, self.research.spec.budget);
-        let mut pages = 0;
         let mut why = ReadingEnd::NoMoreSources;
         for (place, source) in kept.iter().enumerate() {
             let nth = SourceNo::at(place).0;
             cx.boundary(Boundary::Source(nth)).await?;
             let denied = self.denies(&source.domain);
             // As in the source: what is denied is told though no page more is read.
-            if denied.is_none() && pages >= budget.max_read_pages {
+            if denied.is_none() && self.pages >= budget.max_read_pages {
                 why = ReadingEnd::MaxReadPages;
                 break;
             }
@@ -78,7 +79,6 @@ impl<'a> Reading<'a> {
                 Some(reason) => SourceCame::Denied { reason, location: None },
                 None => self.source(span, nth, source).await?,
             };
-            pages += u32::from(matches!(came, SourceCame::Read { .. }));
             open.close(came);
             if self.is_full() {
                 why = ReadingEnd::MaxNotes;
@@ -86,7 +86,12 @@ impl<'a> Reading<'a> {
             }
         }
         cx.publish(SpanId::RUN, EventKind::ReadingClosed { why });
-        if self.taken.is_empty() { Err(StopReason::NoReliableSources) } else { Ok(self.taken) }
+        if self.taken.is_empty() {
+            return Err(StopReason::NoReliableSources);
+        }
+        let notes = payload::told(self.taken.iter().map(|it| &*it.note));
+        policy::validate_notes(&notes, budget.max_notes).map_err(StopReason::InvalidNotes)?;
+        Ok(self.taken)
     }
 
     fn is_full(&self) -> bool {
@@ -122,10 +127,7 @@ impl<'a> Reading<'a> {
             Ok(page) => page,
             Err(came) => return Ok(came),
         };
-        if !self.read.insert(page.url.clone()) {
-            let text = format!("{} was read already, by another address", page.url);
-            return Ok(skipped("duplicate", &text));
-        }
+        self.pages += 1;
         let spec = self.research.spec;
         let age_days = self.age(&page.published_at);
         self.research.cx.publish(
@@ -140,11 +142,12 @@ impl<'a> Reading<'a> {
                 chars: page.body.chars().count() as u64,
             })),
         );
-        if let (Some(age), Some(most)) = (age_days, spec.max_age_days)
-            && age > i64::from(most)
-        {
-            let text = format!("it is {age} days old; research.max_age_days is {most}");
-            return Ok(skipped("stale", &text));
+        if !self.read.insert(page.url.clone()) {
+            let text = format!("{} was read already, by another address", page.url);
+            return Ok(skipped("duplicate", &text));
+        }
+        if let Some(why) = spec.max_age_days.and_then(|most| too_old(age_days, most)) {
+            return Ok(why);
         }
         self.notes(span, nth, source, page).await
     }
@@ -203,16 +206,18 @@ impl<'a> Reading<'a> {
         };
         // Wherever a tool has been, what it brings passes the same gate again.
         if let Some(reason) = self.denies(&address::domain(&url)) {
-            return Ok(Err(SourceCame::Denied { reason, location: Some(url.into()) }));
+            let location = Some(visible_within(&url, LOCATION_CHARS).into());
+            return Ok(Err(SourceCame::Denied { reason, location }));
         }
         if text("body").is_empty() {
             return Ok(Err(skipped("empty_page", "there is no text on the page")));
         }
         let title = match text("title") {
             "" => Arc::clone(&found.title),
-            title => title.into(),
+            title => visible_within(title, TITLE_CHARS).into(),
         };
-        let (published_at, body) = (text("published_at").into(), text("body").to_owned());
+        let published_at = visible_within(text("published_at"), DAY_CHARS).into();
+        let body = text("body").to_owned();
         Ok(Ok(Page { call: answered.span, url, title, published_at, body }))
     }
 
@@ -227,7 +232,8 @@ impl<'a> Reading<'a> {
         if error == "redirect_denied"
             && let Some(reason) = self.denies(&address::domain(location))
         {
-            return SourceCame::Denied { reason, location: Some(location.into()) };
+            let location = Some(visible_within(location, LOCATION_CHARS).into());
+            return SourceCame::Denied { reason, location };
         }
         let why = text("text");
         skipped(error, if why.is_empty() { "the tool says no more of it" } else { why })
@@ -352,10 +358,30 @@ impl<'a> Reading<'a> {
 const EXTRACT: &str = "extract_notes_from_page";
 /// Characters of an address that a warning repeats.
 const URL_CHARS: usize = 120;
+/// Characters of where a source leads to.
+const LOCATION_CHARS: usize = 300;
 /// Characters of a reason that a tool gives.
 const REASON_CHARS: usize = 64;
 /// Characters of what a tool says of a page that cannot be had.
 const TEXT_CHARS: usize = 400;
+
+/// Why a page of this age is not used, where only such of so many days may be. One that does not say
+/// how old it is, or says a day that is to come, is not known to be young enough.
+fn too_old(age_days: Option<i64>, most: u32) -> Option<SourceCame> {
+    // A day to come may be today, further east.
+    let age = age_days.filter(|age| *age >= -1);
+    match age {
+        Some(age) if age > i64::from(most) => {
+            let text = format!("it is {age} days old; research.max_age_days is {most}");
+            Some(skipped("stale", &text))
+        }
+        Some(_) => None,
+        None => {
+            let text = format!("it does not say how old it is; research.max_age_days is {most}");
+            Some(skipped("undated", &text))
+        }
+    }
+}
 
 /// A source that falls out. What a tool says is data: made visible, and bounded.
 fn skipped(reason: &str, text: &str) -> SourceCame {
