@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::quote::Folded;
 use super::reading::{Reading, Taken};
 use super::{address, answer, by_rule, compare, payload, policy};
 use crate::event::kind::{
@@ -311,6 +312,11 @@ const SNIPPET_CHARS: usize = 500;
 /// Characters of a day that are kept: `2026-03-07`, or whatever a page has in its place.
 pub(super) const DAY_CHARS: usize = 40;
 
+/// What a tool says in passing, on one line: made visible, and bounded.
+pub(super) fn shown(text: &str, chars: usize) -> Arc<str> {
+    visible_within(Folded::of(text).as_str(), chars).into()
+}
+
 /// The data of a tool that answered well, in the source's envelope (`_unwrap_tool_data`).
 pub(super) fn data_of(answer: &Value) -> Option<&Map<String, Value>> {
     let well = answer.get("status").and_then(Value::as_str) == Some("ok");
@@ -321,7 +327,7 @@ pub(super) fn data_of(answer: &Value) -> Option<&Map<String, Value>> {
 fn found(row: &Value) -> Option<Found> {
     let row = row.as_object()?;
     let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().trim();
-    let shown = |key: &str, chars| visible_within(text(key), chars).into();
+    let shown = |key: &str, chars| shown(text(key), chars);
     let url = Some(text("url")).filter(|url| url.len() <= URL_BYTES);
     Some(Found {
         url: url.unwrap_or_default().into(),

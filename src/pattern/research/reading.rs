@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::payload;
-use super::play::{DAY_CHARS, Desk, Research, TITLE_CHARS, data_of};
+use super::play::{DAY_CHARS, Desk, Research, TITLE_CHARS, data_of, shown};
 use super::policy::{self, Draft};
 use super::quote::Folded;
 use super::{address, by_rule};
@@ -214,9 +214,9 @@ impl<'a> Reading<'a> {
         }
         let title = match text("title") {
             "" => Arc::clone(&found.title),
-            title => visible_within(title, TITLE_CHARS).into(),
+            title => shown(title, TITLE_CHARS),
         };
-        let published_at = visible_within(text("published_at"), DAY_CHARS).into();
+        let published_at = shown(text("published_at"), DAY_CHARS);
         let body = text("body").to_owned();
         Ok(Ok(Page { call: answered.span, url, title, published_at, body }))
     }
