@@ -2,16 +2,13 @@
 //! reader answers, and where it does not go.
 
 mod gateway_call;
-mod wire;
+mod site;
 
-use std::io::Write as _;
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use gateway_call::{Scope, call, guard, policy};
@@ -22,74 +19,9 @@ use roundtable::tool::web::cache::Cache;
 use roundtable::tool::web::{Manners, Web, WebReader};
 use roundtable::tool::{Attempt, Callee, Tool, ToolRequest};
 use serde_json::{Map, Value, json};
-use wire::{Connection, Server};
-
-const HTML: &str = "content-type: text/html; charset=utf-8";
-
-/// What the site does with one request.
-enum Does {
-    /// Says this and closes.
-    Says(Vec<u8>),
-    /// Says this head, then a byte now and then for ever.
-    Drips(&'static str),
-    /// Says this head, then this again and again until nobody listens.
-    Repeats(&'static str, Vec<u8>),
-}
-
-/// A site on this machine.
-struct Site {
-    host: String,
-    /// The head of each request, in the order in which they came.
-    asked: Arc<Mutex<Vec<String>>>,
-}
+use site::{Does, HTML, Site, answer, packed, page, redirect};
 
 impl Site {
-    /// One that does this with each path; it is told the head of the request and how many times the
-    /// path was asked for before.
-    async fn start(does: impl Fn(&str, &str, usize) -> Does + Send + Sync + 'static) -> Self {
-        let server = Server::start().await;
-        let (host, asked) = (server.host(), Arc::new(Mutex::new(Vec::new())));
-        let (does, log) = (Arc::new(does), Arc::clone(&asked));
-        tokio::spawn(async move {
-            loop {
-                let mut connection = server.accept().await;
-                let (does, log) = (Arc::clone(&does), Arc::clone(&log));
-                tokio::spawn(async move {
-                    let head = connection.request().await.head;
-                    let path = path(&head).to_owned();
-                    let before = {
-                        let mut log = log.lock().expect("a log");
-                        log.push(head.clone());
-                        log.iter().filter(|head| self::path(head) == path).count() - 1
-                    };
-                    carry_out(does(&path, &head, before), connection).await;
-                });
-            }
-        });
-        Self { host, asked }
-    }
-
-    /// One whose pages these are; what they are not is 404.
-    async fn of(pages: &'static [(&'static str, &'static str)]) -> Self {
-        Self::start(move |path, _, _| {
-            let page = pages.iter().find(|(at, _)| *at == path);
-            Does::Says(page.map_or_else(
-                || answer("404 Not Found", &[HTML], "<p>Not here."),
-                |(_, text)| answer("200 OK", &[HTML], text),
-            ))
-        })
-        .await
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.host)
-    }
-
-    /// The paths that were asked for.
-    fn paths(&self) -> Vec<String> {
-        self.asked.lock().expect("a log").iter().map(|head| path(head).to_owned()).collect()
-    }
-
     /// A reader for which this site may be on this machine.
     fn reader(&self) -> WebReader {
         self.reader_of(self.spec())
@@ -110,54 +42,6 @@ impl Site {
             robots: false,
         }
     }
-}
-
-async fn carry_out(does: Does, mut connection: Connection) {
-    match does {
-        Does::Says(bytes) => {
-            connection.takes(&bytes).await;
-        }
-        Does::Drips(head) => {
-            connection.send(head).await;
-            let mut drip = tokio::time::interval(Duration::from_millis(10));
-            while connection.takes(b" ").await {
-                drip.tick().await;
-            }
-        }
-        Does::Repeats(head, bytes) => {
-            connection.send(head).await;
-            connection.send_without_end(&bytes).await;
-        }
-    }
-}
-
-fn path(head: &str) -> &str {
-    head.split(' ').nth(1).unwrap_or_default()
-}
-
-fn answer(status: &str, headers: &[&str], body: impl AsRef<[u8]>) -> Vec<u8> {
-    let body = body.as_ref();
-    let length = body.len();
-    let mut head =
-        format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n");
-    for header in headers {
-        head += &format!("{header}\r\n");
-    }
-    [head.as_bytes(), b"\r\n", body].concat()
-}
-
-fn page(text: &str) -> Does {
-    Does::Says(answer("200 OK", &[HTML], text))
-}
-
-fn redirect(to: &str) -> Does {
-    Does::Says(answer("302 Found", &[&format!("location: {to}")], ""))
-}
-
-fn packed(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).expect("packs");
-    encoder.finish().expect("packs")
 }
 
 async fn ask(tool: &dyn Tool, args: Value) -> Result<Arc<Value>, Box<AttemptFailed>> {
@@ -219,7 +103,7 @@ async fn a_page_is_read_as_what_a_person_sees_of_it() {
         "content_type": "text/html",
     }});
     assert_eq!(answer, expected);
-    let asked = site.asked.lock().expect("a log")[0].to_lowercase();
+    let asked = site.heads()[0].to_lowercase();
     let agent = format!("user-agent: roundtable/{}\r\n", env!("CARGO_PKG_VERSION"));
     assert!(asked.contains(&agent), "{asked}");
     for name in ["cookie", "referer", "authorization"] {

@@ -195,7 +195,11 @@ impl Call {
                     sleep(wait).await;
                 }
                 Next::Retry(_) | Next::GiveUp => {
-                    if let Some(asked) = retry::asked_for(&policy, &failed) {
+                    // Without a breaker a tool is always asked: what one site asks for, where many
+                    // stand behind it, keeps nobody from the others.
+                    if let Some(asked) = retry::asked_for(&policy, &failed)
+                        && policy.breaker.is_some()
+                    {
                         guard.gate_for(asked);
                     }
                     break (scope.reason(&failed), Some(failed));

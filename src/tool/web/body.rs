@@ -51,14 +51,17 @@ impl From<NetError> for Unread {
 /// Reads a body, at most `cap` bytes of it.
 pub(super) async fn read(mut answer: Answer, coding: Coding, cap: usize) -> Result<Body, Unread> {
     let mut unpacking = Unpacking::new(coding, cap);
+    let mut came = false;
     while let Some(chunk) = answer.chunk().await? {
+        came |= !chunk.is_empty();
         if unpacking.take(&chunk)? {
             return Ok(Body { bytes: unpacking.bytes(), cut: true });
         }
     }
     // The body has ended, so its connection is kept.
     answer.settle().await;
-    unpacking.finish()
+    // Heads say how a body would be packed where there is none, too.
+    if came { unpacking.finish() } else { Ok(Body { bytes: Vec::new(), cut: false }) }
 }
 
 enum Unpacking {

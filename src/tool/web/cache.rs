@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use etcetera::BaseStrategy;
+use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::site;
 use crate::private;
 
 /// The most bytes of all pages together; the oldest go first.
@@ -68,6 +70,14 @@ pub(super) struct Hop {
 impl Entry {
     /// The form that is written now.
     pub(super) const FORM: u32 = FORM;
+
+    /// Where it was found, as it is told.
+    pub(super) fn told(&self) -> String {
+        match (Url::parse(&self.url), self.hops.last()) {
+            (Ok(url), Some(hop)) => site::told(&url, &hop.domain),
+            _ => self.url.clone(),
+        }
+    }
 
     /// How old it is, in seconds; `None` where it came after now: a clock was wrong.
     pub(super) fn age_s(&self, now: SystemTime) -> Option<u64> {

@@ -234,7 +234,7 @@ async fn with_text(entry: Entry, page: Page) -> Result<Entry, Missed> {
 /// The answer that is this page.
 fn answer(entry: &Entry, cached_s: Option<u64>) -> Value {
     let mut data = json!({
-        "url": entry.url,
+        "url": entry.told(),
         "title": entry.title,
         "published_at": entry.published_at,
         "body": entry.text,

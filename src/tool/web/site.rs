@@ -1,6 +1,7 @@
 //! Addresses of pages, and whose they are.
 
 use reqwest::Url;
+use url::Position;
 
 use super::miss::{Missed, Why, shown};
 use crate::net::http::host_of;
@@ -51,6 +52,12 @@ pub(super) fn domain(url: &Url, written: &str) -> String {
     if same && plain { netloc } else { host_of(url) }
 }
 
+/// An address as it is told: its host as it passed the gate, so that whoever asks the allowlists
+/// again asks the same.
+pub(super) fn told(url: &Url, domain: &str) -> String {
+    format!("{}://{domain}{}", url.scheme(), &url[Position::BeforePath..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +78,9 @@ mod tests {
         ] {
             let url = Url::parse(written.trim()).expect(written);
             assert_eq!(domain(&url, written), domain_of_it, "{written}");
+            let again = told(&url, domain_of_it);
+            assert_eq!(Url::parse(&again).as_ref(), Ok(&url), "{again} leads to the same page");
+            assert_eq!(domain(&url, &again), domain_of_it);
         }
         let from = Url::parse("https://a.example/x/y").expect("an address");
         for (location, to) in [

@@ -61,16 +61,17 @@ impl<'a> Way<'a> {
     /// Goes where a redirect leads, if the gate lets it.
     pub(super) fn follow(&mut self, location: &str) -> Result<(), Missed> {
         let to = site::leads(&self.url, location).map_err(|missed| missed.leading(location))?;
-        let missed = |why, what: &str| {
-            let text = format!("{} redirects to {}, {what}", shown(&self.url), shown(&to));
-            Err(Missed::new(why, text).leading(&to))
-        };
-        // A location without a host of its own stays with the domain as it was written.
+        // The same server is the same domain, however a redirect writes it or leaves it out.
         let same = to.host() == self.url.host()
             && to.port_or_known_default() == self.url.port_or_known_default();
-        let domain = match self.hops.last().filter(|_| same && !location.contains("//")) {
+        let domain = match self.hops.last().filter(|_| same) {
             Some(here) => here.domain.clone(),
             None => site::domain(&to, location),
+        };
+        let told = site::told(&to, &domain);
+        let missed = |why, what: &str| {
+            let text = format!("{} redirects to {}, {what}", shown(&self.url), shown(&told));
+            Err(Missed::new(why, text).leading(&told))
         };
         if !self.gate.allowed.contains(&domain) {
             return missed(Why::RedirectDenied, "whose domain is not allowed");
@@ -83,7 +84,7 @@ impl<'a> Way<'a> {
             return missed(Why::RedirectLoop, "where it came from");
         }
         self.hops.push(hop(&to, domain, self.gate));
-        self.redirects.push(to.to_string());
+        self.redirects.push(told);
         self.url = to;
         Ok(())
     }

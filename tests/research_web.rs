@@ -1,0 +1,12 @@
+//! Research over the web (`004`), the whole engine: a scenario file, its real tools, sites on this
+//! machine over real sockets, and what a run tells of each source that it could not have.
+
+mod research;
+mod site;
+
+#[path = "research_web/file.rs"]
+mod file;
+#[path = "research_web/gates.rs"]
+mod gates;
+#[path = "research_web/pages.rs"]
+mod pages;
