@@ -1,6 +1,7 @@
 //! Research over the web (`004`), the whole engine: a scenario file, its real tools, sites on this
 //! machine over real sockets, and what a run tells of each source that it could not have.
 
+mod binary;
 mod research;
 mod site;
 
@@ -8,5 +9,7 @@ mod site;
 mod file;
 #[path = "research_web/gates.rs"]
 mod gates;
+#[path = "research_web/hostile.rs"]
+mod hostile;
 #[path = "research_web/pages.rs"]
 mod pages;
