@@ -55,11 +55,11 @@ fn main() -> std::process::ExitCode {
         bounds.push((what, ratio, LINEAR));
     };
 
-    let (many, few) = (results(50_000), results(5_000));
+    let (many, few) = (results(20_000), results(2_000));
     let all = u32::MAX;
     let grown =
         growth(|| drop(black_box(dedupe(&many, all))), || drop(black_box(dedupe(&few, all))));
-    line("dedupe of 50 000 sources", grown, 5e4);
+    line("dedupe of 20 000 sources", grown, 2e4);
 
     // Three notes of a page, the last sentences of it, and one that is not there.
     let verify = |text: &str| {
