@@ -172,6 +172,16 @@ async fn policy_comes_before_execution_and_both_before_the_budget() {
     assert_eq!(told["history"][3]["denied_sources"], denied);
 }
 
+/// A tool may follow redirects to what both lists hold, not to what one of them does.
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_told_the_domains_of_both_lists() {
+    let mut odd = spec();
+    odd.allowed_domains_execution.push("d.example".to_owned());
+    let (_, library) = play(odd, Library::of(&[&of("a.example")]), &Writer::new(quoting)).await;
+    let allowed = &library.asked("read_source")[0]["allowed_domains"];
+    assert_eq!(allowed, &json!(["a.example", "b.example"]), "c by policy alone, d by execution");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_flag_switches_a_domain_off_from_the_next_source_on() {
     let urls = [of("b.example/1"), of("b.example/2")];
