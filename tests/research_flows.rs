@@ -501,6 +501,25 @@ async fn pages_that_are_too_old_are_skipped() {
     assert_eq!(ages, [Some(30), Some(31), None, Some(-25)]);
 }
 
+/// A file without a day of its own has that of its last change, and nothing says "published" of it.
+#[tokio::test(start_paused = true)]
+async fn the_day_of_a_files_last_change_is_told_as_that() {
+    let library = Library::of(&[&of("a.example")]).reading(|args, _| {
+        let mut page = own_page(args);
+        page["data"]["dated_by"] = json!("modified");
+        Ok(page)
+    });
+    let (world, _) = play(spec(), library, &Writer::new(quoting)).await;
+    assert_eq!(outcome(&world)["citation_details"][0]["dated_by"], "modified");
+    let (research, _) = world.research().expect("research");
+    assert_eq!(research.notes[0].note.dated(), "changed 2026-03-01");
+    let markdown = roundtable::app::export::research::markdown(&world).expect("an answer");
+    assert!(
+        markdown.contains("changed 2026") && !markdown.contains("published 2026"),
+        "{markdown}"
+    );
+}
+
 /// What a page costs it costs whether it is of use or not.
 #[tokio::test(start_paused = true)]
 async fn pages_of_no_use_count_as_read() {

@@ -397,6 +397,7 @@ fn note(id: usize, url: &str, quote: &str) -> Note {
         url: url.into(),
         title: "".into(),
         published_at: "".into(),
+        modified: false,
     }
 }
 

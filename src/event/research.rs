@@ -229,6 +229,9 @@ pub struct PageRead {
     pub age_days: Option<i64>,
     /// Characters of its text.
     pub chars: u64,
+    /// Whether that day is when its file was last changed: the page itself says none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub modified: bool,
 }
 
 /// A note: a claim with the words of its page that it stands on.
@@ -246,6 +249,20 @@ pub struct Note {
     pub title: Arc<str>,
     /// When it was published; empty: it does not say.
     pub published_at: Arc<str>,
+    /// Whether that day is when its file was last changed: the page itself says none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub modified: bool,
+}
+
+impl Note {
+    /// The day of its page, for people.
+    pub fn dated(&self) -> String {
+        match &*self.published_at {
+            "" => "undated".to_owned(),
+            day if self.modified => format!("changed {day}"),
+            day => format!("published {day}"),
+        }
+    }
 }
 
 /// A note that was not taken.

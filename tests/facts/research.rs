@@ -301,6 +301,7 @@ impl ResearchFacts {
             published_at: published_at.into(),
             age_days,
             chars: body.chars().count() as u64,
+            modified: false,
         };
         let span = self.sources[&no];
         self.add(span, EventKind::PageRead(Box::new(page)))
@@ -330,6 +331,7 @@ impl ResearchFacts {
             url: row.url.clone(),
             title: row.title.clone(),
             published_at: row.published_at.clone(),
+            modified: false,
         };
         let span = self.sources[&no];
         self.add(span, EventKind::NoteTaken { source: SourceNo(no), note: Arc::new(note) })

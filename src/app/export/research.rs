@@ -87,11 +87,7 @@ fn footnotes(out: &mut String, research: &Research) {
 
 fn footnote(note: &Note) -> String {
     let title = if note.title.trim().is_empty() { &note.url } else { &note.title };
-    let published = match note.published_at.trim() {
-        "" => "undated".to_owned(),
-        day => format!("published {}", text(day)),
-    };
-    format!("{}, {published}: \"{}\"", link(title, &note.url), text(&note.quote))
+    format!("{}, {}: \"{}\"", link(title, &note.url), text(&note.dated()), text(&note.quote))
 }
 
 /// Sources and notes that came to nothing, each with its reason.

@@ -156,13 +156,17 @@ pub(super) fn answer(research: &Research) -> Option<String> {
     out.push('\n');
     for row in research.notes.iter().filter(|row| research.is_cited(&row.note.id)) {
         let note = &row.note;
-        let day = if note.published_at.is_empty() { "undated" } else { &*note.published_at };
+        let day = if note.modified || note.published_at.is_empty() {
+            note.dated()
+        } else {
+            note.published_at.to_string()
+        };
         let _ = writeln!(
             out,
             "[{}] {}, {}, {}",
             visible_within(note.id.as_str(), REASON_CHARS),
             visible_within(&note.title, SAID_CHARS),
-            visible_within(day, REASON_CHARS),
+            visible_within(&day, REASON_CHARS),
             visible_within(&note.url, SAID_CHARS)
         );
     }

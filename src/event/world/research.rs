@@ -121,6 +121,8 @@ pub struct Page {
     pub age_days: Option<i64>,
     /// Characters of its text.
     pub chars: u64,
+    /// Whether that day is when its file was last changed: the page itself says none.
+    pub modified: bool,
     answer: Option<Arc<Value>>,
 }
 
@@ -329,6 +331,7 @@ impl Research {
                     published_at: Arc::clone(&page.published_at),
                     age_days: page.age_days,
                     chars: page.chars,
+                    modified: page.modified,
                     answer,
                 });
             }

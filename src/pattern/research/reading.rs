@@ -50,6 +50,8 @@ struct Page {
     url: String,
     title: Arc<str>,
     published_at: Arc<str>,
+    /// That day is when its file was last changed.
+    modified: bool,
     body: String,
 }
 
@@ -140,6 +142,7 @@ impl<'a> Reading<'a> {
                 published_at: Arc::clone(&page.published_at),
                 age_days,
                 chars: page.body.chars().count() as u64,
+                modified: page.modified,
             })),
         );
         if !self.read.insert(page.url.clone()) {
@@ -217,8 +220,9 @@ impl<'a> Reading<'a> {
             title => shown(title, TITLE_CHARS),
         };
         let published_at = shown(text("published_at"), DAY_CHARS);
+        let modified = text("dated_by") == "modified";
         let body = text("body").to_owned();
-        Ok(Ok(Page { call: answered.span, url, title, published_at, body }))
+        Ok(Ok(Page { call: answered.span, url, title, published_at, modified, body }))
     }
 
     /// A page that its tool says cannot be had.
@@ -293,6 +297,7 @@ impl<'a> Reading<'a> {
                 url: page.url.as_str().into(),
                 title: Arc::clone(&page.title),
                 published_at: Arc::clone(&page.published_at),
+                modified: page.modified,
             });
             let taken = EventKind::NoteTaken { source: source.source, note: Arc::clone(&note) };
             self.research.cx.publish(span, taken);

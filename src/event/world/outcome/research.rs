@@ -195,12 +195,17 @@ fn history(world: &Research, plan: &ResearchPlan, noted: bool) -> Value {
 
 fn citation(row: &NoteRow) -> Value {
     let note = &row.note;
-    json!({
+    let mut detail = json!({
         "id": note.id,
         "url": *note.url,
         "title": *note.title,
         "published_at": *note.published_at,
-    })
+    });
+    // Ours: the day is not the page's own.
+    if note.modified {
+        detail["dated_by"] = "modified".into();
+    }
+    detail
 }
 
 fn denied(world: &Research) -> Value {

@@ -120,6 +120,8 @@ fn facts(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
     let mut facts = Vec::new();
     let days = age_days(row, plan);
     let published = row.page.as_ref().map_or(&*row.found.published_at, |page| &page.published_at);
+    let changed = row.page.as_ref().is_some_and(|page| page.modified);
+    let published = if changed { &format!("changed {published}") } else { published };
     facts.push(match days {
         Some(days @ 0..) => format!("{published}, {days} d old"),
         Some(days) => format!("{published}, {} d after {}", days.unsigned_abs(), plan.as_of),
