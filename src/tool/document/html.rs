@@ -1,8 +1,9 @@
 //! HTML: what a person sees of a page.
 //!
 //! Not in the text: scripts, styles, templates, `noscript`, comments, controls, pictures drawn in
-//! the page, and what is hidden by `hidden`, `aria-hidden="true"` or its own `style`. What only a
-//! style sheet hides is not known here.
+//! the page, and what is hidden by `hidden`, `aria-hidden="true"` or its own `style`
+//! ([`hidden`](super::hidden)). Style sheets and colours are not read: what only they hide is in the
+//! text, so a page can still say to a program what it does not show to a person.
 
 use std::collections::VecDeque;
 
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use super::day;
 use super::flow::{Flow, one_line};
+use super::hidden::hides;
 use super::tree::{Id, Kind, Node, Tree};
 use super::{Document, Unreadable};
 
@@ -137,31 +139,6 @@ fn is_script(name: &str) -> bool {
     matches!(name, "script" | "style")
 }
 
-/// Whether an element's own style hides it.
-fn hides(style: &str) -> bool {
-    let mut bare = String::new();
-    let mut rest = style;
-    while let Some((before, after)) = rest.split_once("/*") {
-        bare.push_str(before);
-        rest = after.split_once("*/").map_or("", |(_, after)| after);
-    }
-    bare.push_str(rest);
-    bare.split(';').filter_map(|declaration| declaration.split_once(':')).any(|(name, value)| {
-        let value = value.split('!').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let is_nothing = || {
-            let number = value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
-            number.parse().is_ok_and(|number: f32| number == 0.0)
-        };
-        match name.trim().to_ascii_lowercase().as_str() {
-            "display" => value == "none",
-            "visibility" => matches!(value.as_str(), "hidden" | "collapse"),
-            "content-visibility" => value == "hidden",
-            "opacity" | "font-size" => is_nothing(),
-            _ => false,
-        }
-    })
-}
-
 /// `<title>`, `og:title`, or the first heading.
 fn title(tree: &Tree, heading: Option<Id>) -> String {
     let line = |id| Some(one_line(&tree.text_below(id), TITLE_CHARS)).filter(|t| !t.is_empty());
@@ -273,6 +250,7 @@ mod tests {
             "<p style='visibility:hidden'>no</p>",
             "<p style='font-size:0px'>no</p>",
             "<p style='opacity:0.0'>no</p>",
+            "<p style='position:absolute; left:-9999px'>no</p>",
             "<svg><title>no</title><text>no</text></svg>",
             "<iframe>no</iframe><object>no</object><video>no</video>",
             "<select><option>no</select><textarea>no</textarea>",

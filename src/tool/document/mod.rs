@@ -8,10 +8,12 @@ mod charset;
 pub mod day;
 mod flow;
 mod front_matter;
+mod hidden;
 mod html;
 mod markdown;
 mod pdf;
 mod plain;
+mod style;
 mod tree;
 
 /// A document as text.

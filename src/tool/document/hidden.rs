@@ -1,0 +1,369 @@
+//! Whether an element's own `style` hides it from whoever looks at the page.
+//!
+//! Recognised, each in the declaration that wins (the last that a browser would take, an
+//! `!important` one before all others): what is not displayed, invisible or (nearly) transparent;
+//! letters too small to see; boxes of no size that show nothing beyond them; what is clipped or
+//! scaled to nothing; what is moved off the screen. Not recognised: what only a style sheet or a
+//! script hides, letters in the colour of what is behind them, what lies under something else, and
+//! lengths that have to be computed (`calc()`, `var()`).
+
+use super::style::Style;
+
+/// Whoever is moved so far is off the screen.
+const FAR_PX: f32 = -999.0;
+/// Letters and boxes below this are not seen.
+const TINY_PX: f32 = 2.0;
+/// What is less opaque is not seen.
+const FAINT: f32 = 0.05;
+
+/// What every property may be told, and what hides nothing by itself.
+const GLOBAL: [&str; 5] = ["inherit", "initial", "unset", "revert", "revert-layer"];
+/// What `display` may be told but `none`.
+const DISPLAYS: [&str; 32] = [
+    "block",
+    "inline",
+    "inline-block",
+    "flex",
+    "inline-flex",
+    "grid",
+    "inline-grid",
+    "table",
+    "inline-table",
+    "list-item",
+    "contents",
+    "flow",
+    "flow-root",
+    "run-in",
+    "math",
+    "ruby",
+    "ruby-base",
+    "ruby-text",
+    "ruby-base-container",
+    "ruby-text-container",
+    "table-row-group",
+    "table-header-group",
+    "table-footer-group",
+    "table-row",
+    "table-cell",
+    "table-column-group",
+    "table-column",
+    "table-caption",
+    "-webkit-box",
+    "-webkit-inline-box",
+    "-webkit-flex",
+    "-webkit-inline-flex",
+];
+/// What `font-size` may be told in words.
+const SIZES: [&str; 11] = [
+    "xx-small",
+    "x-small",
+    "small",
+    "medium",
+    "large",
+    "x-large",
+    "xx-large",
+    "xxx-large",
+    "smaller",
+    "larger",
+    "math",
+];
+/// What lengths may be told in words.
+const NO_LENGTH: [&str; 6] =
+    ["auto", "none", "normal", "min-content", "max-content", "fit-content"];
+
+/// Whether an element with this `style` is hidden.
+pub(super) fn hides(style: &str) -> bool {
+    let style = Style::of(style);
+    let says = |names: &[&str], hides: &dyn Fn(&str) -> Option<bool>| {
+        style.wins(names, |_, value| hides(value)).unwrap_or_default()
+    };
+    let far = |names: &[&str]| says(names, &|value| length(value, |px| px <= FAR_PX));
+    let tiny = |names: &[&str]| says(names, &|value| length(value, |px| px < TINY_PX));
+    let cuts = |names: &[&str]| {
+        says(names, &|value| words(value, &["hidden", "clip"], &["visible", "scroll", "auto"]))
+    };
+    let moved = || {
+        let showing = ["static"];
+        says(&["position"], &|value| {
+            words(value, &["absolute", "fixed", "relative", "sticky"], &showing)
+        })
+    };
+    says(&["display"], &|value| words(value, &["none"], &DISPLAYS))
+        || says(&["visibility"], &|value| words(value, &["hidden", "collapse"], &["visible"]))
+        || says(&["content-visibility"], &|value| words(value, &["hidden"], &["visible", "auto"]))
+        || says(&["opacity"], &faint)
+        || style.wins(&["font-size", "font"], font).unwrap_or_default()
+        || far(&["text-indent"])
+        || far(&["margin-left"])
+        || far(&["margin-top"])
+        || (moved() && (far(&["left"]) || far(&["top"])))
+        || ((tiny(&["width"]) || tiny(&["max-width"])) && cuts(&["overflow", "overflow-x"]))
+        || ((tiny(&["height"]) || tiny(&["max-height"])) && cuts(&["overflow", "overflow-y"]))
+        || says(&["clip"], &clip)
+        || says(&["clip-path", "-webkit-clip-path"], &clip_path)
+        || says(&["transform", "-webkit-transform"], &transform)
+        || says(&["scale"], &|value| words(value, &[], &["none"]).or_else(|| scaled(value)))
+}
+
+/// One of these words, or several: whether one of them hides. `None`: it is something else, which a
+/// browser passes over.
+fn words(value: &str, hiding: &[&str], showing: &[&str]) -> Option<bool> {
+    let mut hidden = None;
+    for word in value.split_whitespace() {
+        let hides = hiding.contains(&word);
+        if !hides && !showing.contains(&word) && !GLOBAL.contains(&word) {
+            return None;
+        }
+        hidden = Some(hides || hidden.unwrap_or_default());
+    }
+    hidden
+}
+
+/// Whether this is so of a length; of what has no fixed one it is not.
+fn length(value: &str, is_so: impl Fn(f32) -> bool) -> Option<bool> {
+    let first = value.split_whitespace().next()?;
+    if let Some(hidden) = words(first, &[], &NO_LENGTH) {
+        return Some(hidden);
+    }
+    let (number, unit) = number(first)?;
+    // Of what it is a part is not known here.
+    let px = if unit == "%" && number != 0.0 { None } else { Some(number * px_of(unit)?) };
+    Some(px.is_some_and(is_so))
+}
+
+/// How large one of a unit is, about.
+fn px_of(unit: &str) -> Option<f32> {
+    Some(match unit {
+        // Without one: pixels, for pages of the old kind.
+        "px" | "" => 1.0,
+        "pt" => 4.0 / 3.0,
+        "pc" | "em" | "rem" | "ic" | "ric" | "cap" | "rcap" => 16.0,
+        "lh" | "rlh" => 20.0,
+        "ex" | "rex" | "ch" | "rch" => 8.0,
+        "in" => 96.0,
+        "cm" => 37.8,
+        "mm" => 3.78,
+        "q" => 0.945,
+        "%" => 0.16,
+        _ if unit.ends_with("vw") || unit.ends_with("vh") => 10.0,
+        _ if unit.ends_with("vmin") || unit.ends_with("vmax") => 10.0,
+        _ => return None,
+    })
+}
+
+/// A number and its unit.
+fn number(text: &str) -> Option<(f32, &str)> {
+    let part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e');
+    let longest = text.find(|c| !part(c)).unwrap_or(text.len()).min(40);
+    (1..=longest).rev().find_map(|at| {
+        let (number, unit) = text.split_at_checked(at)?;
+        let finite: f32 = number.parse().ok().filter(|it: &f32| it.is_finite())?;
+        Some((finite, unit))
+    })
+}
+
+fn faint(value: &str) -> Option<bool> {
+    words(value, &[], &[]).or_else(|| match number(value)? {
+        (part, "") => Some(part < FAINT),
+        (percent, "%") => Some(percent < 100.0 * FAINT),
+        _ => None,
+    })
+}
+
+/// Whether `font-size`, or `font` with its size among other things, makes letters that nobody sees.
+fn font(name: &str, value: &str) -> Option<bool> {
+    let small = |size: &str| {
+        let (number, unit) = number(size).filter(|(number, _)| *number >= 0.0)?;
+        Some(number * px_of(unit)? < TINY_PX)
+    };
+    let is_word = |word: &str| words(word, &[], &SIZES).is_some();
+    if name == "font-size" {
+        return if is_word(value) { Some(false) } else { small(value) };
+    }
+    // A number without a unit is a weight, unless it is 0.
+    value.split_whitespace().find_map(|part| {
+        let size = part.split('/').next().unwrap_or_default();
+        let is_size = number(size).is_some_and(|(number, unit)| !unit.is_empty() || number == 0.0);
+        if is_word(size) { Some(false) } else { is_size.then(|| small(size)).flatten() }
+    })
+}
+
+/// The arguments of `name(…)` where it stands.
+fn arguments<'v>(value: &'v str, name: &str) -> Option<Vec<&'v str>> {
+    let inside = value.match_indices(name).find_map(|(at, _)| {
+        let (before, after) = (value.get(..at)?, value.get(at + name.len()..)?);
+        let begins = before.chars().next_back().is_none_or(|c| c.is_whitespace() || c == ')');
+        begins.then_some(after)?.strip_prefix('(')
+    })?;
+    let inside = inside.split(')').next()?;
+    let parts = inside.split([',', ' ', '\t', '\n']).map(str::trim);
+    Some(parts.filter(|it| !it.is_empty()).collect())
+}
+
+/// `rect(top, right, bottom, left)`: nothing is left between two sides.
+fn clip(value: &str) -> Option<bool> {
+    let Some(sides) = arguments(value, "rect") else { return words(value, &[], &["auto"]) };
+    let side = |at: usize| number(sides.get(at)?).and_then(|(n, unit)| Some(n * px_of(unit)?));
+    let nothing = |low: Option<f32>, high: Option<f32>| Some(high? - low.unwrap_or(0.0) < TINY_PX);
+    let (high, wide) = (nothing(side(0), side(2)), nothing(side(3), side(1)));
+    Some(high.unwrap_or_default() || wide.unwrap_or_default())
+}
+
+/// `inset(…)` that meets in the middle, or a circle of no size.
+fn clip_path(value: &str) -> Option<bool> {
+    if let Some(sides) = arguments(value, "inset") {
+        let sides: Vec<f32> = sides
+            .iter()
+            .map_while(|side| number(side).map(|(n, unit)| if unit == "%" { n } else { 0.0 }))
+            .collect();
+        let (top, right, bottom, left) = match *sides.as_slice() {
+            [all] => (all, all, all, all),
+            [high, wide] => (high, wide, high, wide),
+            [top, wide, bottom] => (top, wide, bottom, wide),
+            [top, right, bottom, left, ..] => (top, right, bottom, left),
+            [] => return None,
+        };
+        return Some(top + bottom >= 100.0 || left + right >= 100.0);
+    }
+    let round = ["circle", "ellipse"].iter().find_map(|name| arguments(value, name));
+    match round {
+        Some(sides) => Some(sides.first().and_then(|it| number(it)).is_some_and(|it| it.0 == 0.0)),
+        // Other shapes are taken as they are.
+        None => words(value, &[], &["none"]).or_else(|| value.contains('(').then_some(false)),
+    }
+}
+
+fn transform(value: &str) -> Option<bool> {
+    let to_nothing = ["scale", "scalex", "scaley", "scale3d"]
+        .iter()
+        .filter_map(|name| arguments(value, name))
+        .any(|by| scaled(&by.join(" ")) == Some(true));
+    let away = ["translate", "translatex", "translatey", "translate3d"]
+        .iter()
+        .filter_map(|name| arguments(value, name))
+        .any(|by| by.iter().any(|by| length(by, |px| px <= FAR_PX) == Some(true)));
+    if to_nothing || away {
+        return Some(true);
+    }
+    words(value, &[], &["none"]).or_else(|| value.contains('(').then_some(false))
+}
+
+/// Whether one of these factors is 0.
+fn scaled(value: &str) -> Option<bool> {
+    let factors: Option<Vec<f32>> =
+        value.split_whitespace().map(|it| number(it).map(|(by, _)| by)).collect();
+    factors.filter(|it| !it.is_empty()).map(|it| it.iter().take(2).any(|by| by.abs() < 0.01))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_that_hide() {
+        for style in [
+            "display:none",
+            "color:red; DISPLAY : none !important",
+            "display:/* x; */none",
+            "d\\69splay:none",
+            "d\\000069 splay:n\\6Fne",
+            "d\\isplay:none",
+            "display:none;display:bogus",
+            "display:none;display:var(--x)",
+            "display:none!important;display:block",
+            "background:url(a;b:c);display:none",
+            "content:\";\";display:none",
+            "visibility:hidden",
+            "visibility:collapse",
+            "content-visibility:hidden",
+            "opacity:0",
+            "opacity:0.0",
+            "opacity:.04",
+            "opacity:1e-3",
+            "opacity:3%",
+            "font-size:0",
+            "font-size:0px",
+            "font-size:1px",
+            "font-size:1.9PX",
+            "font-size:.1em",
+            "font-size:5%",
+            "font:0/0 a",
+            "font:0 x",
+            "font:bold 1px/1 Arial",
+            "text-indent:-999px",
+            "text-indent:-9999em",
+            "text-indent: -99999px hanging",
+            "width:0;height:0;overflow:hidden",
+            "overflow:hidden;max-height:0",
+            "height:1px;overflow-y:clip",
+            "clip-path:inset(100%)",
+            "clip-path: inset(50% 0)",
+            "-webkit-clip-path:circle(0)",
+            "clip:rect(0 0 0 0)",
+            "clip: rect(1px, 1px, 1px, 1px);",
+            "clip:rect(0,0,0,0);position:absolute",
+            "transform:scale(0)",
+            "transform:rotate(3deg) scale( 0, 1 )",
+            "transform:scaleY(0)",
+            "transform:scaleX(1) scale(0)",
+            "transform:translateX(-9999px)",
+            "scale:0",
+            "position:absolute;left:-999px",
+            "position:fixed;top:-5000px",
+            "left:-100vw;position:absolute!important;position:static",
+            "margin-left:-9999px",
+        ] {
+            assert!(hides(style), "{style}");
+        }
+    }
+
+    #[test]
+    fn styles_that_do_not_hide() {
+        for style in [
+            "",
+            ";;:",
+            "display",
+            "display:none;display:block",
+            "display:none!important;display:block!important",
+            "display:none;display:inline flow-root",
+            "display:nonesuch",
+            "dis/**/play:none",
+            "display:none !bogus",
+            "content:\"display:none;\"",
+            "content:'a;display:none'",
+            "/* display:none */",
+            "--x:{display:none;}",
+            "display\\:none",
+            "visibility:hidden;visibility:visible",
+            "opacity:.5",
+            "opacity:0;opacity:1",
+            "font-size:12px",
+            "font-size:small",
+            "font-size:80%",
+            "font:0/0 a;font-size:12px",
+            "font:italic 700 12px/1.5 Arial",
+            "font:inherit",
+            "text-indent:-20px",
+            "text-indent:2em",
+            "width:0",
+            "overflow:hidden",
+            "height:0;overflow:visible",
+            "width:100%;overflow:hidden",
+            "max-width:60ch;height:auto;overflow:hidden",
+            "clip:auto",
+            "clip:rect(0,100px,100px,0)",
+            "clip-path:inset(10%)",
+            "clip-path:circle(50%)",
+            "transform:none",
+            "transform:scale(1.1)",
+            "transform:translate(-50%, -50%)",
+            "scale:.5",
+            "left:-9999px",
+            "position:absolute;left:-10px;top:-50%",
+            "position:absolute;left:auto",
+            "margin-left:-15px",
+        ] {
+            assert!(!hides(style), "{style}");
+        }
+    }
+}
