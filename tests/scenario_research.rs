@@ -1,6 +1,7 @@
 //! What a good file of research comes to, and what is told of a bad one.
 use std::time::Duration;
 
+use roundtable::scenario::lookup::{PrivateHosts, ReadSpec};
 use roundtable::scenario::model::{PatternSpec, ScriptStep};
 use roundtable::scenario::research::{Misquotes, ResearchSpec, SourceRule, Who};
 use roundtable::scenario::tool::ToolKind;
@@ -172,6 +173,58 @@ fn the_web_has_a_breaker_only_where_the_file_says_so() {
 }
 
 #[test]
+fn hosts_that_may_be_private_are_named_as_requests_name_them() {
+    let hosts = |list: &str| {
+        let set = format!("tools.read_source.read.allow_private={list}");
+        told(WHOLE, &[&set])
+    };
+    let set =
+        r#"tools.read_source.read.allow_private=["Wiki.corp:80", "10.0.0.7:8080", "[::1]:443"]"#;
+    let scenario = read(WHOLE, &[set]);
+    let Some(ToolKind::Read(spec)) = &scenario.tools["read_source"].kind else { panic!("read") };
+    let ReadSpec::Web(web) = &**spec else { panic!("the web") };
+    let named = ["wiki.corp", "10.0.0.7:8080", "[::1]"].map(str::to_owned);
+    assert_eq!(web.allow_private, PrivateHosts::These(named.into()));
+    for (list, help) in [
+        (r#"["http://wiki.corp:8080/x"]"#, r#"write "wiki.corp:8080""#),
+        (r#"["*.corp"]"#, "name every host, such as vendor.example.com"),
+        (r#"["10.0.0.0/8"]"#, r#"write "10.0.0.0""#),
+        (r#"["wiki.corp:http"]"#, "a port is a number from 1 to 65535"),
+        (r#"["{{what}}"]"#, "domains stand in the file as they are"),
+    ] {
+        let told = hosts(list).join("\n");
+        assert!(told.contains("error: tools.read_source.read.allow_private[0]: "), "{told}");
+        assert!(told.ends_with(&format!("({help})")), "{told}");
+    }
+}
+
+#[test]
+fn pages_that_hang_have_a_part_of_the_run() {
+    for (seconds, pages, part_ms) in
+        [(25, 3, 5_000), (25, 1, 8_333), (90, 3, 10_000), (9, 10, 2_000), (9, 2, 2_250)]
+    {
+        let seconds = format!("budget.max_seconds={seconds}");
+        let set = [seconds, format!("budget.max_read_pages={pages}")];
+        let scenario = read(WHOLE, &set.each_ref().map(String::as_str));
+        assert_eq!(spec(&scenario).budget.read_timeout().as_millis(), part_ms, "{set:?}");
+    }
+    let slow = |set: &[&str]| {
+        told(WHOLE, set).iter().any(|line| line.contains("one page that hangs takes"))
+    };
+    assert!(!slow(&["tools.read_source.timeout_s=2"]));
+    assert!(slow(&["tools.read_source.timeout_s=3"]), "3 s twice, of 9 s");
+    assert!(!slow(&["tools.read_source.timeout_s=3", "tools.read_source.retries.max_attempts=1"]));
+    assert!(slow(&["tools.read_source.retries.max_attempts=3"]));
+    assert!(!slow(&["tools.read_source.timeout_s=3", "tools.read_source.read={ folder = \"\" }"]));
+    assert_eq!(
+        told(WHOLE, &["tools.read_source.timeout_s=3"]),
+        [
+            "36:8: warning: tools.read_source: one page that hangs takes 6 s of the run's 9 s (lower timeout_s or retries.max_attempts, or raise budget.max_seconds)"
+        ],
+    );
+}
+
+#[test]
 fn limits_are_clamped_as_in_the_source_and_said_to_be() {
     for (key, given, taken, range) in [
         ("max_urls", 21, 20, "1 to 20"),
@@ -213,7 +266,7 @@ fn mistakes_are_told_where_they_are() {
                     r#"6:27: error: research.allowed_domains_policy[0]: "https://A.example/x" is more than a domain (write "a.example")"#,
                     r#"6:50: error: research.allowed_domains_policy[1]: "a.example/" is more than a domain (write "a.example")"#,
                     r#"6:64: error: research.allowed_domains_policy[2]: "*.example" is no domain: each stands for itself alone (name every host, such as vendor.example.com)"#,
-                    "6:77: error: research.allowed_domains_policy[3]: an input cannot choose a domain (the allowlists stand in the file as they are)",
+                    "6:77: error: research.allowed_domains_policy[3]: an input cannot choose a domain (domains stand in the file as they are)",
                     r#"6:89: error: research.allowed_domains_policy[4]: "a b" is no domain (a host such as vendor.example.com)"#,
                     r#"6:96: error: research.allowed_domains_policy[5]: "a.example:0" is no domain (a port is a number from 1 to 65535)"#,
                     r#"6:111: error: research.allowed_domains_policy[6]: "büch.example" is not written as it stands in addresses (in ASCII, such as xn--bcher-kva.example)"#,

@@ -10,6 +10,7 @@ use crate::scenario::Scenario;
 use crate::scenario::lookup::{FolderSpec, ReadSpec, SearchSpec};
 use crate::scenario::model::{CallPolicy, PatternSpec, SafeMode};
 use crate::scenario::name::ToolName;
+use crate::scenario::research::READ;
 use crate::scenario::tool::{Contract, FixtureSpec, HttpSpec, ToolKind, ToolSpec};
 use crate::tool::command::CommandTool;
 use crate::tool::endpoint::EndpointSearch;
@@ -28,17 +29,19 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Toolbox(Vec<Making>);
 
 impl Toolbox {
-    /// The tools of a scenario as far as they can be had without the environment: a tool that needs
-    /// more of it is not there. `instant` leaves the latencies of fixtures out. Folders are searched
-    /// and read for real; nothing is kept of them on the disk.
+    /// The tools of a scenario as far as they can be had without the environment: what starts a
+    /// program or goes to the network is not there. `instant` leaves the latencies of fixtures out.
+    /// Folders are searched and read for real; nothing is kept of them on the disk.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
-        let clients = Clients::new(None, None);
         let made = scenario.tools.values().map(|spec| {
-            let tool = match &spec.kind {
-                Some(ToolKind::Fixture(fixture)) => Some(fixed(fixture, instant)),
-                Some(ToolKind::Search(search)) => clients.search(search, &|_| None).ok(),
-                Some(ToolKind::Read(read)) => Some(clients.read(read)),
-                Some(ToolKind::Http(_) | ToolKind::Command(_)) | None => None,
+            let folder = folder_of(spec).cloned();
+            let tool: Option<Box<dyn Tool>> = match (&spec.kind, folder) {
+                (Some(ToolKind::Fixture(fixture)), _) => Some(fixed(fixture, instant)),
+                (Some(ToolKind::Search(_)), Some(it)) => {
+                    Some(Box::new(FolderSearch::new(it, None)))
+                }
+                (Some(ToolKind::Read(_)), Some(it)) => Some(Box::new(FolderRead::new(it, None))),
+                _ => None,
             };
             making(scenario, spec, tool, instant)
         });
@@ -182,6 +185,9 @@ fn making(
     let policy = policy(scenario, spec);
     let timeout = match &scenario.pattern {
         PatternSpec::Orchestrator(orchestrator) => orchestrator.budget.task_timeout,
+        PatternSpec::Research(research) if spec.name.as_str() == READ => {
+            research.budget.read_timeout()
+        }
         PatternSpec::Collaboration(_)
         | PatternSpec::Team(_)
         | PatternSpec::Resilience(_)
@@ -243,4 +249,43 @@ fn with_agents(scenario: &Scenario, mut made: Vec<Making>) -> Vec<Making> {
         });
     }
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Origin, load};
+
+    /// The tools of research whose tables say this: what they are named, whether something answers,
+    /// and how long it may take.
+    fn offline(search: &str, read: &str) -> Vec<(String, bool, Duration)> {
+        let text = format!(
+            "title = \"T\"\npattern = \"research\"\ngoal = \"G\"\n[research]\nquestion = \"Q?\"\n\
+             allowed_domains_policy = [\"a.example\"]\n\
+             allowed_domains_execution = [\"a.example\"]\nplan = \"rule\"\nnotes = \"rule\"\n\
+             answer = \"rule\"\n[tools.search_sources]\n{search}\n[tools.read_source]\n{read}\n"
+        );
+        let scenario = load(&text, Origin::File("a.toml".into()), &[]).expect("a scenario");
+        let made = Toolbox::offline(&scenario, true).into_makings().into_iter();
+        made.map(|it| (it.name.to_string(), it.tool.is_some(), it.timeout)).collect()
+    }
+
+    #[test]
+    fn offline_nothing_goes_to_the_network_and_folders_are_there() {
+        let there = |search, read| {
+            let made = offline(search, read);
+            made.iter().filter(|(_, there, _)| *there).count()
+        };
+        let endpoint = "search = { url = \"https://a.example/?q={query}\" }";
+        assert_eq!(there(endpoint, "read = { web = true }"), 0);
+        assert_eq!(there("search = { folder = \"\" }", "read = { folder = \"\" }"), 2);
+    }
+
+    #[test]
+    fn pages_have_a_part_of_the_run_unless_the_file_says_more() {
+        let made = offline("search = { folder = \"\" }", "read = { web = true }");
+        let of = |name: &str| made.iter().find(|it| it.0 == name).map(|it| it.2);
+        assert_eq!(of("read_source"), Some(Duration::from_secs(5)), "25 s, three pages");
+        assert_eq!(of("search_sources"), Some(DEFAULT_TIMEOUT));
+    }
 }

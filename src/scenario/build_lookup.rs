@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::build_answers::url;
+use super::domain;
 use super::format_lookup::{FieldsTable, Private, ReadTable, SearchTable, unless_zero};
 use super::format_tools::settings;
 use super::lookup::{
@@ -86,7 +87,7 @@ pub(super) fn read(
                     Private::Every(true) => PrivateHosts::Any,
                     Private::Every(false) => PrivateHosts::None,
                     Private::Hosts(hosts) => PrivateHosts::These(
-                        hosts.0.iter().map(|host| host.text.trim().to_lowercase()).collect(),
+                        hosts.0.iter().map(|host| domain::asked(&host.name)).collect(),
                     ),
                 },
                 cache_ttl: unless_zero(table.cache_ttl_s),

@@ -11,6 +11,7 @@ use super::domain::{self, Domain};
 use super::format::File;
 use super::format_patterns::BudgetTable;
 use super::format_research::{AsOf, ResearchTable, SourceTable};
+use super::lookup::ReadSpec;
 use super::name::{FlagName, InputName, ToolName};
 use super::named::Entry;
 use super::reader::Reader;
@@ -302,5 +303,30 @@ pub(super) fn tools(tools: &BTreeMap<ToolName, ToolSpec>, file: &File, cx: &mut 
                 _ => {}
             }
         });
+    }
+}
+
+/// Pages that hang must not use up the run: told of what is not on this machine.
+pub(super) fn patience(tools: &BTreeMap<ToolName, ToolSpec>, file: &File, cx: &mut Reader) {
+    let (Some(spec), Some(budget)) = (tools.get(READ), &file.budget) else { return };
+    let remote = match &spec.kind {
+        Some(ToolKind::Read(read)) => matches!(&**read, ReadSpec::Web(_)),
+        Some(ToolKind::Http(_) | ToolKind::Command(_)) => true,
+        Some(ToolKind::Fixture(_) | ToolKind::Search(_)) | None => false,
+    };
+    let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
+    let Some(entry) = named.into_iter().find(|entry| entry.name == READ) else { return };
+    let budget = self::budget(budget);
+    let timeout = spec.policy.timeout.unwrap_or_else(|| budget.read_timeout());
+    let most = timeout.saturating_mul(spec.policy.max_attempts);
+    // Of what nobody has written nobody is told.
+    let retries = entry.value.as_ref().and_then(|table| table.retries.as_ref());
+    let own = spec.policy.timeout.is_some()
+        || retries.is_some_and(|retries| retries.max_attempts.at != Span::new(0, 0..0));
+    if remote && own && most > budget.max_seconds / 2 {
+        let (most, of) = (most.as_secs_f64(), budget.max_seconds.as_secs_f64());
+        let what = format!("one page that hangs takes {most} s of the run's {of} s");
+        let help = "lower timeout_s or retries.max_attempts, or raise budget.max_seconds";
+        cx.within(&format!("tools.{READ}"), |cx| cx.warn(entry.at, what, help));
     }
 }

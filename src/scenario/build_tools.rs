@@ -52,6 +52,7 @@ pub(super) fn tools(
     }
     if pattern == Pattern::Research {
         build_research::tools(&tools, file, cx);
+        build_research::patience(&tools, file, cx);
     }
     tools
 }

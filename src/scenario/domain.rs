@@ -64,7 +64,7 @@ pub(super) fn parse(text: &str) -> Result<String, Wrong> {
     let shown = text.trim();
     // Whoever fills in an input would choose what may be read.
     if name.contains("{{") {
-        let help = "the allowlists stand in the file as they are";
+        let help = "domains stand in the file as they are";
         return Err(Wrong::new("an input cannot choose a domain", help));
     }
     if let Some(host) = host_of_address(&name) {
@@ -85,6 +85,24 @@ pub(super) fn parse(text: &str) -> Result<String, Wrong> {
     }
     judge(&name).map_err(|help| Wrong::new(format!("{shown:?} is no domain"), help))?;
     Ok(name)
+}
+
+/// A domain as requests name their host: without the port that is a scheme's own, and an address of
+/// numbers in its short form.
+pub(super) fn asked(domain: &str) -> String {
+    let (host, port) = match domain.rfind(':').filter(|at| !domain[*at..].contains(']')) {
+        Some(at) => (&domain[..at], domain[at + 1..].parse::<u16>().ok()),
+        None => (domain, None),
+    };
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let host = match inner.and_then(|it| it.parse::<std::net::Ipv6Addr>().ok()) {
+        Some(address) => format!("[{address}]"),
+        None => host.to_owned(),
+    };
+    match port {
+        None | Some(80 | 443) => host,
+        Some(port) => format!("{host}:{port}"),
+    }
 }
 
 /// The host where the text is an address, or has something that only an address has.
@@ -129,6 +147,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn hosts_are_named_as_requests_name_them() {
+        for (domain, host) in [
+            ("wiki.corp", "wiki.corp"),
+            ("wiki.corp:8080", "wiki.corp:8080"),
+            ("wiki.corp:80", "wiki.corp"),
+            ("wiki.corp:443", "wiki.corp"),
+            ("10.0.0.7:08080", "10.0.0.7:8080"),
+            ("[::1]", "[::1]"),
+            ("[0:0:0:0:0:0:0:1]:80", "[::1]"),
+            ("[::1]:8080", "[::1]:8080"),
+        ] {
+            assert_eq!(asked(domain), host, "{domain}");
+        }
+    }
+
+    #[test]
     fn domains_are_read_as_they_stand_in_addresses() {
         for (text, name) in [
             (" Vendor.Example.com ", "vendor.example.com"),
@@ -147,7 +181,7 @@ mod tests {
             ("https://", DomainName::WORDS),
             ("*.example.com", "name every host, such as vendor.example.com"),
             ("bücher.example", "in ASCII, such as xn--bcher-kva.example"),
-            ("{{host}}", "the allowlists stand in the file as they are"),
+            ("{{host}}", "domains stand in the file as they are"),
             ("vendor.example.com.", DomainName::WORDS),
             ("a b", DomainName::WORDS),
             ("-a.example", DomainName::WORDS),

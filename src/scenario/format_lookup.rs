@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::amount::Seconds;
+use super::domain::Domain;
 use super::named::{Header, Named};
 use super::reader::Reader;
 use super::record::{Need, ObjectSchema, record};
@@ -70,7 +71,8 @@ record! {
         /// Redirects that are followed at most, each to a host that both allowlists hold.
         max_redirects: Whole<0, 20> = default(Whole(5)),
         /// Whether hosts may be at loopback, private and link-local addresses: true, false, or a
-        /// list of the hosts that may, with their ports.
+        /// list of the hosts that may, such as "wiki.corp" or "wiki.corp:8080": with its port where
+        /// addresses have one.
         allow_private: Private = default(Private::Every(false)),
         /// Seconds that a page is taken from the disk without asking. 0: none is kept.
         cache_ttl_s: Whole<0, 31_536_000> = default(Whole(3_600)),
@@ -87,12 +89,12 @@ record! {
 #[derive(Debug, Clone)]
 pub(super) enum Private {
     Every(bool),
-    Hosts(List<Prose, 0, 100>),
+    Hosts(List<Domain, 0, 100>),
 }
 
 impl Shape for Private {
     fn schema() -> Value {
-        json!({ "oneOf": [{ "type": "boolean" }, List::<Prose, 0, 100>::schema()] })
+        json!({ "oneOf": [{ "type": "boolean" }, List::<Domain, 0, 100>::schema()] })
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
         match &node.value {

@@ -82,7 +82,8 @@ record! {
         /// The arguments that agents give it, all of them needed: what each is, or its JSON schema.
         args: At<Named<Argument, Key>> = default(At::nowhere(Named::default())),
         /// Seconds that one attempt may take, as a whole. Without it: task_timeout_seconds of an
-        /// orchestrator, else 10.
+        /// orchestrator; for `read_source` of research max_seconds / (max_read_pages + 2), from 2 to
+        /// 10, so that pages that hang do not end the run; else 10.
         timeout_s: Seconds = optional,
         /// When a call that failed is made again.
         retries: RetriesTable = table,

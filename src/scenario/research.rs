@@ -68,6 +68,15 @@ pub struct ResearchBudget {
     pub max_answer_chars: u32,
 }
 
+impl ResearchBudget {
+    /// How long one attempt to read a page may take where `read_source` has no time-out: its part of
+    /// the run's time, with two parts for all else, so that pages that hang do not end the run.
+    pub fn read_timeout(&self) -> Duration {
+        let part = self.max_seconds / self.max_read_pages.saturating_add(2);
+        part.clamp(Duration::from_secs(2), Duration::from_secs(10))
+    }
+}
+
 /// What is said of a domain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceRule {
