@@ -7,7 +7,7 @@ mod wire;
 use std::sync::Arc;
 
 use plan::{outcome, played};
-use roundtable::engine::Launch;
+use roundtable::engine::{Launch, Toolbox};
 use roundtable::scenario::name::FlagName;
 use roundtable::scenario::{self, Origin, Override, Scenario};
 use serde_json::{Value, json};
@@ -28,7 +28,10 @@ fn shipped(name: &str, sets: &[(&str, &str)]) -> Arc<Scenario> {
 async fn came(name: &str, flags: &[(&str, bool)], sets: &[(&str, &str)]) -> Value {
     let flags = flags.iter().map(|(flag, on)| (FlagName::from(*flag), *on)).collect();
     let scenario = shipped(name, sets);
-    outcome(Launch { flags, ..Launch::scripted(scenario, true) }).await
+    // Offline nothing goes to the network; and nothing of folders is to be kept on the disk.
+    let online = (name == "web-status")
+        .then(|| Toolbox::make(&scenario, true, &|_| None).expect("nothing of the environment"));
+    outcome(Launch { flags, tools: online, ..Launch::scripted(scenario, true) }).await
 }
 
 /// All that the source has stands in ours with the same value; ours may have more, times are its own.

@@ -113,19 +113,20 @@ read = {{ web = true, allow_private = {private:?}, pace_ms = 0, cache_ttl_s = {t
         read(&self.text(), &[])
     }
 
-    /// What a run of it is started with: the tools are those of the file.
+    /// What a run of it is started with: the tools are those of the file, its reader remembers
+    /// nothing of robots.txt and keeps no pages.
     pub fn launch(&self) -> Launch {
-        Launch::scripted(self.scenario(), false)
+        self.launch_with(None)
     }
 
-    /// The same with a reader that remembers nothing of robots.txt, and keeps pages here.
+    /// The same with a reader that keeps pages here.
     pub fn launch_with(&self, cache: Option<Cache>) -> Launch {
         let scenario = self.scenario();
         let tool = scenario.tools.get(READ).expect("a tool that reads");
         let Some(ToolKind::Read(read)) = &tool.kind else { panic!("it reads") };
         let ReadSpec::Web(spec) = &**read else { panic!("it reads from the web") };
         let web = Web::new(Arc::default(), cache, Arc::new(SystemTime::now));
-        let mut tools = Toolbox::offline(&scenario, false);
+        let mut tools = Toolbox::make(&scenario, false, &|_| None).expect("its tools");
         tools.put(READ, Box::new(WebReader::new(spec.clone(), web)));
         Launch { tools: Some(tools), ..Launch::scripted(scenario, false) }
     }

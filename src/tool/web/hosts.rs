@@ -1,5 +1,6 @@
-//! How many requests go to one host at once, and how soon one after another: for all readers of the
-//! process, so that many runs are no more of a burden than one.
+//! How many requests go to one host at once, how soon one after another, and until when a host asks
+//! to be left alone (`Retry-After`): for all readers of the process, so that many runs are no more of
+//! a burden than one. It is kept here and not at the gateway: there all hosts are one tool.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,11 @@ use crate::tool::bulkhead::{Bulkhead, Permit};
 /// So many hosts are remembered before those that nobody asks any more are forgotten.
 const MOST: usize = 1_024;
 
+/// Whoever asks to be left alone for so long is waited for; for longer, its pages are not asked for.
+const WAITED_FOR: Duration = Duration::from_secs(2);
+/// The longest that a host is left alone because it once asked for it.
+const LONGEST_REST: Duration = Duration::from_secs(86_400);
+
 /// The hosts that are asked.
 #[derive(Debug, Default)]
 pub(super) struct Hosts(Mutex<HashMap<String, Arc<Host>>>);
@@ -22,6 +28,24 @@ struct Host {
     /// When the last request began. Held by whoever waits for its turn, so that turns come in the
     /// order in which they were asked for, and one that is given up costs nobody anything.
     last: tokio::sync::Mutex<Option<Instant>>,
+    rest: Mutex<Option<Rest>>,
+}
+
+/// That a host asks to be left alone.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    until: Instant,
+    /// The status with which it said so.
+    status: u16,
+}
+
+/// A host is not asked: it has to be left alone for longer than we wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Resting {
+    /// The status with which it said so.
+    pub(super) status: u16,
+    /// How long still.
+    pub(super) left: Duration,
 }
 
 /// Leave for one request, until it is dropped.
@@ -36,8 +60,17 @@ impl Hosts {
     /// Waits until a request to `host` may begin: fewer than `at_once` are under way, and the last
     /// began `pace` ago. Given up when it is dropped. Where readers differ, the stricter of those
     /// that are at it decides how many go at once.
-    pub(super) async fn turn(&self, host: &str, at_once: u32, pace: Duration) -> Turn {
+    ///
+    /// # Errors
+    /// The host asks to be left alone for longer than is waited for.
+    pub(super) async fn turn(
+        &self,
+        host: &str,
+        at_once: u32,
+        pace: Duration,
+    ) -> Result<Turn, Resting> {
         let host = self.host(host);
+        host.wait_for()?;
         let at_once = at_once.max(1);
         let fill = host.room.fill();
         let idle = fill.in_flight == 0 && fill.queued == 0;
@@ -52,22 +85,69 @@ impl Hosts {
                 // Another runtime may have a clock of its own: one that is ahead delays nobody.
                 tokio::time::sleep_until(last.min(Instant::now()) + pace).await;
             }
+            // Whoever was asked while we stood in line may have said so.
+            while let Some(wait) = host.wait_for()? {
+                tokio::time::sleep(wait).await;
+            }
             *last = Some(Instant::now());
         }
-        Turn { _permit: permit, _host: host }
+        Ok(Turn { _permit: permit, _host: host })
+    }
+
+    /// A host said with this status that it wants to be left alone for so long. What comes of it
+    /// for whoever was told: [`Resting`] where it is longer than is waited for.
+    pub(super) fn leave_alone(
+        &self,
+        host: &str,
+        status: u16,
+        wait: Duration,
+    ) -> Result<(), Resting> {
+        let host = self.host(host);
+        {
+            let mut rest = host.rest();
+            let until = Instant::now() + wait.min(LONGEST_REST);
+            if rest.is_none_or(|rest| rest.until < until) {
+                *rest = Some(Rest { until, status });
+            }
+        }
+        host.wait_for().map(|_| ())
     }
 
     fn host(&self, name: &str) -> Arc<Host> {
         let mut hosts = self.hosts();
         if hosts.len() >= MOST && !hosts.contains_key(name) {
-            hosts.retain(|_, host| Arc::strong_count(host) > 1);
+            hosts.retain(|_, host| Arc::strong_count(host) > 1 || host.left().is_some());
         }
-        let new = || Arc::new(Host { room: Bulkhead::new(1), last: Default::default() });
+        let new = || {
+            let (last, rest) = Default::default();
+            Arc::new(Host { room: Bulkhead::new(1), last, rest })
+        };
         Arc::clone(hosts.entry(name.to_owned()).or_insert_with(new))
     }
 
     fn hosts(&self) -> MutexGuard<'_, HashMap<String, Arc<Host>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Host {
+    fn rest(&self) -> MutexGuard<'_, Option<Rest>> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long it is to be left alone still.
+    fn left(&self) -> Option<(u16, Duration)> {
+        let Rest { until, status } = (*self.rest())?;
+        let left = until.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some((status, left))
+    }
+
+    /// The wait that a request to it has to keep, if there is one.
+    fn wait_for(&self) -> Result<Option<Duration>, Resting> {
+        match self.left() {
+            Some((status, left)) if left > WAITED_FOR => Err(Resting { status, left }),
+            left => Ok(left.map(|(_, left)| left)),
+        }
     }
 }
 
@@ -79,27 +159,31 @@ mod tests {
 
     const PACE: Duration = Duration::from_millis(500);
 
+    async fn turn(hosts: &Hosts, host: &str, at_once: u32, pace: Duration) -> Turn {
+        hosts.turn(host, at_once, pace).await.expect("it does not rest")
+    }
+
     #[tokio::test(start_paused = true)]
     async fn requests_to_one_host_begin_one_after_another_and_those_to_others_at_once() {
         let (hosts, start) = (Hosts::default(), Instant::now());
         for expected in [0, 500, 1_000] {
-            drop(hosts.turn("a.example", 9, PACE).await);
+            drop(turn(&hosts, "a.example", 9, PACE).await);
             assert_eq!(start.elapsed(), Duration::from_millis(expected));
         }
-        drop(hosts.turn("b.example", 9, PACE).await);
+        drop(turn(&hosts, "b.example", 9, PACE).await);
         assert_eq!(start.elapsed(), Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn no_more_go_at_once_than_may() {
         let hosts = Hosts::default();
-        let first = hosts.turn("a.example", 2, Duration::ZERO).await;
-        let second = hosts.turn("a.example", 2, Duration::ZERO).await;
-        let mut third = Box::pin(hosts.turn("a.example", 2, Duration::ZERO));
+        let first = turn(&hosts, "a.example", 2, Duration::ZERO).await;
+        let second = turn(&hosts, "a.example", 2, Duration::ZERO).await;
+        let mut third = Box::pin(turn(&hosts, "a.example", 2, Duration::ZERO));
         assert!(third.as_mut().now_or_never().is_none());
         drop(first);
         let third = third.await;
-        let mut stricter = Box::pin(hosts.turn("a.example", 1, Duration::ZERO));
+        let mut stricter = Box::pin(turn(&hosts, "a.example", 1, Duration::ZERO));
         assert!(stricter.as_mut().now_or_never().is_none());
         drop(second);
         assert!(stricter.as_mut().now_or_never().is_none(), "one is still under way");
@@ -110,23 +194,55 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_turn_that_is_given_up_delays_nobody() {
         let (hosts, start) = (Hosts::default(), Instant::now());
-        drop(hosts.turn("a.example", 1, PACE).await);
+        drop(turn(&hosts, "a.example", 1, PACE).await);
         for _ in 0..10 {
-            let mut given_up = Box::pin(hosts.turn("a.example", 1, PACE));
+            let mut given_up = Box::pin(turn(&hosts, "a.example", 1, PACE));
             assert!(given_up.as_mut().now_or_never().is_none());
         }
-        drop(hosts.turn("a.example", 1, PACE).await);
+        drop(turn(&hosts, "a.example", 1, PACE).await);
         assert_eq!(start.elapsed(), PACE);
     }
 
     #[tokio::test]
     async fn hosts_that_nobody_asks_are_forgotten() {
         let hosts = Hosts::default();
-        let held = hosts.turn("held.example", 1, Duration::ZERO).await;
+        let held = turn(&hosts, "held.example", 1, Duration::ZERO).await;
         for n in 0..3 * MOST {
-            drop(hosts.turn(&format!("{n}.example"), 1, Duration::ZERO).await);
+            drop(turn(&hosts, &format!("{n}.example"), 1, Duration::ZERO).await);
         }
         assert!(hosts.hosts().len() <= MOST + 1 && hosts.hosts().contains_key("held.example"));
         drop(held);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_is_left_alone_as_long_as_it_asks() {
+        let (hosts, start) = (Hosts::default(), Instant::now());
+        let rest = |host: &str, secs| hosts.leave_alone(host, 429, Duration::from_secs(secs));
+        let resting = |secs| Resting { status: 429, left: Duration::from_secs(secs) };
+        assert_eq!(rest("a.example", 2), Ok(()), "so long is waited");
+        drop(turn(&hosts, "a.example", 1, PACE).await);
+        assert_eq!(start.elapsed(), Duration::from_secs(2));
+        assert_eq!(rest("a.example", 3_600), Err(resting(3_600)));
+        assert_eq!(rest("a.example", 1), Err(resting(3_600)), "the longer of the two");
+        tokio::time::advance(Duration::from_secs(600)).await;
+        let asked = hosts.turn("a.example", 1, PACE).now_or_never().expect("at once");
+        assert_eq!(asked.err(), Some(resting(3_000)));
+        drop(turn(&hosts, "b.example", 1, PACE).await);
+        assert_eq!(start.elapsed(), Duration::from_secs(602), "no other host waits for it");
+        assert_eq!(rest("c.example", u64::MAX), Err(resting(86_400)), "nobody rests for ever");
+        tokio::time::advance(Duration::from_secs(3_000)).await;
+        drop(turn(&hosts, "a.example", 1, PACE).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_stands_in_line_is_told_when_a_host_wants_to_rest() {
+        let hosts = Hosts::default();
+        let first = turn(&hosts, "a.example", 1, PACE).await;
+        let mut second = Box::pin(hosts.turn("a.example", 1, PACE));
+        assert!(second.as_mut().now_or_never().is_none());
+        let told = hosts.leave_alone("a.example", 503, Duration::from_secs(20));
+        assert_eq!(told.map_err(|it| it.status), Err(503));
+        drop(first);
+        assert_eq!(second.await.err().map(|it| it.status), Some(503));
     }
 }

@@ -15,7 +15,7 @@ use crate::net::Redactor;
 pub(super) enum Why {
     InvalidUrl,
     NotFound,
-    /// Another status that says that asking again is of no use.
+    /// Another status that says that asking again is of no use, or not now.
     Status(u16),
     RobotsDisallowed,
     RedirectDenied,

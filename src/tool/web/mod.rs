@@ -231,10 +231,11 @@ async fn with_text(entry: Entry, page: Page) -> Result<Entry, Missed> {
     Ok(Entry { title, published_at, dated_by_head, text, ..entry })
 }
 
-/// The answer that is this page.
+/// The answer that is this page. The queries of redirects may be keys that the site signs for one
+/// visit: they are starred, and the address has none but that which was asked for.
 fn answer(entry: &Entry, cached_s: Option<u64>) -> Value {
     let mut data = json!({
-        "url": entry.told(),
+        "url": site::without_another_query(&entry.told(), &entry.address),
         "title": entry.title,
         "published_at": entry.published_at,
         "body": entry.text,
@@ -242,7 +243,8 @@ fn answer(entry: &Entry, cached_s: Option<u64>) -> Value {
     });
     if let Some(fields) = data.as_object_mut() {
         if !entry.redirects.is_empty() {
-            fields.insert("redirects".to_owned(), json!(entry.redirects));
+            let redirects: Vec<String> = entry.redirects.iter().map(shown).collect();
+            fields.insert("redirects".to_owned(), json!(redirects));
         }
         if let Some(age_s) = cached_s {
             fields.insert("cached_s".to_owned(), json!(age_s));

@@ -22,6 +22,8 @@ pub(super) enum Told {
     Rules(Rules),
     /// It has trouble of its own, with this status: then all is forbidden (RFC 9309, 2.3.1.4).
     Unreachable(u16),
+    /// Its rules stand here, where whoever asked may not go.
+    Elsewhere(String),
 }
 
 /// What a site says, and for how long it is kept.
@@ -39,6 +41,11 @@ impl Verdict {
     /// It is asked again soon.
     pub(super) fn soon(told: Told) -> Self {
         Self { told: Arc::new(told), kept: UNREACHABLE_KEPT }
+    }
+
+    /// It is for whoever asked alone.
+    pub(super) fn once(told: Told) -> Self {
+        Self { told: Arc::new(told), kept: Duration::ZERO }
     }
 }
 
@@ -106,6 +113,17 @@ mod tests {
         }
         let Ok(_) = permissions.of("https://a.example:8443", || ask(rules())).await;
         assert_eq!(asked.load(Ordering::SeqCst), 4, "another port is another site");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_counts_for_one_run_alone_is_not_kept() {
+        let permissions = Permissions::default();
+        let elsewhere = async || Ok::<_, Infallible>(Verdict::once(Told::Elsewhere(String::new())));
+        let Ok(told) = permissions.of("https://a.example", elsewhere).await;
+        assert!(matches!(&*told, Told::Elsewhere(_)));
+        let rules = async || Ok::<_, Infallible>(Verdict::keep(Told::Rules(Rules::default())));
+        let Ok(told) = permissions.of("https://a.example", rules).await;
+        assert!(matches!(&*told, Told::Rules(_)), "another may go there");
     }
 
     #[tokio::test]

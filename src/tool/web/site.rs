@@ -58,6 +58,16 @@ pub(super) fn told(url: &Url, domain: &str) -> String {
     format!("{}://{domain}{}", url.scheme(), &url[Position::BeforePath..])
 }
 
+/// An address without its query, unless that is the one of `asked`.
+pub(super) fn without_another_query(address: &str, asked: &str) -> String {
+    let (bare, query) = match address.split_once('?') {
+        Some((bare, query)) => (bare, Some(query)),
+        None => (address, None),
+    };
+    let known = query == asked.split_once('?').map(|(_, query)| query);
+    if known { address } else { bare }.to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

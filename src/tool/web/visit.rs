@@ -11,7 +11,7 @@ use reqwest::header::{
 use super::Web;
 use super::body::{self, Body, Coding, Unread};
 use super::cache::{Entry, Hop};
-use super::hosts::Turn;
+use super::hosts::{Resting, Turn};
 use super::miss::{Ended, Missed, Why, shown};
 use super::permission::{Told, Verdict};
 use super::robots::Rules;
@@ -86,7 +86,7 @@ impl Visit<'_> {
         let mut way = Way::new(url, domain, self.gate(self.spec.max_redirects));
         loop {
             let pace = if self.spec.robots { self.permitted(&way).await? } else { Duration::ZERO };
-            let turn = self.turn(&way, pace).await;
+            let turn = self.turn(&way, pace).await?;
             let known = known.filter(|known| known.url == way.url().as_str());
             let mut headers = vec![
                 (ACCEPT, HeaderValue::from_static(ACCEPTED)),
@@ -109,9 +109,30 @@ impl Visit<'_> {
         Gate { allowed: self.allowed, private: &self.spec.allow_private, most }
     }
 
-    async fn turn(&self, way: &Way<'_>, pace: Duration) -> Turn {
+    async fn turn(&self, way: &Way<'_>, pace: Duration) -> Result<Turn, Missed> {
         let pace = self.spec.pace.max(pace);
-        self.web.manners().hosts.turn(way.host(), self.spec.per_host, pace).await
+        let turn = self.web.manners().hosts.turn(way.host(), self.spec.per_host, pace).await;
+        turn.map_err(|resting| left_alone(way, resting))
+    }
+
+    /// A site that says that it cannot answer now. Where it says for how long it is kept for the
+    /// host and never told to the gateway, for which all hosts are one tool: a moment is waited out
+    /// by the next request, and for longer its pages cannot be had.
+    fn busy(&self, way: &Way<'_>, answer: &Answer) -> Ended {
+        let status = answer.status();
+        let asked = retry_after(answer.header("retry-after"), answer.header("date"));
+        let rested = asked.map(|it| self.web.manners().hosts.leave_alone(way.host(), status, it));
+        if let Some(Err(resting)) = rested {
+            return left_alone(way, resting).into();
+        }
+        let advice = match status {
+            429 => "Wait, or raise pace_ms.",
+            _ => "Try again later.",
+        };
+        let mut busy = AttemptFailed::of_status(status, "");
+        let what = format!("{} answered HTTP {status} to {}", way.host(), shown(way.url()));
+        busy.text = failed(busy.class, &what, advice).text;
+        busy.into()
     }
 
     async fn get(
@@ -137,7 +158,7 @@ impl Visit<'_> {
                 let text = format!("{} is not there (HTTP {})", here(), answer.status());
                 return Err(Missed::new(Why::NotFound, text).into());
             }
-            429 | 500..=599 => return Err(busy(way, &answer).into()),
+            429 | 500..=599 => return Err(self.busy(way, &answer)),
             status => {
                 let text = format!("{} answered HTTP {status}", here());
                 return Err(Missed::new(Why::Status(status), text).into());
@@ -201,11 +222,17 @@ impl Visit<'_> {
             Told::Unreachable(status) => denied(format!(
                 "{site}/robots.txt cannot be had (HTTP {status}), which counts as a no until it can"
             )),
+            Told::Elsewhere(to) => denied(format!(
+                "{site}/robots.txt redirects to {to}, where this run may not go: rules that \
+                 cannot be read count as a no"
+            )),
         }
     }
 
-    /// Asks for the `robots.txt` of the site at hand. One that is not there, or that redirects to
-    /// where we do not go, forbids nothing (RFC 9309, 2.3.1.2 and 2.3.1.3).
+    /// Asks for the `robots.txt` of the site at hand. One that is not there, or whose redirects end
+    /// nowhere, forbids nothing (RFC 9309, 2.3.1.2 and 2.3.1.3). One that redirects to where this
+    /// run may not go has rules that we cannot know: they count as a no, for this run alone, since
+    /// another may go there.
     async fn ask_robots(&self, to: &Way<'_>) -> Result<Verdict, Ended> {
         let mut url = to.url().clone();
         url.set_path("/robots.txt");
@@ -213,19 +240,26 @@ impl Visit<'_> {
         let domain = to.hops.last().map(|hop| hop.domain.clone()).unwrap_or_default();
         let mut way = Way::new(url, domain, self.gate(ROBOTS_REDIRECTS));
         loop {
-            let turn = self.turn(&way, Duration::ZERO).await;
+            let turn = self.turn(&way, Duration::ZERO).await?;
             let answer = match self.get(&way, Vec::new()).await {
                 Ok(answer) => answer,
+                Err(Ended::Missed(Missed { why: Why::PrivateAddress, .. }))
+                    if !way.redirects.is_empty() =>
+                {
+                    return Ok(Verdict::once(Told::Elsewhere(shown(way.url()))));
+                }
                 // Of the site itself this is told; a page of it would meet the same.
-                Err(ended) if way.redirects.is_empty() => return Err(ended),
-                Err(Ended::Missed(_)) => return Ok(Verdict::keep(Told::Rules(Rules::default()))),
                 Err(ended) => return Err(ended),
             };
             if let Some(location) = redirect(&answer) {
-                if way.follow(location).is_err() {
-                    return Ok(Verdict::keep(Told::Rules(Rules::default())));
+                match way.follow(location) {
+                    Ok(()) => continue,
+                    Err(Missed { why: Why::RedirectDenied, location, .. }) => {
+                        let to = location.unwrap_or_default();
+                        return Ok(Verdict::once(Told::Elsewhere(to)));
+                    }
+                    Err(_) => return Ok(Verdict::keep(Told::Rules(Rules::default()))),
                 }
-                continue;
             }
             return match (answer.status(), Coding::of(&answer)) {
                 (200..=299, Some(coding)) => {
@@ -235,7 +269,7 @@ impl Visit<'_> {
                     let rules = Rules::read(&String::from_utf8_lossy(&body.bytes));
                     Ok(Verdict::keep(Told::Rules(rules)))
                 }
-                (429, _) => Err(busy(&way, &answer).into()),
+                (429, _) => Err(self.busy(&way, &answer)),
                 (status @ 500..=599, _) => Ok(Verdict::soon(Told::Unreachable(status))),
                 _ => Ok(Verdict::keep(Told::Rules(Rules::default()))),
             };
@@ -265,19 +299,11 @@ fn failed(class: FailureClass, what: &str, advice: &str) -> Box<AttemptFailed> {
     AttemptFailed::advising(class, &Redactor::default().redact(what), advice)
 }
 
-/// A site that says that it cannot answer now.
-fn busy(way: &Way<'_>, answer: &Answer) -> Box<AttemptFailed> {
-    let status = answer.status();
-    let advice = match status {
-        429 => "Wait, or raise pace_ms.",
-        _ => "Try again later.",
-    };
-    let mut busy = AttemptFailed::of_status(status, "");
-    let what = format!("{} answered HTTP {status} to {}", way.host(), shown(way.url()));
-    busy.text = failed(busy.class, &what, advice).text;
-    busy.retry_after_ms =
-        retry_after(answer.header("retry-after"), answer.header("date")).map(millis);
-    busy
+/// A host that is left alone as it asks.
+fn left_alone(way: &Way<'_>, Resting { status, left }: Resting) -> Missed {
+    let seconds = millis(left).div_ceil(1_000);
+    let text = format!("{} asks to be left alone for {seconds} s (HTTP {status})", way.host());
+    Missed::new(Why::Status(status), text)
 }
 
 fn too_large(way: &Way<'_>, cap: usize) -> Box<AttemptFailed> {
