@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use sha2::{Digest as _, Sha256};
 use toml::de::DeTable;
 
 use super::build;
+use super::digest;
 use super::format::File;
 use super::model::{Origin, Scenario};
 use super::name::ScenarioName;
@@ -70,7 +70,7 @@ pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
     let pattern = pattern::settle(&mut table, at, &mut cx);
     let root = Node { at, value: Tree::Table(table) };
     let built = File::read(&root, &mut cx).and_then(|file| {
-        build::scenario(file, pattern, name(&origin), origin, hash(text), &mut cx)
+        build::scenario(file, pattern, name(&origin), origin, digest::of_text(text), &mut cx)
     });
     let failed = cx.failed();
     let problems = cx.finish();
@@ -88,8 +88,4 @@ fn name(origin: &Origin) -> ScenarioName {
         Origin::File(path) => path,
     };
     ScenarioName::new(path.file_stem().unwrap_or_default().to_string_lossy().as_ref())
-}
-
-fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

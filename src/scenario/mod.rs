@@ -18,6 +18,7 @@ mod cel_functions;
 mod cel_parse;
 pub mod condition;
 pub mod day;
+pub mod digest;
 mod domain;
 pub mod draw;
 mod format;

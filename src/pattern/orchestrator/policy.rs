@@ -5,14 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use crate::event::StopReason;
 use crate::event::kind::Task;
 use crate::event::stop::PlanFault;
 use crate::run::REQUEST_ID;
-use crate::scenario::canonical;
 use crate::scenario::name::ToolName;
+use crate::scenario::{canonical, digest};
 
 /// `validate_orchestration_plan`: the tasks of a plan, in order, other keys dropped. Ids are
 /// trimmed before they are compared, worker names are not before the allowlist.
@@ -70,9 +69,9 @@ pub fn takes(declared: &Map<String, Value>, given: &Map<String, Value>) -> bool 
 /// `args_hash`: the first 12 hex digits of SHA-256 over the canonical JSON of a task's own
 /// arguments.
 pub fn args_hash(args: &Map<String, Value>) -> String {
-    let text = canonical::text(&Value::Object(args.clone()));
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    let mut hash = digest::of_text(&canonical::text(&Value::Object(args.clone())));
+    hash.truncate(12);
+    hash
 }
 
 /// Whether any critical task failed.

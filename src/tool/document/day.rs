@@ -2,6 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::scenario::day::Day;
+
 /// The day that a date of ISO 8601 begins with: `2026-02-10`, `2026-02-10T08:00:00Z`. `None` for
 /// what is no day of the calendar, or goes on otherwise.
 ///
@@ -18,22 +20,7 @@ pub fn iso(text: &str) -> Option<String> {
     if !(after.is_empty() || after.starts_with(['T', 't', ' '])) {
         return None;
     }
-    let part = |from: usize, to: usize| -> Option<u32> {
-        let digits = day.get(from..to)?;
-        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
-    };
-    let dashed = day.get(4..5) == Some("-") && day.get(7..8) == Some("-");
-    let (year, month, of_month) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
-    let last = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
-            29
-        }
-        2 => 28,
-        _ => return None,
-    };
-    (dashed && (1..=last).contains(&of_month)).then(|| day.to_owned())
+    Some(day.parse::<Day>().ok()?.to_string())
 }
 
 /// The day of a moment, in UTC; `None` before 1970.
@@ -45,18 +32,8 @@ pub fn iso(text: &str) -> Option<String> {
 /// assert_eq!(of_time(leap_day).as_deref(), Some("2024-02-29"));
 /// ```
 pub fn of_time(time: SystemTime) -> Option<String> {
-    let days = time.duration_since(UNIX_EPOCH).ok()?.as_secs() / 86_400;
-    // Counted from 1 March of the year 0, so that a leap day is the last of its year; an era is the
-    // 400 years after which the calendar repeats.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    Some(format!("{year:04}-{month:02}-{of_month:02}"))
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    Some(Day::at(u64::try_from(since.as_millis()).ok()?).to_string())
 }
 
 /// The day of an HTTP date such as that of `Last-Modified`; `None` for what is none.
