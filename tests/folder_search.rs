@@ -391,8 +391,17 @@ async fn what_is_kept_is_for_its_owner_alone() {
     assert_eq!(mode(&place), 0o700);
     // Opened up by somebody: closed again.
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).expect("opened up");
-    found(&shelf.search(), "soup").await;
+    let search = shelf.search();
+    found(&search, "soup").await;
     assert_eq!(mode(&place), 0o700);
+    let modes = || {
+        let all = fs::read_dir(&place).expect("a folder").map(|entry| entry.expect("one").path());
+        all.map(|path| (mode(&path), path)).collect::<Vec<_>>()
+    };
+    assert!(modes().len() > 3 && modes().iter().all(|(mode, _)| *mode == 0o600), "{:?}", modes());
+    shelf.write("later.md", "Stew.", 1);
+    found(&search, "stew").await;
+    assert!(modes().iter().all(|(mode, _)| *mode == 0o600), "{:?}", modes());
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 use tantivy::directory::{Directory, INDEX_WRITER_LOCK, META_LOCK, MmapDirectory};
@@ -10,9 +11,17 @@ use tantivy::directory::{Directory, INDEX_WRITER_LOCK, META_LOCK, MmapDirectory}
 use super::address::Layout;
 use super::text_index::{IndexFailed, TextIndex, VERSION};
 use crate::private;
+use crate::scenario::digest::hex;
 
 /// Hexadecimal digits of a name.
 const DIGITS: usize = 32;
+
+/// How long an index is kept that nobody opens: its folder may be gone, or its form may be an old one.
+const UNUSED: Duration = Duration::from_secs(90 * 86_400);
+
+/// The most indices that are looked at, and taken away, at once.
+const LOOKED_AT: usize = 1_000;
+const TAKEN_AWAY: usize = 20;
 
 /// Where what can be made again is kept of this user; `None` when there is no home.
 pub fn of_user() -> Option<PathBuf> {
@@ -33,7 +42,7 @@ pub fn place(cache: &Path, root: &Path, layout: &Layout) -> PathBuf {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let mut name: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut name = hex(&hash.finalize());
     name.truncate(DIGITS);
     cache.join("folders").join(name)
 }
@@ -44,7 +53,14 @@ pub fn place(cache: &Path, root: &Path, layout: &Layout) -> PathBuf {
 /// [`IndexFailed::Busy`] where it would have to be made anew while another process writes it;
 /// [`IndexFailed::Broken`] where nothing can be kept there.
 pub fn open(place: &Path) -> Result<TextIndex, IndexFailed> {
-    make_private(place)?;
+    private::make_dir(place)?;
+    forget_unused(place, SystemTime::now());
+    let opened = open_or_renew(place);
+    close_to_others(place)?;
+    opened
+}
+
+fn open_or_renew(place: &Path) -> Result<TextIndex, IndexFailed> {
     match TextIndex::kept_in(place) {
         Err(IndexFailed::Broken(why)) => {
             tracing::warn!(place = %place.display(), why, "an index is made anew");
@@ -74,20 +90,81 @@ pub fn clear(place: &Path) -> Result<(), IndexFailed> {
     Ok(())
 }
 
-/// Makes the folder, open to its owner alone; one that was there before may have been open to others.
-fn make_private(place: &Path) -> std::io::Result<()> {
-    private::make_dir(place)?;
+/// Leaves what is kept there to its owner alone. Whoever writes an index makes its files open to
+/// others, and the folder may have been open to them before.
+///
+/// # Errors
+/// What the file system says.
+pub fn close_to_others(place: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
+        let close = |path: &Path, to: u32| match fs::symlink_metadata(path) {
+            Ok(about) if about.is_symlink() || about.permissions().mode() & 0o777 == to => Ok(()),
+            Ok(_) => fs::set_permissions(path, fs::Permissions::from_mode(to)),
+            Err(error) => Err(error),
+        };
         fs::set_permissions(place, fs::Permissions::from_mode(0o700))?;
+        for entry in fs::read_dir(place)? {
+            match close(&entry?.path(), 0o600) {
+                // Another process has merged it away.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                done => done?,
+            }
+        }
     }
+    #[cfg(not(unix))]
+    let _ = place;
     Ok(())
+}
+
+/// Marks the index that is kept there as used now, and takes away others that nobody has used for
+/// long. What cannot be done is left for the next time.
+fn forget_unused(place: &Path, now: SystemTime) {
+    let _ = fs::File::open(place).and_then(|folder| folder.set_modified(now));
+    let Some(all) = place.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };
+    let unused = all.flatten().take(LOOKED_AT).filter(|entry| {
+        let is_index = entry.file_name().to_str().is_some_and(|name| {
+            name.len() == DIGITS && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+        });
+        let is_old = |about: fs::Metadata| {
+            let used = about.modified().ok();
+            about.is_dir() && used.and_then(|used| now.duration_since(used).ok()) > Some(UNUSED)
+        };
+        is_index && entry.path() != place && entry.metadata().is_ok_and(is_old)
+    });
+    for entry in unused.take(TAKEN_AWAY) {
+        let _ = fs::remove_dir_all(entry.path());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_has_used_for_long_is_taken_away() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_841_600);
+        let make = |name: &str, days: u64| {
+            let path = folder.path().join(name);
+            fs::create_dir(&path).expect("made");
+            fs::write(path.join("meta.json"), "{}").expect("written");
+            let used = now - Duration::from_secs(days * 86_400);
+            fs::File::open(&path).and_then(|it| it.set_modified(used)).expect("dated");
+            path
+        };
+        let own = make(&"0".repeat(DIGITS), 400);
+        let (old, new) = (make(&"a".repeat(DIGITS), 91), make(&"b".repeat(DIGITS), 89));
+        let foreign = make("something-else", 400);
+        forget_unused(&own, now);
+        assert_eq!(
+            [&own, &old, &new, &foreign].map(|path| path.exists()),
+            [true, false, true, true]
+        );
+        let used = fs::metadata(&own).and_then(|about| about.modified()).expect("dated");
+        assert_eq!(used, now);
+    }
 
     #[test]
     fn a_place_tells_folders_and_addresses_apart() {

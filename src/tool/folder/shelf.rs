@@ -248,7 +248,9 @@ fn on_disk(
             Some(index) => index,
             none => none.insert(keeping::open(place)?),
         };
-        match asked.of(index) {
+        let done = asked.of(index);
+        keeping::close_to_others(place)?;
+        match done {
             Err(IndexFailed::Busy) if indices.memory.is_none() && waits < WAITS => {
                 asked.stop.check()?;
                 waits += 1;
