@@ -19,6 +19,7 @@ mod stop_signals;
 mod validate;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -31,6 +32,9 @@ use crate::shell::log::{self, LogGuard, Sink};
 use crate::shell::models::{self, Models};
 use crate::shell::{screen, themes};
 use crate::ui::theme::Theme;
+
+/// How long a command waits at its end for what it left behind.
+const LEFT_BEHIND: Duration = Duration::from_millis(200);
 
 /// The whole program.
 pub fn main() -> ExitCode {
@@ -65,7 +69,7 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
         Some(Task::Scenarios { json }) => scenarios::run(json, theme, global.ascii),
         Some(Task::Schema) => schema::run(),
         Some(Task::DemoService { port }) => match runtime() {
-            Ok(runtime) => runtime.block_on(demo_service::run(port)),
+            Ok(runtime) => to_its_end(runtime, demo_service::run(port)),
             Err(exit) => exit,
         },
         #[cfg(debug_assertions)]
@@ -84,16 +88,24 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
                 }
             };
             match runtime() {
-                Ok(runtime) => runtime.block_on(doctor::run(live, &Models::new(via), &paint)),
+                Ok(runtime) => to_its_end(runtime, doctor::run(live, &Models::new(via), &paint)),
                 Err(exit) => exit,
             }
         }
     }
 }
 
+/// Does this work, and waits no longer for what it left behind in threads of its own: a document that
+/// is half read is nobody's any more.
+fn to_its_end(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
+    let exit = runtime.block_on(work);
+    runtime.shutdown_timeout(LEFT_BEHIND);
+    exit
+}
+
 fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     match runtime() {
-        Ok(runtime) => runtime.block_on(run::headless(args, global, theme)),
+        Ok(runtime) => to_its_end(runtime, run::headless(args, global, theme)),
         Err(exit) => exit,
     }
 }

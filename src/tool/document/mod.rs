@@ -6,6 +6,7 @@
 
 mod charset;
 pub mod day;
+mod effort;
 mod flow;
 mod front_matter;
 mod hidden;
@@ -95,11 +96,25 @@ pub enum Unreadable {
 /// # Errors
 /// Why there is no text to be had.
 pub fn read(format: Format, bytes: &[u8], charset: Option<&str>) -> Result<Document, Unreadable> {
+    read_while(format, bytes, charset, &|| true)
+}
+
+/// As [`read`], as long as it is wanted: what may take long asks on its way. What is given up is
+/// [`Unreadable::Broken`], which says nothing of the document then.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_while(
+    format: Format,
+    bytes: &[u8],
+    charset: Option<&str>,
+    wanted: &dyn Fn() -> bool,
+) -> Result<Document, Unreadable> {
     let document = match format {
         Format::Html => html::read(&charset::decode(bytes, charset, charset::in_html(bytes))?)?,
         Format::Markdown => markdown::read(&charset::decode(bytes, charset, None)?),
         Format::Plain => plain::read(&charset::decode(bytes, charset, None)?),
-        Format::Pdf => pdf::read(bytes)?,
+        Format::Pdf => pdf::read(bytes, wanted)?,
     };
     if document.text.is_empty() { Err(Unreadable::Empty) } else { Ok(document) }
 }

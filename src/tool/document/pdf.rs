@@ -10,15 +10,10 @@ use std::collections::HashMap;
 use lopdf::content::{Content, Operation};
 use lopdf::{Dictionary, Encoding, LoadOptions, Object, decode_text_string};
 
+use super::effort::{self, Effort, MOST_OF_A_STREAM, MOST_SIGNS, signs};
 use super::flow::{Flow, one_line};
 use super::{Document, Unreadable, day};
 use crate::tool::contained;
-
-/// The most that one stream of a file may grow to when it is unpacked, in bytes.
-const MOST_OF_A_STREAM: usize = 16 << 20;
-
-/// The most that the pages of a file may hold together, unpacked, in bytes.
-const MOST_OF_ALL: usize = 64 << 20;
 
 /// The most pages of a file.
 const MOST_PAGES: usize = 5_000;
@@ -26,56 +21,94 @@ const MOST_PAGES: usize = 5_000;
 /// The most fonts of a file.
 const MOST_FONTS: usize = 2_000;
 
+/// The most that a font's table of letters may hold, unpacked, in bytes.
+const MOST_OF_A_FONT: usize = 2 << 20;
+
+/// The most that the tables of all fonts may hold together, unpacked, in bytes.
+const MOST_OF_FONTS: usize = 16 << 20;
+
+/// What a file that is locked has in it.
+const LOCKED: &[u8] = b"/Encrypt";
+
 /// A gap within a line that parts words, in thousandths of the font's size.
 const WORD_GAP: f32 = 180.0;
 
 /// The most characters of a title.
 const TITLE_CHARS: usize = 300;
 
-/// Reads a PDF.
+/// Reads a PDF, as long as it is wanted.
 ///
 /// # Errors
 /// Why it cannot be read.
-pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
-    let broken = |why: &str| Unreadable::Broken(why.to_owned());
+pub(super) fn read(bytes: &[u8], wanted: &dyn Fn() -> bool) -> Result<Document, Unreadable> {
     // A crate that reads a format as old and loose as this one may well meet what it did not think of.
-    contained::call(|| whole(bytes)).unwrap_or_else(|_| Err(broken("its structure makes no sense")))
+    contained::call(|| whole(bytes, &mut Effort::new(wanted)))
+        .unwrap_or_else(|_| Err(broken("its structure makes no sense")))
 }
 
-fn whole(bytes: &[u8]) -> Result<Document, Unreadable> {
-    let broken = |why: String| Unreadable::Broken(why);
-    let options =
-        LoadOptions { max_decompressed_size: Some(MOST_OF_A_STREAM), ..LoadOptions::default() };
-    let pdf = lopdf::Document::load_mem_with_options(bytes, options)
-        .map_err(|error| broken(format!("it is no PDF that can be read: {error}")))?;
-    if pdf.is_encrypted() {
-        return Err(broken("it is locked with a password".to_owned()));
-    }
-    let pages = pdf.get_pages();
+fn broken(why: impl Into<String>) -> Unreadable {
+    Unreadable::Broken(why.into())
+}
+
+fn load(bytes: &[u8]) -> Result<lopdf::Document, Unreadable> {
+    let options = LoadOptions {
+        max_decompressed_size: Some(MOST_OF_A_STREAM),
+        filter: Some(effort::bounded),
+        ..LoadOptions::default()
+    };
+    effort::loading(|| lopdf::Document::load_mem_with_options(bytes, options))
+        .ok_or_else(|| broken("its structure is too large, or tangled"))?
+        .map_err(|error| broken(format!("it is no PDF that can be read: {error}")))
+}
+
+fn whole(bytes: &[u8], effort: &mut Effort<'_>) -> Result<Document, Unreadable> {
+    // Asked before it is loaded: what is locked is unpacked by another way, which has no bounds.
+    let is_locked = bytes.windows(LOCKED.len()).any(|part| part == LOCKED);
+    let pdf = if is_locked { None } else { Some(load(bytes)?) };
+    let pdf = pdf
+        .filter(|pdf| !pdf.is_encrypted())
+        .ok_or_else(|| broken("it is locked with a password"))?;
+    let pages: Vec<_> = pdf.page_iter().take(MOST_PAGES + 1).collect();
     if pages.len() > MOST_PAGES {
-        return Err(broken("it has more than 5,000 pages".to_owned()));
+        return Err(broken("it has more than 5,000 pages"));
     }
     let mut pen = Pen { flow: Flow::default(), line: 0.0 };
-    let mut fonts = Fonts::default();
-    let (mut room, mut read, mut last_error) = (MOST_OF_ALL, 0_usize, None);
-    for page in pages.into_values() {
+    let mut fonts = Fonts { seen: HashMap::new(), bytes: MOST_OF_FONTS };
+    let (mut read, mut last_error) = (0_usize, None);
+    for page in pages {
         pen.flow.paragraph();
-        let content = match pdf.get_page_content_with_limit(page, MOST_OF_A_STREAM.min(room)) {
+        // Pages may share what they are made of: looking at it costs each time.
+        effort.steps(1 + pdf.get_page_contents(page).len())?;
+        let most = effort.of_a_page();
+        let content = match pdf.get_page_content_with_limit(page, most) {
             Ok(content) => content,
             Err(error) => {
+                effort.unpacked(most)?;
                 last_error = Some(error.to_string());
                 continue;
             }
         };
-        room = room
-            .checked_sub(content.len())
-            .filter(|room| *room > 0)
-            .ok_or_else(|| broken("its pages hold more than 64 MiB".to_owned()))?;
+        effort.unpacked(content.len())?;
+        let signs = signs(&content);
+        effort.steps(signs.min(MOST_SIGNS))?;
+        if signs > MOST_SIGNS {
+            last_error = Some("a page has more than 200,000 signs".to_owned());
+            continue;
+        }
         let names = pdf.get_page_fonts(page).unwrap_or_default();
-        let Ok(content) = Content::decode(&content) else { continue };
+        effort.steps(names.len())?;
+        for font in names.values() {
+            effort.steps(1)?;
+            fonts.look_at(&pdf, font);
+        }
         read += 1;
-        names.values().for_each(|font| fonts.look_at(&pdf, font));
-        pen.draw(&content.operations, |name| fonts.of(names.get(name)?));
+        let mut letters = None;
+        // One at a time: a page of them would be a hundred times the page.
+        for operation in Content::decode_iter(&content) {
+            effort.steps(0)?;
+            let Ok(operation) = operation else { break };
+            pen.draw(&operation, &mut letters, |name| fonts.of(names.get(name)?));
+        }
     }
     match last_error {
         Some(error) if read == 0 => Err(broken(format!("no page of it can be read: {error}"))),
@@ -107,19 +140,29 @@ fn day_of(date: &str) -> Option<String> {
 }
 
 /// How the fonts of a file name letters; each is looked at once.
-#[derive(Default)]
-struct Fonts<'p>(HashMap<*const Dictionary, Option<Encoding<'p>>>);
+struct Fonts<'p> {
+    seen: HashMap<*const Dictionary, Option<Encoding<'p>>>,
+    /// Bytes that their tables may still have.
+    bytes: usize,
+}
 
 impl<'p> Fonts<'p> {
     fn look_at(&mut self, pdf: &'p lopdf::Document, font: &'p Dictionary) {
-        if self.0.len() < MOST_FONTS {
-            let read = || font.get_font_encoding_with_limit(pdf, MOST_OF_A_STREAM).ok();
-            self.0.entry(std::ptr::from_ref(font)).or_insert_with(read);
+        let place = std::ptr::from_ref(font);
+        if self.seen.len() >= MOST_FONTS || self.seen.contains_key(&place) {
+            return;
         }
+        let most = MOST_OF_A_FONT.min(self.bytes);
+        let table = font.get_deref(b"ToUnicode", pdf).and_then(Object::as_stream);
+        let bytes = table.map(|table| table.get_plain_content_with_limit(most).map(|it| it.len()));
+        let fits = !matches!(bytes, Ok(Err(_)));
+        self.bytes -= bytes.ok().and_then(Result::ok).unwrap_or(0).min(self.bytes);
+        let read = fits.then(|| font.get_font_encoding_with_limit(pdf, most).ok()).flatten();
+        self.seen.insert(place, read);
     }
 
     fn of(&self, font: &'p Dictionary) -> Option<&Encoding<'p>> {
-        self.0.get(&std::ptr::from_ref(font))?.as_ref()
+        self.seen.get(&std::ptr::from_ref(font))?.as_ref()
     }
 }
 
@@ -133,31 +176,27 @@ struct Pen {
 impl Pen {
     fn draw<'f, 'p: 'f>(
         &mut self,
-        operations: &[Operation],
+        operation: &Operation,
+        letters: &mut Option<&'f Encoding<'p>>,
         font: impl Fn(&[u8]) -> Option<&'f Encoding<'p>>,
     ) {
-        let mut letters = None;
-        for Operation { operator, operands } in operations {
-            match operator.as_str() {
-                "Tf" => letters = operands.first().and_then(|name| font(name.as_name().ok()?)),
-                "Tj" | "TJ" => self.show(letters, operands),
-                "'" | "\"" => {
-                    self.flow.line();
-                    self.show(
-                        letters,
-                        operands.last().map(std::slice::from_ref).unwrap_or_default(),
-                    );
-                }
-                "T*" => self.flow.line(),
-                "Td" | "TD" => self.moves(number(operands, 1)),
-                "Tm" => {
-                    let height = number(operands, 5);
-                    self.moves(height - self.line);
-                    self.line = height;
-                }
-                "BT" => self.flow.space(),
-                _ => {}
+        let Operation { operator, operands } = operation;
+        match operator.as_str() {
+            "Tf" => *letters = operands.first().and_then(|name| font(name.as_name().ok()?)),
+            "Tj" | "TJ" => self.show(*letters, operands),
+            "'" | "\"" => {
+                self.flow.line();
+                self.show(*letters, operands.last().map(std::slice::from_ref).unwrap_or_default());
             }
+            "T*" => self.flow.line(),
+            "Td" | "TD" => self.moves(number(operands, 1)),
+            "Tm" => {
+                let height = number(operands, 5);
+                self.moves(height - self.line);
+                self.line = height;
+            }
+            "BT" => self.flow.space(),
+            _ => {}
         }
     }
 
@@ -204,6 +243,10 @@ mod tests {
     use lopdf::{Dictionary, Object, Stream, dictionary};
 
     use super::*;
+
+    fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
+        super::read(bytes, &|| true)
+    }
 
     /// A PDF of these pages, each what draws it.
     fn pdf(pages: &[&str]) -> Vec<u8> {
@@ -314,9 +357,56 @@ mod tests {
 
     #[test]
     fn what_grows_beyond_its_bound_is_not_unpacked() {
-        let large = format!("BT /F1 12 Tf (x) Tj ET{}", " ".repeat(MOST_OF_A_STREAM));
-        let bytes = pdf(&[&large]);
-        assert!(bytes.len() < 100_000, "it is packed");
-        assert!(matches!(read(&bytes), Err(Unreadable::Broken(_))));
+        let drawn = |fill: &str, times| format!("BT /F1 12 Tf (x) Tj ET\n{}", fill.repeat(times));
+        for (fill, times) in [(" ", 4 << 20), ("n ", 150_000), ("n ", 1_000_000), ("0 ", 201_000)] {
+            let bytes = pdf(&[&drawn(fill, times)]);
+            assert!(bytes.len() < 100_000, "it is packed");
+            let seen = read(&bytes);
+            if times < 200_000 {
+                assert_eq!(seen.expect("a text").text, "x");
+            } else {
+                assert!(matches!(seen, Err(Unreadable::Broken(_))), "{fill}{times}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_nobody_waits_for_is_given_up_within_a_page() {
+        let bytes = pdf(&[&format!("BT /F1 12 Tf {}", "(x) Tj ".repeat(1_000))]);
+        let asked = std::cell::Cell::new(0);
+        let wanted = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 100
+        };
+        assert!(matches!(super::read(&bytes, &wanted), Err(Unreadable::Broken(_))));
+        assert_eq!(asked.get(), 100);
+    }
+
+    #[test]
+    fn objects_that_are_packed_are_read_and_bombs_of_them_are_not() {
+        let packed = |index: &str, body: &str| {
+            let head = dictionary! {
+                "Type" => "ObjStX",
+                "N" => i64::try_from(index.split(' ').count() / 2).expect("few"),
+                "First" => i64::try_from(index.len()).expect("short"),
+            };
+            let mut whole =
+                lopdf::Document::load_mem(&pdf(&["BT /F1 12 Tf (x) Tj ET"])).expect("ours");
+            whole.add_object(Stream::new(head, format!("{index}{body}").into_bytes()));
+            whole.compress();
+            let mut bytes = Vec::new();
+            whole.save_to(&mut bytes).expect("written");
+            // The crate writes no such stream as it is given one.
+            let name = bytes.windows(6).position(|part| part == b"ObjStX").expect("there");
+            bytes.splice(name..name + 6, *b"ObjStm");
+            bytes
+        };
+        assert_eq!(read(&packed("90 0 91 9 ", "<</a 1>> [2 3]")).expect("a text").text, "x");
+        let many = format!("[{}]", "0 ".repeat(300_000));
+        let shared: String = (90..20_000).map(|id| format!("{id} 0 ")).collect();
+        for (index, body) in [("90 0 ", &*many), (&*shared, &*format!("[{}]", "0 ".repeat(50_000)))]
+        {
+            assert!(matches!(read(&packed(index, body)), Err(Unreadable::Broken(_))));
+        }
     }
 }

@@ -148,7 +148,9 @@ impl Shelf {
                 None => shelf.look(stop)?,
             };
             let Some(entry) = catalogue.find(&address) else { return Ok(None) };
-            Ok(Some((entry.clone(), shelf.source.read(entry))))
+            let page = shelf.source.read(entry, stop);
+            stop.check()?;
+            Ok(Some((entry.clone(), page)))
         })
         .await?
     }

@@ -88,11 +88,12 @@ impl Source {
         Ok(catalogue)
     }
 
-    /// Reads a document.
+    /// Reads a document, as long as it is wanted: ask `stop` after it, for what was given up says
+    /// nothing of the document.
     ///
     /// # Errors
     /// Why it is none.
-    pub fn read(&self, entry: &Entry) -> Result<Page, Reason> {
+    pub fn read(&self, entry: &Entry, stop: &Stop) -> Result<Page, Reason> {
         let Found { path, format, .. } = &entry.file;
         let (bytes, stamp) = match self {
             Self::Corpus => {
@@ -108,7 +109,9 @@ impl Source {
         if *format != Format::Pdf && !utf16 && bytes.contains(&0) {
             return Err(Reason::Binary);
         }
-        let read = contained::call(|| document::read(*format, &bytes, None));
+        let read = contained::call(|| {
+            document::read_while(*format, &bytes, None, &|| stop.check().is_ok())
+        });
         let mut document = match read {
             Ok(Ok(document)) => document,
             Ok(Err(Unreadable::Empty)) => return Err(Reason::Empty),

@@ -1,0 +1,219 @@
+//! What reading a PDF may cost. A few kilobytes can be made that unpack to millions of signs, each of
+//! which becomes an object of hundreds of bytes: signs are counted before anything is made of them.
+
+use std::cell::Cell;
+
+use lopdf::{Object, ObjectId, Stream};
+
+use super::Unreadable;
+
+/// The most that one stream with parts of the file's structure may grow to when it is unpacked.
+pub(super) const MOST_OF_A_STREAM: usize = 4 << 20;
+
+/// The most that a page may hold, unpacked, in bytes.
+const MOST_OF_A_PAGE: usize = 2 << 20;
+
+/// The most that the pages of a file may hold together, unpacked, in bytes.
+const MOST_OF_ALL: usize = 32 << 20;
+
+/// The most signs of a page: numbers, names, brackets, texts, operators.
+pub(super) const MOST_SIGNS: usize = 200_000;
+
+/// The most signs of the streams that hold objects of the file, together.
+const MOST_SIGNS_OF_OBJECTS: usize = 1_000_000;
+
+/// The most steps that a file takes: the signs of its pages, and what they are made of.
+const MOST_STEPS: usize = 5_000_000;
+
+/// What is left of what a file may cost, and whether it is wanted still.
+pub(super) struct Effort<'w> {
+    bytes: usize,
+    steps: usize,
+    wanted: &'w dyn Fn() -> bool,
+}
+
+impl<'w> Effort<'w> {
+    /// What a file may cost; `wanted` is asked all the way whether to go on.
+    pub(super) fn new(wanted: &'w dyn Fn() -> bool) -> Self {
+        Self { bytes: MOST_OF_ALL, steps: MOST_STEPS, wanted }
+    }
+
+    /// The most bytes that the next page may have.
+    pub(super) fn of_a_page(&self) -> usize {
+        MOST_OF_A_PAGE.min(self.bytes)
+    }
+
+    /// So many bytes were unpacked.
+    pub(super) fn unpacked(&mut self, bytes: usize) -> Result<(), Unreadable> {
+        let left = self.bytes.checked_sub(bytes).filter(|left| *left > 0);
+        self.bytes = left.ok_or_else(|| broken("its pages hold more than 32 MiB"))?;
+        Ok(())
+    }
+
+    /// So many steps are taken now.
+    pub(super) fn steps(&mut self, steps: usize) -> Result<(), Unreadable> {
+        if !(self.wanted)() {
+            return Err(broken("nobody waits for it any more"));
+        }
+        let left = self.steps.checked_sub(steps);
+        self.steps = left.ok_or_else(|| broken("it takes more than 5,000,000 steps to read"))?;
+        Ok(())
+    }
+}
+
+fn broken(why: &str) -> Unreadable {
+    Unreadable::Broken(why.to_owned())
+}
+
+/// How many signs there are, at least as many as a parser makes objects of. What stands in a text is
+/// counted too: where one ends is for the parser to say.
+pub(super) fn signs(bytes: &[u8]) -> usize {
+    #[derive(PartialEq, Clone, Copy)]
+    enum Kind {
+        Space,
+        Number,
+        Word,
+        Mark,
+    }
+    let (mut count, mut before, mut dots) = (0, Kind::Space, 0);
+    for byte in bytes {
+        let kind = match byte {
+            0 | b'\t' | b'\n' | 12 | b'\r' | b' ' => Kind::Space,
+            b'0'..=b'9' | b'.' => Kind::Number,
+            b'a'..=b'z' | b'A'..=b'Z' | b'*' | b'\'' | b'"' | 0x80.. => Kind::Word,
+            _ => Kind::Mark,
+        };
+        let begins = kind != Kind::Space && (kind != before || kind == Kind::Mark);
+        dots = if begins { 0 } else { dots } + usize::from(*byte == b'.');
+        // `.1.1` is two numbers.
+        count += usize::from(begins || (*byte == b'.' && dots > 1));
+        before = kind;
+    }
+    count
+}
+
+thread_local! {
+    /// Signs that the streams with objects of the file that is loaded may still have; `None`: there
+    /// were too many. What `lopdf` asks is a bare function, and it asks on this thread.
+    static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Loads a file with [`bounded`]; `None`: a stream with objects was beyond its bounds.
+pub(super) fn loading<T>(load: impl FnOnce() -> T) -> Option<T> {
+    LEFT.set(Some(MOST_SIGNS_OF_OBJECTS));
+    let loaded = load();
+    LEFT.take().map(|_| loaded)
+}
+
+/// Whether an object is taken: asked before a stream of objects is unpacked into them.
+pub(super) fn bounded(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
+    match object {
+        Object::Stream(stream) => {
+            if stream.dict.has_type(b"ObjStm") {
+                let signs = signs_of_objects(stream);
+                LEFT.set(LEFT.get().and_then(|left| left.checked_sub(signs?)));
+                LEFT.get()?;
+            }
+            // That it is taken is all that is asked of a stream.
+            Some((id, Object::Null))
+        }
+        object => Some((id, object.clone())),
+    }
+}
+
+/// How many signs a stream of objects has; `None` where they would run into each other, or are more
+/// than a page may have.
+fn signs_of_objects(stream: &Stream) -> Option<usize> {
+    let Ok(content) = stream.get_plain_content_with_limit(MOST_OF_A_STREAM) else {
+        // It is refused when it is unpacked.
+        return Some(0);
+    };
+    let signs = signs(&content);
+    let first = stream.dict.get(b"First").and_then(Object::as_i64).ok();
+    let Some((index, body)) =
+        first.and_then(|first| content.split_at_checked(usize::try_from(first).ok()?))
+    else {
+        return Some(0);
+    };
+    // Comments are dropped, as the parser drops them.
+    let index = String::from_utf8_lossy(index);
+    let numbers = index
+        .split(['\r', '\n'])
+        .flat_map(|line| line.split('%').next().unwrap_or_default().split_whitespace());
+    let mut places: Vec<usize> =
+        numbers.skip(1).step_by(2).filter_map(|it| it.parse().ok()).collect();
+    places.sort_unstable();
+    (signs <= MOST_SIGNS && apart(body, &places)).then_some(signs)
+}
+
+/// Whether each of these places is the beginning of an object that is in no other one: whoever reads
+/// from each of them reads nothing twice.
+fn apart(body: &[u8], places: &[usize]) -> bool {
+    let mut places = places.iter().peekable();
+    let (mut depth, mut text, mut comment, mut escaped) = (0_usize, 0_usize, false, false);
+    for (at, byte) in body.iter().enumerate() {
+        let begins = places.next_if(|place| **place == at).is_some();
+        let mut again = || places.peek().is_some_and(|place| **place == at);
+        if begins && (depth > 0 || text > 0 || again()) {
+            return false;
+        }
+        match byte {
+            _ if escaped => escaped = false,
+            b'\r' | b'\n' if comment => comment = false,
+            _ if comment => {}
+            b'\\' if text > 0 => escaped = true,
+            b'(' => text += 1,
+            b')' => text = text.saturating_sub(1),
+            _ if text > 0 => {}
+            b'%' => comment = true,
+            b'[' | b'<' => depth += 1,
+            b']' | b'>' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_are_counted_however_close_they_stand() {
+        for (content, count) in [
+            ("", 0),
+            ("BT /F1 12 Tf (ab) Tj ET", 11),
+            ("n n n n", 4),
+            ("1n1n'", 4),
+            ("0 0 0", 3),
+            ("-1.5-2.5+3", 6),
+            (".1.1.1", 3),
+            ("[[]]<<>>", 8),
+        ] {
+            assert_eq!(signs(content.as_bytes()), count, "{content}");
+        }
+    }
+
+    #[test]
+    fn objects_that_run_into_each_other_are_told() {
+        for (body, places, are_apart) in [
+            ("<</a 1>> [2 3] (4)", &[0, 9, 15][..], true),
+            ("(a\\)[) 1", &[0, 7], true),
+            ("1 % [ (\n2", &[0, 8], true),
+            ("[1 2 3]", &[0, 1], false),
+            ("((((", &[0, 1, 2], false),
+            ("1 2", &[0, 0], false),
+        ] {
+            assert_eq!(apart(body.as_bytes(), places), are_apart, "{body}");
+        }
+    }
+
+    #[test]
+    fn work_that_nobody_wants_or_that_is_too_much_ends() {
+        assert!(Effort::new(&|| false).steps(1).is_err());
+        let mut effort = Effort::new(&|| true);
+        assert!(effort.steps(MOST_STEPS).is_ok() && effort.steps(1).is_err());
+        assert!(effort.unpacked(MOST_OF_ALL - 1).is_ok() && effort.unpacked(1).is_err());
+        assert_eq!(effort.of_a_page(), 1);
+    }
+}
