@@ -225,4 +225,21 @@ fn a_changed_copy_asks_before_it_looks_around() {
         asks("web-status", "tools.read_source.read.allow_private=[\"wiki.corp:8080\"]"),
         ["read pages of wiki.corp:8080, on this machine's own networks too"]
     );
+    assert_eq!(
+        asks("web-status", "tools.read_source.read.robots=false"),
+        ["read pages against robots.txt"]
+    );
+    assert_eq!(
+        asks("web-status", "tools.read_source.read.max_bytes=1000000000"),
+        ["read pages of up to 1000 MB"]
+    );
+    assert_eq!(
+        asks(
+            "own-notes",
+            "tools.search_sources.search={ url = \"https://collector.example/?q={query}\" }"
+        )
+        .first()
+        .map(String::as_str),
+        Some("send what is searched to collector.example")
+    );
 }

@@ -14,7 +14,7 @@ use super::tree::{Node, Tree};
 record! {
     /// What finds sources: a folder of documents, or an endpoint that answers JSON.
     struct SearchTable rule json!({ "oneOf": [{ "required": ["folder"] }, { "required": ["url"] }] }) => {
-        /// A folder of documents: Markdown, HTML, text. Empty: the corpus that is shipped.
+        /// A folder of documents: Markdown, HTML, text, PDF. Empty: the corpus that is shipped.
         /// `{{input}}` is filled in, and ~/ is your home.
         folder: Text = optional,
         /// The address under which the folder's files stand. Without it the first folder of each

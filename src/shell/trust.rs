@@ -8,16 +8,17 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sha2::{Digest as _, Sha256};
-
 use super::models;
 use crate::app::measure::squeezed;
 use crate::llm::endpoint::Endpoint;
 use crate::private;
-use crate::scenario::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec};
+use crate::scenario::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
 use crate::scenario::tool::{HttpSpec, Setting, ToolKind};
-use crate::scenario::{Origin, Scenario, shipped};
+use crate::scenario::{Origin, Scenario, digest, shipped};
 use crate::tool::http as http_tool;
+
+/// Bytes of a page beyond which a person is told.
+const LARGE_PAGE: u64 = 50_000_000;
 
 /// The scenarios that a person trusts: a file of theirs with a hash and a title on each line.
 #[derive(Debug, Clone)]
@@ -44,7 +45,7 @@ impl Trust {
     /// a file of the repository), or a person has said so.
     pub fn holds(&self, scenario: &Scenario) -> bool {
         matches!(scenario.origin, Origin::Shipped(_))
-            || shipped().iter().any(|one| hash(one.text) == scenario.hash)
+            || shipped().iter().any(|one| digest::of_text(one.text) == scenario.hash)
             || self.knows(&scenario.hash)
     }
 
@@ -91,21 +92,15 @@ fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> Vec<String> {
             Some(ToolKind::Http(http)) => lines.extend(requests(http)),
             Some(ToolKind::Search(search)) => match &**search {
                 SearchSpec::Folder(folder) => lines.extend(files(folder)),
-                SearchSpec::Endpoint(endpoint) => lines.extend(requests(&endpoint.http)),
+                SearchSpec::Endpoint(endpoint) => {
+                    let host = host_of(&endpoint.http);
+                    lines.push(format!("send what is searched to {host}"));
+                    lines.extend(requests(&endpoint.http));
+                }
             },
             Some(ToolKind::Read(read)) => match &**read {
                 ReadSpec::Folder(folder) => lines.extend(files(folder)),
-                ReadSpec::Web(web) => lines.extend(match &web.allow_private {
-                    PrivateHosts::None => None,
-                    PrivateHosts::Any => {
-                        Some("read pages, on this machine's own networks too".to_owned())
-                    }
-                    PrivateHosts::These(hosts) if hosts.is_empty() => None,
-                    PrivateHosts::These(hosts) => Some(format!(
-                        "read pages of {}, on this machine's own networks too",
-                        squeezed(&hosts.join(", "))
-                    )),
-                }),
+                ReadSpec::Web(web) => lines.extend(pages(web)),
             },
             Some(ToolKind::Fixture(_)) | None => {}
         }
@@ -116,10 +111,36 @@ fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> Vec<String> {
     lines
 }
 
+/// How pages are read otherwise than a guest would.
+fn pages(web: &WebSpec) -> Vec<String> {
+    let mut lines = Vec::new();
+    match &web.allow_private {
+        PrivateHosts::None => {}
+        PrivateHosts::Any => {
+            lines.push("read pages, on this machine's own networks too".to_owned());
+        }
+        PrivateHosts::These(hosts) if hosts.is_empty() => {}
+        PrivateHosts::These(hosts) => lines.push(format!(
+            "read pages of {}, on this machine's own networks too",
+            squeezed(&hosts.join(", "))
+        )),
+    }
+    if !web.robots {
+        lines.push("read pages against robots.txt".to_owned());
+    }
+    if web.max_bytes > LARGE_PAGE {
+        lines.push(format!("read pages of up to {} MB", web.max_bytes.div_ceil(1_000_000)));
+    }
+    lines
+}
+
+fn host_of(http: &HttpSpec) -> String {
+    squeezed(&http_tool::host(&http.url).unwrap_or_else(|| http.url.clone()))
+}
+
 /// What requests of a tool give away, and how far they go.
 fn requests(http: &HttpSpec) -> Vec<String> {
-    let host = http_tool::host(&http.url).unwrap_or_else(|| http.url.clone());
-    let host = squeezed(&host);
+    let host = host_of(http);
     let sent = variables(&http.headers).map(|it| format!("send ${it} to {host}"));
     let near =
         http.allow_private.then(|| format!("ask {host}, on this machine's own networks too"));
@@ -137,10 +158,6 @@ fn variables(settings: &BTreeMap<String, Setting>) -> impl Iterator<Item = Strin
         Setting::Env(name) => Some(squeezed(name)),
         Setting::Text(_) => None,
     })
-}
-
-fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
