@@ -4,7 +4,8 @@ mod facts;
 mod screen;
 
 use facts::research::{self, ResearchFacts};
-use roundtable::app::effect::Effect;
+use roundtable::app::effect::{Effect, Export};
+use roundtable::app::export::research::markdown;
 use roundtable::app::msg::LiveText;
 use roundtable::app::state::Settings;
 use roundtable::app::{KeyCode, Msg};
@@ -284,6 +285,60 @@ fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
     let [Effect::Copy(text)] = copied.as_slice() else { panic!("{copied:?}") };
     assert!(text.starts_with("\"rose from its usual"), "{text}");
     assert!(text.ends_with("/incidents/2026-03-05"), "{text}");
+}
+
+#[test]
+fn e_writes_the_report_once_there_is_one() {
+    let files = |facts: &ResearchFacts| {
+        let mut dash = dash(120, 36, facts);
+        dash.asked();
+        let offered = dash.screen().contains("e write");
+        dash.text("e");
+        let mut asked = dash.asked();
+        let Some(Effect::Export(files)) = asked.pop() else { panic!("no export: {asked:?}") };
+        assert!(asked.is_empty(), "{asked:?}");
+        let page = dash.state.watched().expect("a run on the screen");
+        (offered, files, markdown(page.world()).expect("it is research"))
+    };
+    let named = |files: &[Export]| files.iter().map(|it| it.file.clone()).collect::<Vec<_>>();
+    let answered = |files: &[Export]| assert_eq!(named(files)[..2], ["r-b7c0.md", "r-b7c0.jsonl"]);
+
+    let (offered, written, whole) = files(&research::answered());
+    assert!(offered);
+    answered(&written);
+    let text = written.into_iter().next().map(|it| it.contents.into_text()).expect("a report");
+    assert!(text.contains("[^n1]") && text.contains("(uncited)"), "{text}");
+    assert_eq!(text, whole);
+
+    let (offered, written, _) = files(&research::unreliable());
+    assert!(offered, "a run that ended without an answer tells why");
+    answered(&written);
+    let text = written.into_iter().next().map(|it| it.contents.into_text()).expect("a report");
+    assert!(text.contains("There is none: "), "{text}");
+
+    let (offered, written, _) = files(&research::reading());
+    assert!(!offered, "nothing can be told yet");
+    assert_eq!(named(&written), ["r-b7c0.jsonl"], "the facts so far can be had at any time");
+}
+
+#[test]
+fn trust_that_nobody_stated_is_not_shown() {
+    // Of the rumours the scenario says nothing.
+    let mut dash = dash(200, 50, &research::answered());
+    let row = |dash: &Dash, no: &str| {
+        let screen = dash.screen();
+        let row = screen.lines().find(|line| line.contains(no)).expect("a row").to_owned();
+        row.chars().skip(1).take(120).collect::<String>()
+    };
+    assert!(row(&dash, "#4  max_read_pages").contains("max_read_pages           ·   "));
+    assert!(!row(&dash, "#4  max_read_pages").contains(['▰', '▱']));
+    assert!(row(&dash, "#6  read, 1 note").contains(".50  ▰▰▰▱▱"));
+    dash.text("1gjjj");
+    assert!(titled(&dash, "#4 "), "{}", dash.screen());
+    assert!(!dash.screen().contains("trust ."), "{}", dash.screen());
+    dash.text("jj");
+    assert!(titled(&dash, "#6 "), "{}", dash.screen());
+    assert!(dash.screen().contains("trust .50"), "{}", dash.screen());
 }
 
 #[test]

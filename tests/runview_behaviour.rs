@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use facts::Facts;
-use roundtable::app::effect::Contents;
+use roundtable::app::effect::{Contents, Export};
 use roundtable::app::msg::{LiveText, Mouse, MouseKind};
 use roundtable::app::run::layout::page;
 use roundtable::app::run::{Pane, RunPage, Selection, Subject, Tab, Target};
@@ -773,10 +773,11 @@ mod out {
         let facts = facts::decided();
         let mut dash = dash(&facts);
         dash.text("e");
-        let mut files = dash.asked().into_iter().map(|effect| match effect {
-            Effect::Export { file, contents } => (file, contents),
-            other => panic!("{other:?}"),
-        });
+        assert!(!dash.screen().contains("e write"), "only a report is offered");
+        let mut asked = dash.asked();
+        let Some(Effect::Export(files)) = asked.pop() else { panic!("no export") };
+        assert!(asked.is_empty(), "{asked:?}");
+        let mut files = files.into_iter().map(|Export { file, contents }| (file, contents));
         let (file, contents) = files.next().expect("facts");
         assert_eq!(file, "r-7f3a.jsonl");
         assert!(matches!(contents, Contents::Facts(_)));
@@ -789,6 +790,7 @@ mod out {
         assert_eq!(file, "r-7f3a.outcome.json");
         let outcome: serde_json::Value = serde_json::from_str(&contents.into_text()).expect("JSON");
         assert_eq!(outcome["final_decision"], "go_with_caution");
+        assert!(files.next().is_none(), "the report is of research alone");
     }
 
     #[test]

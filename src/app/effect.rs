@@ -27,13 +27,9 @@ pub enum Effect {
     },
     /// Put this on the clipboard.
     Copy(String),
-    /// Write this file into the working directory. Answered with `Notice` or `EffectFailed`.
-    Export {
-        /// The file's name, without a folder.
-        file: String,
-        /// What it holds.
-        contents: Contents,
-    },
+    /// Write these files into the working directory. Answered with one `Notice` of all that were
+    /// written, and with an `EffectFailed` for each that was not.
+    Export(Vec<Export>),
     /// Show this in the person's pager.
     Page(String),
     /// Read the scenarios again. Answered with `Scenarios`.
@@ -47,6 +43,15 @@ pub enum Effect {
         /// The exit code.
         code: u8,
     },
+}
+
+/// A file to write.
+#[derive(Debug)]
+pub struct Export {
+    /// Its name, without a folder.
+    pub file: String,
+    /// What it holds.
+    pub contents: Contents,
 }
 
 /// What an exported file holds.

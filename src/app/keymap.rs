@@ -189,7 +189,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Filter], &[ENTER], Action::Apply, "keep", "keep the filter and go back to the list", Group::Look, 1),
     row(&[Home, Run, Inspector, Form], &[c('y')], Action::Copy, "copy", "copy (over SSH too)", Group::Look, 9),
     row(&[Run, Inspector], &[c('Y')], Action::CopyMarkdown, "", "copy as Markdown", Group::Look, 0),
-    row(&[Run, Inspector], &[c('e')], Action::Export, "", "write the run to a file", Group::Look, 0),
+    row(&[Run, Inspector], &[c('e')], Action::Export, "write", "write the run to files, of research as Markdown too", Group::Look, 5),
 
     row(&[Run, Faults], &[c('P')], Action::BreakerTrip, "trip", "trip the breaker: open, and it cools down", Group::Change, 6),
     row(&[Run, Faults], &[c('O')], Action::BreakerHold, "hold", "hold the breaker open until it is closed", Group::Change, 6),

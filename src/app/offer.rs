@@ -96,6 +96,8 @@ fn would_do(state: &State, action: Action) -> bool {
         | Action::BreakerDisable => state.watched().is_some_and(|page| {
             page.can_inject() && page.tool().is_some_and(|tool| tool.head.limits.breaker.is_some())
         }),
+        // Any run can be written; what people hand on is the report of research.
+        Action::Export => state.watched().is_some_and(RunPage::has_report),
         Action::Cause => {
             let page = state.watched().filter(|page| page.inspector().is_none());
             page.is_some_and(|page| page.face() == Face::Research && page.can_jump())

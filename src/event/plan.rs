@@ -179,6 +179,13 @@ pub struct ResearchPlan {
     pub max_ms: u64,
 }
 
+impl ResearchPlan {
+    /// What the scenario says of a domain, if anything.
+    pub fn source(&self, domain: &str) -> Option<&SourceHead> {
+        self.sources.iter().find(|source| source.domain == domain)
+    }
+}
+
 /// What the scenario says of a domain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceHead {

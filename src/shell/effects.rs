@@ -14,7 +14,7 @@ use super::signals::Told;
 use super::trust::Trust;
 use super::{catalogue, clipboard, models, pauses, tools};
 use crate::app::Msg;
-use crate::app::effect::{Contents, LaunchRequest, ModelWanted, RequestId};
+use crate::app::effect::{Export, LaunchRequest, ModelWanted, RequestId};
 use crate::app::state::Entry;
 use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
 use crate::event::BoundaryId;
@@ -200,15 +200,31 @@ impl Services {
         });
     }
 
-    /// Writes a file into the session's folder; one that is there already is left alone, and the
-    /// new one gets a number.
-    pub fn export(&self, file: String, contents: Contents) {
-        self.aside(move |services| {
-            match write_beside(&services.folder, &file, &contents.into_text()) {
-                Ok(path) => services.tell(Msg::Notice(format!("written to {}", path.display()))),
-                Err(error) => services.failed("export", format!("cannot write {file}: {error}")),
+    /// Writes files into the session's folder; one that is there already is left alone, and the new
+    /// one gets a number.
+    pub fn export(&self, files: Vec<Export>) {
+        self.aside(move |services| services.export_now(files));
+    }
+
+    fn export_now(&self, files: Vec<Export>) {
+        let mut written: Vec<PathBuf> = Vec::new();
+        for Export { file, contents } in files {
+            match write_beside(&self.folder, &file, &contents.into_text()) {
+                Ok(path) => written.push(path),
+                Err(error) => {
+                    let to_do = unwritten(error.kind());
+                    self.failed("export", format!("cannot write {file}: {error}; {to_do}"));
+                }
             }
-        });
+        }
+        let Some((first, rest)) = written.split_first() else { return };
+        let mut text = format!("written to {}", first.display());
+        for (nth, path) in rest.iter().enumerate() {
+            // All are in one folder, which is said once.
+            let name = path.file_name().unwrap_or_default().display();
+            text.push_str(&format!("{} {name}", if nth == 0 { ", beside it" } else { "," }));
+        }
+        self.tell(Msg::Notice(text));
     }
 
     /// Reads the scenarios again.
@@ -227,6 +243,18 @@ impl Services {
             Err(error) => self.failed("scenario", error),
         }
         entries
+    }
+}
+
+/// What to do about a file that could not be written.
+fn unwritten(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "start roundtable in a folder that you may write to"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room, then e again",
+        io::ErrorKind::AlreadyExists => "move those with a number away, then e again",
+        _ => "see to the folder that roundtable was started in, then e again",
     }
 }
 
@@ -258,7 +286,7 @@ fn write_beside(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::effect::RequestId;
+    use crate::app::effect::{Contents, RequestId};
     use crate::engine::EngineSettings;
     use crate::net::Via;
     use crate::scenario::{Origin, Scenario, load, shipped};
@@ -303,6 +331,68 @@ mod tests {
                     start again";
         assert_eq!(text, says);
         assert!(services.engine.runs().is_empty());
+    }
+
+    /// Services that write into this folder, and what they tell.
+    fn writing_to(folder: &Path) -> (Services, mpsc::UnboundedReceiver<Answer>) {
+        let engine = Engine::new(EngineSettings::default());
+        let (models, trust) = (Models::new(Via::Direct), Trust::kept_in(None));
+        Services::new(engine, models, trust, None, folder.to_path_buf())
+    }
+
+    fn report(text: &str) -> Vec<Export> {
+        let file = |file: &str, text: &str| Export {
+            file: file.to_owned(),
+            contents: Contents::Text(text.to_owned()),
+        };
+        vec![file("r-b7c0.md", text), file("r-b7c0.jsonl", "{}\n")]
+    }
+
+    #[tokio::test]
+    async fn files_are_written_once_for_their_owner_alone_and_one_notice_says_where() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (services, mut answers) = writing_to(folder.path());
+        let at = |name: &str| folder.path().join(name);
+        for (text, names) in [
+            ("first", ["r-b7c0.md", "r-b7c0.jsonl"]),
+            ("second", ["r-b7c0-2.md", "r-b7c0-2.jsonl"]),
+        ] {
+            services.export(report(text));
+            let Some(Answer::Msg(Msg::Notice(said))) = answers.recv().await else {
+                panic!("it is not said")
+            };
+            let [first, other] = names;
+            assert_eq!(said, format!("written to {}, beside it {other}", at(first).display()));
+        }
+        let read = |name: &str| std::fs::read_to_string(at(name)).expect("reads");
+        assert_eq!([read("r-b7c0.md"), read("r-b7c0-2.md")], ["first", "second"]);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("reads").count(), 4);
+        assert!(answers.try_recv().is_err(), "one notice for each time");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(at("r-b7c0.md")).expect("is there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_written_is_said_with_what_to_do() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a file");
+        std::fs::write(&file, "").expect("written");
+        let (services, mut answers) = writing_to(&file.join("beneath"));
+        services.export(report("text"));
+        for name in ["r-b7c0.md", "r-b7c0.jsonl"] {
+            let Some(Answer::Msg(Msg::EffectFailed { what, text })) = answers.recv().await else {
+                panic!("it is not said")
+            };
+            assert_eq!(what, "export");
+            assert!(text.starts_with(&format!("cannot write {name}: ")), "{text}");
+            assert!(text.ends_with("that roundtable was started in, then e again"), "{text}");
+        }
+        drop(services);
+        assert!(answers.recv().await.is_none(), "nothing was written");
     }
 
     #[test]

@@ -302,7 +302,7 @@ impl<C: Console> Loop<C> {
                 None => tracing::debug!("{run} is forgotten; nothing to command"),
             },
             Effect::Copy(text) => self.services.copy(text),
-            Effect::Export { file, contents } => self.services.export(file, contents),
+            Effect::Export(files) => self.services.export(files),
             Effect::Rescan => self.services.rescan(),
             Effect::Page(text) => self.errand = Some(Errand::Page(text)),
             Effect::Suspend => self.errand = Some(Errand::Stop),

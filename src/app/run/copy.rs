@@ -10,7 +10,8 @@ use super::markdown::{plan_markdown, team_markdown, tool_text, tools_markdown};
 use super::subject::Subject;
 use super::told::{conflicts, model, tell, took_ms};
 use super::{Face, Outcome, RunPage};
-use crate::app::effect::{Contents, Effect};
+use crate::app::effect::{Contents, Effect, Export};
+use crate::app::export::research;
 use crate::app::format;
 use crate::event::contribution::Contribution;
 use crate::event::world::collaboration::Round;
@@ -140,22 +141,30 @@ impl RunPage {
         }
     }
 
-    /// The facts as lines of JSON, and the outcome once there is one.
+    /// Whether there is a report to hand on: research that has an answer, or has ended without.
+    pub fn has_report(&self) -> bool {
+        self.world
+            .research()
+            .is_some_and(|(research, _)| research.answered.is_some() || self.world.closed.is_some())
+    }
+
+    /// The report where there is one, for it is what people look for; the facts as lines of JSON;
+    /// the outcome once there is one.
     pub(super) fn export(&self) -> Outcome {
         if self.log.is_empty() {
             return Outcome::Handled { redraw: false };
         }
-        let facts = Contents::Facts(self.log.clone());
-        let mut effects =
-            vec![Effect::Export { file: format!("{}.jsonl", self.id), contents: facts }];
+        let file = |end: &str, contents| Export { file: format!("{}.{end}", self.id), contents };
+        let report = self.has_report().then(|| research::markdown(&self.world)).flatten();
+        let report = report.map(|text| file("md", Contents::Text(text)));
+        let mut files: Vec<Export> = report.into_iter().collect();
+        files.push(file("jsonl", Contents::Facts(self.log.clone())));
         let outcome = self.world.outcome();
         if let Some(text) = outcome.and_then(|outcome| serde_json::to_string_pretty(&outcome).ok())
         {
-            let file = format!("{}.outcome.json", self.id);
-            let contents = Contents::Text(text + "\n");
-            effects.push(Effect::Export { file, contents });
+            files.push(file("outcome.json", Contents::Text(text + "\n")));
         }
-        Outcome::Emit(effects)
+        Outcome::Emit(vec![Effect::Export(files)])
     }
 }
 

@@ -270,7 +270,7 @@ fn of_source(document: &mut Document, world: &World, source: SourceNo) {
     document.field("title", squeezed(row.title()));
     document.field("address", squeezed(row.address()));
     document.field("state", super::research::source::standing(row));
-    if let Some(trust) = row.trust {
+    if let Some(trust) = super::research::source::trust(row, plan) {
         document.field("trust", format::confidence(trust));
     }
     let age = super::research::source::age(row, plan);

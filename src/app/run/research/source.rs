@@ -55,6 +55,12 @@ pub fn age(row: &SourceRow, plan: &ResearchPlan) -> String {
     }
 }
 
+/// How far the scenario trusts a source. `None`: it is not kept, or the scenario says nothing of its
+/// domain, and the 1 that it is then ranked by is nobody's judgement.
+pub fn trust(row: &SourceRow, plan: &ResearchPlan) -> Option<f64> {
+    row.trust.filter(|_| plan.source(&row.domain).is_some())
+}
+
 /// Why a source without a page has none, and what to do about it.
 pub fn why(row: &SourceRow, plan: &ResearchPlan) -> (String, Option<String>) {
     let domain = &*row.domain;
@@ -125,8 +131,7 @@ fn denied(
             Some("Add it to allowed_domains_policy, if it is to be trusted.".into()),
         ),
         Denial::Execution => {
-            let of = |domain: &&str| plan.sources.iter().find(|it| it.domain == **domain);
-            let flag = domain.as_ref().and_then(of).and_then(|it| it.flag.as_ref());
+            let flag = domain.and_then(|it| plan.source(it)).and_then(|it| it.flag.as_ref());
             let to_do = match flag {
                 Some(flag) => format!("Its flag {flag} is off: f opens the flags."),
                 None => "Add it to allowed_domains_execution.".into(),

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use super::items::put_solids;
 use crate::app::run::RunPage;
 use crate::app::run::research::reading::{PageLines, Quote, Reading, solids};
-use crate::app::run::research::source::{age_days, standing, why};
+use crate::app::run::research::source::{age_days, standing, trust, why};
 use crate::app::run::research::{GUTTER, page_text};
 use crate::app::run::scroll::Lines;
 use crate::app::run::words::text_area;
@@ -129,7 +129,7 @@ fn facts(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
         None if published.is_empty() => "undated".to_owned(),
         None => published.to_owned(),
     });
-    if let Some(trust) = row.trust {
+    if let Some(trust) = trust(row, plan) {
         facts.push(format!("trust {}", format::confidence(trust)));
     }
     if let Some(page) = &row.page {

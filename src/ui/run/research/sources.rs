@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::run::RunPage;
-use crate::app::run::research::source::{age, standing};
+use crate::app::run::research::source::{age, standing, trust};
 use crate::app::run::research::source_parts;
 use crate::app::run::research::step::Sieve;
 use crate::event::StopClass;
@@ -212,10 +212,11 @@ fn one(
         stated.map_or_else(|| cx.glyphs.of(Glyph::NotYet).to_owned(), format::confidence)
     };
     if places.figures {
-        pen.cell(&figure(row.trust), TRUST, if out { dim } else { plain });
+        let trust = trust(row, plan);
+        pen.cell(&figure(trust), TRUST, if out { dim } else { plain });
         if places.bar {
             let start = pen.x();
-            if let Some(trust) = row.trust {
+            if let Some(trust) = trust {
                 // Trust is no budget: much of it warns of nothing.
                 let full = (trust.clamp(0.0, 1.0) * f64::from(TRUST_BAR)).round() as u16;
                 let (bar, left) = (theme.style(Role::Bar), theme.style(Role::BarEmpty));
