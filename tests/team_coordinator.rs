@@ -252,6 +252,11 @@ async fn skip_summarization_ends_with_the_members_replies_of_that_batch() {
     let agents = vec![skip(&["a", "b"]), agent("a"), agent("b")];
     let world = play(&scenario(agents, ""), &cast).await;
     assert_eq!(answer(&world), "a says so.\n\nb says so.");
+    let missing = json!([{ "of": "z", "text": "error: there is no tool \"z\"; members: a, b" }]);
+    assert_eq!(
+        (&outcome(&world)["missing"], &outcome(&world)["degraded"]),
+        (&missing, &json!(true))
+    );
     assert_eq!(cast.speakers(), ["lead", "a", "b"]);
     assert_eq!(outcome(&world)["final_agent"], "lead");
     // One reply alone is the member's own; where no member replied, the coordinator goes on.
@@ -414,7 +419,10 @@ async fn members_go_through_the_gateway_like_any_tool() {
     });
     play(&scenario(members(), policy), &cast).await;
     assert_eq!(cast.speakers(), ["lead", "a", "lead", "a", "lead", "lead"]);
-    assert_eq!(cast.shown("lead", 4).pop().as_deref(), Some("tool: error: circuit_open:a"));
+    assert_eq!(
+        cast.shown("lead", 4).pop().as_deref(),
+        Some("tool: error: circuit_open:a. a takes no calls for now: go on without it.")
+    );
     // Bulkhead: one at a time, the other of the two is refused.
     let policy = "[tools.a]\nbulkhead = { max_in_flight = 1 }\n";
     let mut agents = members();
@@ -425,7 +433,13 @@ async fn members_go_through_the_gateway_like_any_tool() {
         _ => says("Here.").after(1_000),
     });
     play(&scenario(agents, policy), &cast).await;
-    assert_eq!(cast.shown("lead", 2)[3..], ["tool: Here.", "tool: error: bulkhead_full:a"]);
+    assert_eq!(
+        cast.shown("lead", 2)[3..],
+        [
+            "tool: Here.",
+            "tool: error: bulkhead_full:a. a takes no more calls at once: call it later, or go on without it."
+        ]
+    );
     // Safe mode: what the scenario declares stands in for it.
     let policy = "[tools.a]\nretries = { max_attempts = 1 }\nsafe_mode = { enabled = true, fallback = { plan = \"as last year\" } }\n";
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
@@ -523,4 +537,44 @@ async fn a_session_goes_on_at_the_coordinator_with_all_that_it_had_said_and_been
     assert_eq!((plan.session.message, plan.session.history.len()), (2, 4));
     assert_eq!(plan.session.after.as_ref(), Some(first.id()));
     assert_eq!(&*plan.session.text, "And now?");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_members_names_those_that_failed() {
+    let agents = || {
+        let skip = team("lead", &["a", "b"], |team| {
+            team.member_tools.skip_summarization = true;
+        });
+        vec![skip, agent("a"), agent("b")]
+    };
+    let cast = Cast::new(|heard| match heard.agent.as_str() {
+        "lead" => consults("a", "x").and("b", json!({"request": "y"})),
+        "a" => says("a says so."),
+        _ => fails(FailureClass::Auth),
+    });
+    let run = play(&scenario(agents(), ""), &cast).await;
+    let told = outcome(&run);
+    assert_eq!((&told["answer"], &told["status"]), (&json!("a says so."), &json!("ok")));
+    assert_eq!(told["degraded"], true);
+    let missing = json!([{ "of": "b", "text": "error: llm_error:auth" }]);
+    assert_eq!(told["missing"], missing);
+    // Where all replied nothing is missing, and nothing is told.
+    let whole = Cast::new(|heard| match heard.agent.as_str() {
+        "lead" => consults("a", "x").and("b", json!({"request": "y"})),
+        name => says(&format!("{name} says so.")),
+    });
+    let told = outcome(&play(&scenario(agents(), ""), &whole).await);
+    assert_eq!((&told["degraded"], told.get("missing")), (&json!(false), None));
+    // In a team within, the run is degraded as well; its own answer is whole.
+    let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
+        ("top", 1) => consults("lead", "do it"),
+        ("top", _) => says("Done."),
+        ("lead", _) => consults("a", "x").and("b", json!({"request": "y"})),
+        ("a", _) => says("a says so."),
+        _ => fails(FailureClass::Auth),
+    });
+    let nested = [team("top", &["lead"], |_| {})].into_iter().chain(agents()).collect();
+    let told = outcome(&play(&scenario(nested, ""), &cast).await);
+    assert_eq!((&told["answer"], &told["degraded"]), (&json!("Done."), &json!(true)));
+    assert_eq!(told.get("missing"), None);
 }

@@ -217,7 +217,10 @@ async fn a_members_failure_counts_and_is_tried_again_as_what_it_was() {
     let (limited, _) = told(FailureClass::RateLimited, 3, &breaker).await;
     assert_eq!(limited.last().map(String::as_str), Some("tool: error: llm_error:rate_limited"));
     let (reset, asked) = told(FailureClass::Reset, 3, &breaker).await;
-    assert_eq!((reset.last().map(String::as_str), asked), (Some("tool: error: circuit_open:a"), 2));
+    assert_eq!(
+        (reset.last().map(String::as_str), asked),
+        (Some("tool: error: circuit_open:a. a takes no calls for now: go on without it."), 2)
+    );
     let again = table("a", "retries = { max_attempts = 3, backoff_ms = [100], jitter = false }\n");
     assert_eq!(told(FailureClass::Reset, 1, &again).await.1, 3);
     assert_eq!(told(FailureClass::Auth, 1, &again).await.1, 1);
@@ -509,8 +512,8 @@ async fn an_agent_without_a_table_is_asked_once_and_has_a_breaker() {
         told[4..],
         [
             "tool: error: llm_error:connection",
-            "tool: error: circuit_open:a",
-            "tool: error: circuit_open:a"
+            "tool: error: circuit_open:a. a takes no calls for now: go on without it.",
+            "tool: error: circuit_open:a. a takes no calls for now: go on without it."
         ]
     );
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use roundtable::event::kind::{By, FailureClass, RosterChange};
 use roundtable::event::world::team::{HopKind, HopState};
-use roundtable::event::{Command, EventKind, World};
+use roundtable::event::{Command, EventKind, SpanId, World};
 use roundtable::scenario::Scenario;
 use roundtable::scenario::agent::{HandoffTemplate, Swarm, SwarmLimits};
 use serde_json::{Value, json};
 use team::{
     Cast, Heard, Line, agent, answer, calls, consults, ended, engine, fails, hands, launch,
-    outcome, play, reason, says, scenario, swarm, until, with_tools, world,
+    outcome, play, reason, says, scenario, swarm, team, until, with_tools, world,
 };
 
 /// A swarm of model agents that starts at the first.
@@ -233,7 +233,7 @@ async fn of_several_hand_offs_the_first_counts_and_other_calls_run_first() {
         .filter_map(|line| line.get("refused_call"))
         .cloned()
         .collect();
-    let text = "error: only the first hand-off of a reply counts";
+    let text = "error: only the first handoff of a reply counts; hand over to one agent at a time";
     assert_eq!(kinds, [json!({ "tool": "transfer_to_agent", "text": text })]);
 }
 
@@ -255,10 +255,100 @@ async fn a_refusal_is_told_and_after_max_rejections_the_run_stops_with_the_best_
     assert_eq!(told["handoffs"].as_array().map(Vec::len), Some(7));
     assert_eq!(cast.speakers().len(), 8 + 2);
     let last = cast.heard().pop().expect("asked").last;
-    assert_eq!(last, "tool: error: repetitive handoff detected");
+    assert_eq!(
+        last,
+        "tool: error: repetitive handoff detected. Answer yourself now, or hand over to c."
+    );
     let (team, _) = world.team().expect("a team");
     assert_eq!((team.swarms[0].guard.handoffs, team.swarms[0].rejections), (10, 3));
     assert_eq!((told["owner"].clone(), told["phase"].clone()), (json!(null), json!("b")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_says_what_the_member_can_do_now() {
+    // (who is in the swarm, its limits, the tools of `a`, what the member of the last hop is told)
+    let limits = |most, window, unique| SwarmLimits {
+        max_handoffs: most,
+        repetitive_handoff_window: window,
+        repetitive_handoff_min_unique: unique,
+    };
+    let table: [(&[&str], SwarmLimits, &[&str], &str); 5] = [
+        (&["a", "b"], limits(1, 0, 0), &[], "max handoffs exceeded: 1. Answer yourself now."),
+        (
+            &["a", "b", "c"],
+            limits(1, 0, 0),
+            &["look"],
+            "max handoffs exceeded: 1. Answer yourself now, or call look.",
+        ),
+        (&["a", "b"], limits(0, 2, 3), &[], "repetitive handoff detected. Answer yourself now."),
+        (
+            &["a", "b", "c", "d"],
+            limits(0, 4, 3),
+            &[],
+            "repetitive handoff detected. Answer yourself now, or hand over to one of c, d.",
+        ),
+        (
+            &["a", "b", "c"],
+            limits(0, 4, 3),
+            &["look"],
+            "repetitive handoff detected. Answer yourself now, or call look, or hand over to c.",
+        ),
+    ];
+    for (members, limits, tools, wanted) in table {
+        let mut agents = vec![swarm("s", members, |swarm| swarm.limits = limits)];
+        agents.extend(members.iter().map(|name| with_tools(name, tools)));
+        let cast = Cast::new(|heard| {
+            if heard.last.starts_with("tool: error:") {
+                return says("I answer.");
+            }
+            insists(heard)
+        });
+        let world = play(&scenario(agents, ""), &cast).await;
+        let told = cast.heard().pop().expect("asked").last;
+        assert_eq!(told, format!("tool: error: {wanted}"));
+        assert_eq!(answer(&world), "I answer.");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_swarm_that_is_stopped_from_outside_keeps_its_best_text() {
+    let slow = |heard: &Heard| match heard.agent.as_str() {
+        "a" => hands("b", None).saying("The first half."),
+        _ => says("late").after(3_600_000),
+    };
+    let two = || of(&["a", "b"], |_| {});
+    // The deadline.
+    let timed = play(&two(), &Cast::new(slow)).await;
+    assert_eq!(reason(&timed), "max_seconds");
+    assert_eq!(timed.at.duration(), Duration::from_secs(600));
+    assert_eq!(outcome(&timed)["partial_answer"], "The first half.");
+    // A person.
+    let run = engine().start(launch(&two(), &Cast::new(slow)));
+    until(&run, |kind| matches!(kind, EventKind::HandoffMade { .. })).await;
+    run.send(Command::Cancel);
+    let cancelled = world(&run).await;
+    assert_eq!(reason(&cancelled), "cancelled");
+    assert_eq!(outcome(&cancelled)["partial_answer"], "The first half.");
+    let told = |kind: &EventKind| matches!(kind, EventKind::AnswerPartial { .. });
+    assert_eq!(ended(&run).await.iter().filter(|event| told(&event.kind)).count(), 1);
+    // Where nothing was said there is nothing to keep.
+    let silent = play(&two(), &Cast::new(|_| says("late").after(3_600_000))).await;
+    assert_eq!(reason(&silent), "max_seconds");
+    assert!(outcome(&silent).get("partial_answer").is_none());
+    // A swarm within a team tells it where it stands; the run's answer is the team's.
+    let cast = Cast::new(move |heard| match heard.agent.as_str() {
+        "lead" => consults("s", "do it"),
+        _ => slow(heard),
+    });
+    let agents =
+        vec![team("lead", &["s"], |_| {}), swarm("s", &["a", "b"], |_| {}), agent("a"), agent("b")];
+    let run = engine().start(launch(&scenario(agents, ""), &cast));
+    let nested = world(&run).await;
+    assert_eq!(reason(&nested), "max_seconds");
+    assert!(outcome(&nested).get("partial_answer").is_none());
+    let facts = ended(&run).await;
+    let partial = facts.iter().find(|event| told(&event.kind)).expect("it is told");
+    assert_ne!(partial.span, SpanId::RUN);
 }
 
 #[tokio::test(start_paused = true)]
@@ -271,7 +361,10 @@ async fn the_twenty_first_hand_off_of_a_circle_is_refused() {
     let world = play(&of(&["a", "b", "c"], |_| {}), &cast).await;
     assert_eq!(reason(&world), "max_handoffs");
     assert_eq!(outcome(&world)["handoffs"].as_array().map(Vec::len), Some(20));
-    assert_eq!(cast.heard().pop().expect("asked").last, "tool: error: max handoffs exceeded: 20");
+    assert_eq!(
+        cast.heard().pop().expect("asked").last,
+        "tool: error: max handoffs exceeded: 20. Answer yourself now."
+    );
     let class = world.closed.as_ref().map(|closed| closed.reason.class());
     assert_eq!(class, Some(roundtable::event::stop::StopClass::Budget));
 }

@@ -41,6 +41,7 @@ impl EventKind {
             Self::AnswerRefused(_) => "answer.refused",
             Self::AnswerComposed { .. } => "answer.composed",
             Self::AnswerPartial { .. } => "answer.partial",
+            Self::AnswerIncomplete { .. } => "answer.incomplete",
             Self::HandoffMade { .. } => "handoff.made",
             Self::HandoffRefused { .. } => "handoff.refused",
             Self::ToolCallRefused { .. } => "tool_call.refused",

@@ -22,7 +22,7 @@ pub use super::research::{
 };
 pub use super::task::Task;
 pub use super::team::{
-    CallFault, Entry, HandoffRefusal, Inner, LoopGuard, RosterChange, SessionHead,
+    CallFault, Entry, HandoffRefusal, Inner, LoopGuard, Missing, RosterChange, SessionHead,
 };
 pub use super::tool::{
     BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, LimitChange, SafeModeHead, StandIn,
@@ -285,6 +285,13 @@ pub enum EventKind {
         text: Arc<str>,
         /// Who had said it.
         by: AgentName,
+    },
+    /// A team answered with its members' replies (`skip_summarization`) although calls beside them
+    /// had failed; the fact stands in the team's span.
+    #[serde(rename = "answer.incomplete")]
+    AnswerIncomplete {
+        /// The calls that failed, in their order.
+        missing: Arc<[Missing]>,
     },
     /// A member of a swarm hands over; the fact stands in the swarm's span.
     #[serde(rename = "handoff.made")]

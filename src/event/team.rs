@@ -33,7 +33,8 @@ pub struct LoopGuard {
     pub distinct: u32,
 }
 
-/// Why a hand-off is refused by a swarm's limits. Its text is what the member is told.
+/// Why a hand-off is refused by a swarm's limits. The member is told its text, and then what it can
+/// do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffRefusal {
@@ -66,6 +67,15 @@ pub enum CallFault {
     ToItself,
     /// An earlier call of the same reply handed over already.
     SecondHandoff,
+}
+
+/// A call that failed and whose result an answer is without.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// What was called: a member or a tool.
+    pub of: String,
+    /// What its caller was told, such as `error: llm_error:auth: …`; bounded.
+    pub text: String,
 }
 
 /// How a swarm's members change while it runs.

@@ -28,13 +28,20 @@ pub fn error(why: impl fmt::Display) -> Arc<str> {
 }
 
 /// The failure of a call for good: the reason that it gives, and what its last attempt said, where
-/// that was made.
+/// that was made. Of a call that was never made: what the model can do now.
 pub fn failure(reason: &StopReason, last: Option<&str>) -> Arc<str> {
-    match last {
+    match (last, reason) {
         // What an agent says of its end begins with the reason.
-        Some(last) if last.starts_with(&reason.to_string()) => error(last),
-        Some(last) => error(format_args!("{reason}: {last}")),
-        None => error(reason),
+        (Some(last), _) if last.starts_with(&reason.to_string()) => error(last),
+        (Some(last), _) => error(format_args!("{reason}: {last}")),
+        (None, StopReason::CircuitOpen(tool)) => {
+            error(format_args!("{reason}. {tool} takes no calls for now: go on without it."))
+        }
+        (None, StopReason::BulkheadFull(tool)) => {
+            let now = "call it later, or go on without it";
+            error(format_args!("{reason}. {tool} takes no more calls at once: {now}."))
+        }
+        (None, _) => error(reason),
     }
 }
 
@@ -56,6 +63,20 @@ mod tests {
         ];
         for (last, text) in table {
             assert_eq!(&*failure(&reason, last), text);
+        }
+        let table = [
+            (
+                StopReason::CircuitOpen("web".into()),
+                "error: circuit_open:web. web takes no calls for now: go on without it.",
+            ),
+            (
+                StopReason::BulkheadFull("web".into()),
+                "error: bulkhead_full:web. web takes no more calls at once: call it later, or go on \
+                 without it.",
+            ),
+        ];
+        for (reason, text) in table {
+            assert_eq!(&*failure(&reason, None), text);
         }
     }
 }

@@ -256,6 +256,9 @@ impl EventKind {
             Self::RunClosed(closed) => size_of_val(&**closed) + reason(&closed.reason),
             Self::RoundStarted { seats, .. } => seats.len() * 32,
             Self::AnswerComposed { text, .. } | Self::AnswerPartial { text, .. } => text.len(),
+            Self::AnswerIncomplete { missing } => {
+                missing.iter().map(|it| size_of_val(it) + it.of.len() + it.text.len()).sum()
+            }
             Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
             Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
             Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),

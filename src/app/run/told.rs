@@ -232,6 +232,7 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             };
         }
         EventKind::AnswerPartial { .. }
+        | EventKind::AnswerIncomplete { .. }
         | EventKind::HandoffMade { .. }
         | EventKind::HandoffRefused { .. }
         | EventKind::ToolCallRefused { .. }

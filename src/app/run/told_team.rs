@@ -2,7 +2,7 @@
 
 use super::told::{Told, Tone};
 use crate::event::EventKind;
-use crate::event::kind::{Purpose, Reply, RosterChange};
+use crate::event::kind::{Missing, Purpose, Reply, RosterChange};
 use crate::event::world::team::HANDED_OVER;
 
 /// That an agent takes control.
@@ -31,6 +31,10 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
         EventKind::AnswerPartial { text, by } => {
             told.who = by.as_str().into();
             told.what = format!("the best text so far: {text}").into();
+        }
+        EventKind::AnswerIncomplete { missing } => {
+            told.what = format!("the answer is without {}", without(missing)).into();
+            told.tone = Tone::Failed;
         }
         EventKind::HandoffMade { from, to, message, .. } => {
             told.who = from.as_str().into();
@@ -61,4 +65,10 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
         }
         _ => {}
     }
+}
+
+/// The failed calls that an answer is without, each with what it failed of.
+fn without(missing: &[Missing]) -> String {
+    let each = missing.iter().map(|it| format!("{} ({})", it.of, it.text));
+    each.collect::<Vec<_>>().join(", ")
 }

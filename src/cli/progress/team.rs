@@ -26,7 +26,9 @@ pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<S
     let mut lines: Vec<String> = new.filter_map(|line| one(line, paint)).collect();
     lines.reverse();
     match &event.kind {
-        EventKind::AnswerPartial { .. } | EventKind::RosterChanged { .. } => {
+        EventKind::AnswerPartial { .. }
+        | EventKind::AnswerIncomplete { .. }
+        | EventKind::RosterChanged { .. } => {
             let told = told::tell(event, world);
             lines.push(signed(paint, Sign::Note, 0, &told.who, &cut(&told.what)));
         }

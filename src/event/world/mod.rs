@@ -534,10 +534,11 @@ impl World {
         }
     }
 
-    /// Whether something was replaced by a stand-in or left out.
+    /// Whether something was replaced by a fallback or left out.
     pub fn is_degraded(&self) -> bool {
         self.tally.degraded > 0
             || self.orchestrator().is_some_and(|(orchestrator, _)| orchestrator.is_degraded())
+            || self.team().is_some_and(|(team, _)| team.incomplete)
     }
 
     /// A closed run stays closed, whatever a file says after it.

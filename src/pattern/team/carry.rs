@@ -11,7 +11,7 @@ use super::handover::Handed;
 use super::play::Play;
 use super::policy::{self, TRANSFER};
 use super::talk::{Role, Said, Talk};
-use crate::event::kind::{CallFault, Purpose, ToolCall};
+use crate::event::kind::{CallFault, Missing, Purpose, ToolCall};
 use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{EventKind, told};
 use crate::run::{Caller, Crew, ToolAsk};
@@ -27,6 +27,8 @@ pub(super) struct Carried {
     pub handed_over: Option<Handed>,
     /// The replies of members, and whose.
     pub replies: Vec<(AgentName, Arc<str>)>,
+    /// The calls that failed or were refused.
+    pub missing: Vec<Missing>,
 }
 
 /// What one call came to.
@@ -62,6 +64,9 @@ enum Work<'w> {
     Consult(Consultation<'w>),
     Tool { tool: ToolName, args: Arc<Map<String, Value>> },
 }
+
+/// The most characters of what a failed call said, in the fact that an answer is without it.
+const MISSING_CHARS: usize = 300;
 
 /// Tools have no reasons of their own here.
 struct Plain;
@@ -109,12 +114,17 @@ impl Play<'_> {
             }
             Role::Alone | Role::Coordinator(_) => Ok(None),
         };
-        let mut carried = Carried { told: Vec::new(), handed_over: None, replies: Vec::new() };
+        let (told_of, replies, missing) = (Vec::new(), Vec::new(), Vec::new());
+        let mut carried = Carried { told: told_of, handed_over: None, replies, missing };
         for (call, told) in calls.iter().zip(told) {
             let Some(told) = told else { continue };
             carried.told.push(json!({ "tool": &*call.name, "ok": told.ok, "text": &*told.text }));
             if told.member && told.ok {
                 carried.replies.push((AgentName::from(&*call.name), Arc::clone(&told.text)));
+            }
+            if !told.ok {
+                let (of, text) = (told_name(&call.name), visible_within(&told.text, MISSING_CHARS));
+                carried.missing.push(Missing { of, text });
             }
             if !in_turn {
                 talk.floor.result(talk.name, call, told.text);
@@ -136,7 +146,7 @@ impl Play<'_> {
             && let Some(member) = self.spec.agent(member)
         {
             let request = policy::request(call).map_err(|wrong| {
-                let there = there_are(talk, &team.members);
+                let there = self.there_are(talk, &team.members);
                 (CallFault::BadArguments, format!("{wrong}; {there}"))
             })?;
             let turn = talk.floor.turn_of(&member.name);
@@ -144,13 +154,33 @@ impl Play<'_> {
         }
         if let Some(tool) = talk.model.tools.iter().find(|tool| tool.as_str() == name) {
             let args = policy::arguments(call).map_err(|wrong| {
-                let there = there_are(talk, members_of(talk));
+                let there = self.there_are(talk, members_of(talk));
                 (CallFault::BadArguments, format!("{wrong}; {there}"))
             })?;
             return Ok(Work::Tool { tool: tool.clone(), args: Arc::new(args) });
         }
-        let (name, there) = (told_name(name), there_are(talk, members_of(talk)));
+        let (name, there) = (told_name(name), self.there_are(talk, members_of(talk)));
         Err((CallFault::UnknownTool, format!("there is no tool {name:?}; {there}")))
+    }
+
+    /// What an agent can call, for one who called something else. `members`: whom it may consult.
+    fn there_are(&self, talk: &Talk<'_>, members: &[AgentName]) -> String {
+        let roster = match talk.role {
+            Role::Member(swarm, _) => self.cx.rosters().members(swarm),
+            Role::Alone | Role::Coordinator(_) => [].into(),
+        };
+        let others = roster.iter().filter(|member| *member != talk.name);
+        let parts = [
+            ("members", members.iter().map(AgentName::as_str).collect::<Vec<_>>()),
+            ("tools", talk.model.tools.iter().map(ToolName::as_str).collect()),
+            ("transfer_to_agent hands over to", others.map(AgentName::as_str).collect()),
+        ];
+        let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+        let parts: Vec<String> = parts.map(|(what, names)| listed(what, names)).collect();
+        if parts.is_empty() {
+            return "you have no tools: answer yourself".to_owned();
+        }
+        parts.join("; ")
     }
 
     /// A call is not carried out: the log is told, and the model.
@@ -289,18 +319,6 @@ fn members_of<'t>(talk: &Talk<'t>) -> &'t [AgentName] {
     match talk.role {
         Role::Coordinator(team) => &team.members,
         Role::Alone | Role::Member(..) => &[],
-    }
-}
-
-/// What an agent can call, for one who called something else.
-fn there_are(talk: &Talk<'_>, members: &[AgentName]) -> String {
-    let members: Vec<&str> = members.iter().map(AgentName::as_str).collect();
-    let tools: Vec<&str> = talk.model.tools.iter().map(ToolName::as_str).collect();
-    match (members.is_empty(), tools.is_empty()) {
-        (true, true) => "there are none".to_owned(),
-        (false, true) => listed("members", &members),
-        (true, false) => listed("tools", &tools),
-        (false, false) => format!("{}; {}", listed("members", &members), listed("tools", &tools)),
     }
 }
 

@@ -8,7 +8,7 @@ use super::talk::{Said, Talk};
 use crate::event::kind::{CallFault, HandoffRefusal, LoopGuard, ToolCall};
 use crate::event::{Boundary, EventKind, StopReason};
 use crate::scenario::agent::Swarm;
-use crate::scenario::name::AgentName;
+use crate::scenario::name::{AgentName, ToolName};
 
 /// A hand-off that the limits let pass.
 pub(super) struct Handed {
@@ -40,7 +40,12 @@ impl Play<'_> {
             };
             counted = true;
             let (judged, guard, rejections) = talk.floor.judge(|limiter, rejections| {
-                let judged = limiter.ask(&transfer.to);
+                let judged = limiter.ask(&transfer.to).map_err(|why| {
+                    let members = self.cx.rosters().members(name);
+                    let others = members.iter().filter(|member| *member != talk.name);
+                    let open = others.filter(|other| limiter.clone().ask(other).is_ok());
+                    (why, instead(talk, open))
+                });
                 *rejections += u32::from(judged.is_err());
                 (judged, limiter.guard(), *rejections)
             });
@@ -60,7 +65,7 @@ impl Play<'_> {
                         Err((why, text)) => self.refuse(talk, said, index, call, why, &text),
                     }
                 }
-                Err(why) => {
+                Err((why, instead)) => {
                     let (swarm_name, from) = (name.clone(), talk.name.clone());
                     self.cx.publish(
                         talk.team.span,
@@ -80,7 +85,7 @@ impl Play<'_> {
                             HandoffRefusal::Repetitive => StopReason::RepetitiveHandoff,
                         }));
                     }
-                    Told::error(why)
+                    Told::error(format_args!("{why}. {instead}"))
                 }
             });
         }
@@ -91,6 +96,21 @@ impl Play<'_> {
     }
 }
 
+/// What an agent can do after the limits refused its handoff, as a sentence for its model. `open`:
+/// those that the limits would let it hand over to now.
+fn instead<'m>(talk: &Talk<'_>, open: impl Iterator<Item = &'m AgentName>) -> String {
+    let one_of = |verb: &str, names: &[&str]| match names {
+        [] => None,
+        [one] => Some(format!("{verb} {one}")),
+        several => Some(format!("{verb} one of {}", several.join(", "))),
+    };
+    let tools: Vec<&str> = talk.model.tools.iter().map(ToolName::as_str).collect();
+    let open: Vec<&str> = open.map(AgentName::as_str).collect();
+    let more = [one_of("call", &tools), one_of("hand over to", &open)];
+    let more: String = more.iter().flatten().map(|it| format!(", or {it}")).collect();
+    format!("Answer yourself now{more}.")
+}
+
 /// To whom a call hands over, where it can.
 fn chosen(
     talk: &Talk<'_>,
@@ -99,14 +119,15 @@ fn chosen(
     counted: bool,
 ) -> Result<Transfer, (CallFault, String)> {
     if counted {
-        let text = "only the first hand-off of a reply counts".to_owned();
+        let text = "only the first handoff of a reply counts; hand over to one agent at a time";
+        let text = text.to_owned();
         return Err((CallFault::SecondHandoff, text));
     }
     let others = || {
         let others = members.iter().filter(|member| *member != talk.name);
         let names: Vec<&str> = others.map(AgentName::as_str).collect();
         if names.is_empty() {
-            "there is nobody else".to_owned()
+            "there is nobody else: answer yourself".to_owned()
         } else {
             listed("there are", &names)
         }

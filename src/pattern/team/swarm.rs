@@ -11,7 +11,8 @@ use super::policy;
 use super::talk::{Place, Role, Talk, TeamPlace, Turned, model_of};
 use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
 use crate::event::world::team::HANDED_OVER;
-use crate::event::{EventKind, StopReason, told};
+use crate::event::{EventKind, SpanId, StopReason, told};
+use crate::run::RunContext;
 use crate::scenario::agent::Swarm;
 use crate::scenario::name::{AgentName, ToolName};
 
@@ -21,6 +22,35 @@ pub(super) struct Running<'s> {
     pub swarm: &'s Swarm,
     pub place: Place<'s>,
     pub floor: &'s Floor,
+}
+
+/// A swarm that has not answered yet. However it is stopped, by its own limits or from outside (a
+/// deadline, a cancellation), the best text so far is told.
+struct Open<'s> {
+    cx: &'s RunContext,
+    floor: &'s Floor,
+    span: SpanId,
+    open: bool,
+}
+
+impl Open<'_> {
+    /// The swarm is stopped: its best text, and whose.
+    fn close(&mut self) -> Option<(Arc<str>, AgentName)> {
+        self.open = false;
+        let (text, by) = self.floor.best()?;
+        let text: Arc<str> = text.trim().into();
+        let partial = EventKind::AnswerPartial { text: Arc::clone(&text), by: by.clone() };
+        self.cx.publish(self.span, partial);
+        Some((text, by))
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if self.open {
+            self.close();
+        }
+    }
 }
 
 /// Whose turn it is.
@@ -43,14 +73,22 @@ impl Play<'_> {
         let (mut holder, mut from) = (start.clone(), None::<AgentName>);
         let mut input = Arc::clone(root_input);
         floor.give(&holder, None, &input);
+        let mut open = Open { cx: self.cx, floor, span: place.span, open: true };
         let mut number = 0;
         loop {
             number += 1;
             let hop = Hop { number, holder: &holder, from: from.as_ref(), input: &input };
             let turned = self.hop(running, &hop).await;
-            let (handed, said) = match turned.map_err(|halt| self.stopped(running, halt))? {
-                Turned::Answered { text, .. } => return Ok(Answer { text, by: holder }),
-                Turned::HandedOver { handed, said } => (handed, said),
+            let (handed, said) = match turned {
+                Ok(Turned::HandedOver { handed, said }) => (handed, said),
+                Ok(Turned::Answered { text, .. }) => {
+                    open.open = false;
+                    return Ok(Answer { text, by: holder });
+                }
+                Err(mut halt) => {
+                    halt.partial = open.close();
+                    return Err(halt);
+                }
             };
             let policy::Transfer { to, message } = handed.transfer;
             input = policy::handoff_input(
@@ -76,17 +114,6 @@ impl Play<'_> {
             floor.give(&to, Some(&holder), &input);
             from = Some(std::mem::replace(&mut holder, to));
         }
-    }
-
-    /// The best text so far goes with a swarm that was stopped.
-    fn stopped(&self, running: &Running<'_>, mut halt: Box<Halt>) -> Box<Halt> {
-        if let Some((text, by)) = running.floor.best() {
-            let text: Arc<str> = text.trim().into();
-            let partial = EventKind::AnswerPartial { text: Arc::clone(&text), by: by.clone() };
-            self.cx.publish(running.place.span, partial);
-            halt.partial = Some((text, by));
-        }
-        halt
     }
 
     /// One member is in control: its run is a call through the gateway.

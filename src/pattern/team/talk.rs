@@ -13,7 +13,7 @@ use super::offers;
 use super::play::Play;
 use super::policy::{self, Repeats, TRANSFER};
 use crate::event::kind::{Purpose, ToolCall, ToolOffer};
-use crate::event::{Boundary, SpanId, StopReason};
+use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::asked;
 use crate::run::Ask;
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
@@ -133,7 +133,7 @@ impl Play<'_> {
             if calls.iter().any(|call| self.is_stuck(talk, call, &mut repeats)) {
                 return Err(Halt::of(StopReason::Stuck(talk.name.clone())));
             }
-            let Carried { told, handed_over, replies } =
+            let Carried { told, handed_over, replies, missing } =
                 self.carry_out(talk, Said { call: said, round }, calls).await?;
             if self.cx.reads_conditions() {
                 results.extend(told);
@@ -145,6 +145,10 @@ impl Play<'_> {
                 && team.member_tools.skip_summarization
                 && !replies.is_empty()
             {
+                if !missing.is_empty() {
+                    let missing = missing.into();
+                    self.cx.publish(talk.team.span, EventKind::AnswerIncomplete { missing });
+                }
                 let texts: Vec<&str> = replies.iter().map(|(_, reply)| &**reply).collect();
                 let text = texts.join("\n\n").into();
                 let by = match &replies[..] {

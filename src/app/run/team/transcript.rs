@@ -250,7 +250,13 @@ fn ending(page: &RunPage) -> Vec<(How, String)> {
     let took = took_ms(closed.elapsed_ms);
     if closed.reason.is_success() {
         let by = team.answered_by.as_ref().map(|by| format!(" by {by}"));
-        return vec![(How::Good, format!("answered{} after {took}", by.unwrap_or_default()))];
+        let mut lines = Vec::new();
+        if !team.missing.is_empty() {
+            let names: Vec<&str> = team.missing.iter().map(|it| &*it.of).collect();
+            lines.push((How::Bad, format!("the answer is without {}", names.join(", "))));
+        }
+        lines.push((How::Good, format!("answered{} after {took}", by.unwrap_or_default())));
+        return lines;
     }
     let mut lines = Vec::new();
     if let Some((text, by)) = &team.partial {

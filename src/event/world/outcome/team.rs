@@ -22,6 +22,10 @@ impl World {
         if success {
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
             add("final_agent", value(&world.answered_by));
+            // Ours: calls whose failure the answer does not tell of.
+            if !world.missing.is_empty() {
+                add("missing", value(&world.missing));
+            }
         } else if let Some((text, _)) = &world.partial {
             add("partial_answer", (**text).into());
         }

@@ -21,7 +21,9 @@ use self::lines::{Came, depth};
 use super::chunked::Chunked;
 use super::rests::Rests;
 use super::spans::{SpanKind, Spans};
-use crate::event::kind::{CallStarted, HandoffRefusal, LoopGuard, Purpose, StandIn, TeamPlan};
+use crate::event::kind::{
+    CallStarted, HandoffRefusal, LoopGuard, Missing, Purpose, StandIn, TeamPlan,
+};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, told};
 use crate::scenario::name::AgentName;
 
@@ -49,6 +51,10 @@ pub struct Team {
     pub answered_by: Option<AgentName>,
     /// The best text that there was when the run was stopped, and whose.
     pub partial: Option<(Arc<str>, AgentName)>,
+    /// The failed calls that the run's answer is without.
+    pub missing: Arc<[Missing]>,
+    /// Whether the answer of any team, nested ones included, is without the results of failed calls.
+    pub incomplete: bool,
     /// Model calls that are open, by their span.
     says: BTreeMap<SpanId, Say>,
     /// What the last attempt of a call said that failed, by the call, until it ends.
@@ -232,6 +238,12 @@ impl Team {
             EventKind::AnswerComposed { by: Some(by), .. } => self.answered_by = Some(by.clone()),
             EventKind::AnswerPartial { text, by } if event.span == SpanId::RUN => {
                 self.partial = Some((Arc::clone(text), by.clone()));
+            }
+            EventKind::AnswerIncomplete { missing } => {
+                self.incomplete = true;
+                if event.span == SpanId::RUN {
+                    self.missing = Arc::clone(missing);
+                }
             }
             EventKind::RunClosed(closed) => {
                 if let Some(root) = self.root.clone() {
