@@ -259,6 +259,71 @@ async fn the_doctor_asks_the_endpoint_only_when_told() {
 }
 
 #[tokio::test]
+async fn the_doctor_says_no_where_a_live_run_could_not_start() {
+    let home = Home::new();
+    let ended = ended(home.command(&["doctor", "--live"])).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains("✗ key"), "{}", ended.out);
+    assert!(ended.out.contains("OPENAI_API_KEY is not set"), "{}", ended.out);
+}
+
+#[tokio::test]
+async fn a_base_url_without_a_scheme_is_named_by_the_doctor_and_by_runs() {
+    let home = Home::new();
+    for url in ["api.openai.com/v1", "localhost:11434/v1"] {
+        for args in
+            [&["doctor"][..], &["doctor", "--live"], &["run", "checkout-unanimous", "--live"]]
+        {
+            let mut command = home.command(args);
+            command.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", KEY);
+            let ended = ended(command).await;
+            let code = if args[0] == "run" { 2 } else { 1 };
+            assert_eq!(ended.code, Some(code), "{args:?}: {ended:?}");
+            let says = "the base URL from the shell has no http:// or https://";
+            assert!(ended.out.contains(says) || ended.err.contains(says), "{args:?}: {ended:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_refuses_its_list_of_models_gets_no_advice_about_replies() {
+    for status in ["400 Bad Request", "404 Not Found", "418 I'm a teapot"] {
+        let body = json!({ "error": { "message": "No connected db." } }).to_string();
+        let scene = Scene::with(move |_| answer(status, &["connection: close"], &body)).await;
+        let ended = scene.run(&["doctor", "--live"]).await;
+        assert!(scene.asked()[0].head.starts_with("GET /v1/models "));
+        assert!(!ended.out.contains("temperature"), "{}", ended.out);
+        assert!(ended.out.contains("base URL") && ended.out.contains("/v1"), "{}", ended.out);
+        let code = if status.starts_with("404") { 0 } else { 1 };
+        assert_eq!(ended.code, Some(code), "{status}: {ended:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_doctor_says_which_timeout_applies() {
+    let home = Home::new();
+    let text = include_str!("../scenarios/checkout-unanimous.toml");
+    home.write("scenarios/slow-one.toml", &format!("{text}\n[tools.llm]\ntimeout_s = 90\n"));
+    let mut command = home.command(&["doctor"]);
+    command.env("OPENAI_API_KEY", KEY).env("OPENAI_TIMEOUT_SECONDS", "7");
+    let ended = ended(command).await;
+    assert!(ended.out.contains("7.0s an attempt, from the shell; scenarios with"), "{}", ended.out);
+    assert!(ended.out.contains("slow-one (1m30s)"), "{}", ended.out);
+    let shipped: Vec<&str> = roundtable::scenario::shipped().iter().map(|one| one.name).collect();
+    let own = shipped.iter().filter(|name| ended.out.contains(&format!("{name} (")));
+    assert_eq!(own.count(), 0, "OPENAI_TIMEOUT_SECONDS holds for all of them: {}", ended.out);
+}
+
+#[tokio::test]
+async fn the_text_of_a_live_run_ends_with_its_tokens() {
+    let scene = Scene::with(agreeing).await;
+    let ended = scene.run(&["run", "checkout-unanimous", "--live", "--format", "text"]).await;
+    let done = ended.out.lines().find(|line| line.contains("DONE")).expect("its last line");
+    assert!(done.contains(", tokens 400 in, "), "{done}");
+    assert!(done.contains(" out"), "{done}");
+}
+
+#[tokio::test]
 async fn the_doctor_names_what_is_to_be_mended() {
     let home = Home::new();
     let fresh = ended(home.command(&["doctor"])).await;

@@ -45,10 +45,13 @@ fn jsonl_is_every_event_and_then_the_outcome() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let mut lines = ended.lines();
     let outcome = lines.pop().expect("a last line");
-    assert_eq!(keys(&outcome)[0], "status");
+    assert_eq!(keys(&outcome)[..4], ["v", "run", "kind", "status"]);
+    assert_eq!((&outcome["v"], &outcome["kind"]), (&1.into(), &"outcome".into()));
+    assert_eq!(outcome["run"], outcome["run_id"]);
     for (place, event) in lines.iter().enumerate() {
         assert_eq!(event["seq"], place as u64, "no gap, no other order");
         assert_eq!(event["v"], 1);
+        assert_eq!(event["run"], outcome["run_id"], "{event}");
     }
     assert_eq!(lines[0]["kind"], "run.started");
     assert_eq!(lines[lines.len() - 1]["kind"], "run.closed");
@@ -293,6 +296,36 @@ fn an_outcome_that_cannot_be_written_is_no_success() {
     let ended = end(home.command(&["run", "checkout-unanimous", "--instant"]).stdout(full));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.err.contains("cannot write the outcome"), "{}", ended.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_command_prints_and_cannot_be_written_is_no_success() {
+    let home = Home::new();
+    for args in [
+        &["schema"][..],
+        &["scenarios"],
+        &["scenarios", "--json"],
+        &["doctor"],
+        &["validate", "checkout-launch"],
+        &["--help"],
+        &["run", "--help"],
+        &["--version"],
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let ended = end(home.command(args).stdout(full));
+        assert_eq!(ended.code, Some(1), "{args:?}: {ended:?}");
+        let says = "standard output cannot be written";
+        assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
+
+        // A reader that closes the pipe wants no more: no failure and nothing to say.
+        let mut child = home.command(args).spawn().expect("the program starts");
+        drop(child.stdout.take());
+        let mut err = String::new();
+        let mut stderr = child.stderr.take().expect("a pipe");
+        std::io::Read::read_to_string(&mut stderr, &mut err).expect("UTF-8");
+        assert_eq!((child.wait().expect("it ends").code(), &*err), (Some(0), ""), "{args:?}");
+    }
 }
 
 #[cfg(unix)]

@@ -193,6 +193,7 @@ fn jsonl_has_every_log_one_after_the_other_and_the_session_last() {
     let mut lines = ended.lines();
     let session = lines.pop().expect("a session");
     assert_eq!(reasons(&session).len(), 3);
+    assert_eq!((&session["v"], &session["kind"]), (&json!(1), &json!("session")));
     let mut logs: Vec<Vec<Value>> = Vec::new();
     for line in lines {
         if line["kind"] == "run.started" {
@@ -204,8 +205,8 @@ fn jsonl_has_every_log_one_after_the_other_and_the_session_last() {
     for (log, run) in logs.iter().zip(session["session"].as_array().expect("outcomes")) {
         for (place, event) in log.iter().enumerate() {
             assert_eq!(event["seq"], place as u64);
+            assert_eq!(event["run"], run["run_id"], "each line says of which run it is");
         }
-        assert_eq!(log[0]["run"], run["run_id"]);
         let closed = log.last().expect("an end");
         assert_eq!((&closed["kind"], &closed["in_flight"]), (&json!("run.closed"), &json!(0)));
     }

@@ -181,6 +181,22 @@ async fn each_fact_reads_back_from_its_line_as_it_was() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_line_that_names_its_run_reads_back_the_same() {
+    let run = roundtable::event::RunId::new("r-7f3a");
+    for fact in a_log().await {
+        let line = fact.to_line_of(&run).expect("a line");
+        assert_eq!(line.matches("\"run\":").count(), 1, "once, also of the head: {line}");
+        assert_eq!(Event::from_line(&line).expect("a fact"), *fact);
+    }
+    // A kind of a later version may have a field of that name: it stays the kind's.
+    let line = r#"{"v":9,"seq":4,"at":17,"span":2,"kind":"table.flipped","run":"r-0001"}"#;
+    let later = Event::from_line(line).expect("a fact");
+    let again = later.to_line_of(&run).expect("a line");
+    assert!(again.contains("r-0001") && !again.contains("r-7f3a"), "{again}");
+    assert_eq!(Event::from_line(&again).expect("a fact"), later);
+}
+
 /// Fields of a kind have no name that each fact has for itself.
 #[test]
 fn where_a_run_rests_reads_back_too() {

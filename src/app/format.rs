@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::event::Elapsed;
+use crate::event::kind::Usage;
 
 /// A running clock: `00:07`, `12:34`, from an hour on `1:02:03`.
 pub fn clock(time: Duration) -> String {
@@ -104,6 +105,11 @@ pub fn rate(tokens: u64, time: Duration) -> Option<String> {
     })
 }
 
+/// Tokens of prompts and of replies: `1 363 in, 213 out`.
+pub fn tokens(usage: Usage) -> String {
+    format!("{} in, {} out", exact(usage.prompt_tokens), exact(usage.completion_tokens))
+}
+
 /// US dollars: `$0.0052`, `$0.12`, `$3.40`.
 pub fn usd(amount: f64) -> String {
     if amount != 0.0 && amount.abs() < 0.1 {
@@ -191,6 +197,8 @@ mod tests {
         assert_eq!(rate(96, Duration::from_millis(2_300)).as_deref(), Some("41 tok/s"));
         assert_eq!(rate(1, Duration::from_secs(2)).as_deref(), Some("0.5 tok/s"));
         assert_eq!(rate(1, Duration::ZERO), None);
+        let usage = Usage { prompt_tokens: 1_363, completion_tokens: 213 };
+        assert_eq!(tokens(usage), "1 363 in, 213 out");
         assert_eq!(usd(0.0052), "$0.0052");
         assert_eq!(usd(0.0), "$0.00");
         assert_eq!(usd(3.4), "$3.40");

@@ -1,7 +1,7 @@
 //! `roundtable doctor`: what is found on this machine, and what to do about it. Nothing is asked of
 //! the network unless `--live` says so, and no key is ever shown.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,9 @@ use ratatui::layout::Size;
 
 use super::exit::Exit;
 use super::paint::Paint;
+use super::stdout;
 use crate::app::layout::LEAST;
-use crate::app::state::Broken;
+use crate::app::state::{Broken, Entry};
 use crate::event::visible::visible;
 use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Origin};
 use crate::llm::openai::Reach;
@@ -65,31 +66,28 @@ pub async fn run(live: bool, models: &Models, paint: &Paint) -> Exit {
     let mut findings = vec![Finding::good("program", program())];
     findings.extend(terminal(&Abilities::look(), screen::is_interactive()));
     findings.extend(folders(Dirs::find().as_ref()));
-    findings.extend(model(live, models).await);
+    let entries = catalogue::read();
+    findings.extend(model(live, models, &entries).await);
     findings.extend(proxies());
-    findings.extend(scenarios());
+    findings.extend(scenarios(&entries));
     let bad = findings.iter().filter(|finding| matches!(finding.mark, Mark::Bad)).count();
-    let mut out = io::stdout().lock();
-    for finding in &findings {
-        // A reader that has gone wants no more of it.
-        let _ = write(&mut out, finding, paint);
-    }
-    if bad == 0 { Exit::Ok } else { Exit::Stopped }
+    let text: String = findings.iter().map(|finding| told(finding, paint)).collect();
+    stdout::print(&text, if bad == 0 { Exit::Ok } else { Exit::Stopped })
 }
 
-fn write(out: &mut impl Write, finding: &Finding, paint: &Paint) -> io::Result<()> {
+fn told(finding: &Finding, paint: &Paint) -> String {
     let (glyph, role) = match finding.mark {
         Mark::Good => (Glyph::Done, Role::Done),
         Mark::Note => (Glyph::Alert, Role::Retry),
         Mark::Bad => (Glyph::Failed, Role::Failed),
     };
     let sign = paint.role(role, paint.glyph(glyph));
-    writeln!(out, "{sign} {:<ABOUT$} {}", finding.about, visible(&finding.text))?;
+    let mut text = format!("{sign} {:<ABOUT$} {}\n", finding.about, visible(&finding.text));
     if let Some(advice) = &finding.advice {
         let advice = paint.role(Role::Dim, &visible(advice));
-        writeln!(out, "  {:<ABOUT$} {} {advice}", "", paint.glyph(Glyph::Arrow))?;
+        text += &format!("  {:<ABOUT$} {} {advice}\n", "", paint.glyph(Glyph::Arrow));
     }
-    Ok(())
+    text
 }
 
 fn program() -> String {
@@ -180,10 +178,13 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
     vec![written, settings]
 }
 
-async fn model(live: bool, models: &Models) -> Vec<Finding> {
+async fn model(live: bool, models: &Models, entries: &[Entry]) -> Vec<Finding> {
     let endpoint = match endpoint::find_here(Asked::default()) {
         Ok(endpoint) => endpoint,
         Err(error @ EndpointError::NoKey { .. }) => {
+            if live {
+                return vec![Finding::bad("key", error.to_string(), error.advice())];
+            }
             let text = format!("{error}; scripted runs need none");
             return vec![Finding::note("key", text, error.advice())];
         }
@@ -201,7 +202,8 @@ async fn model(live: bool, models: &Models) -> Vec<Finding> {
     ));
     findings.push(Finding::good("model", format!("{} {}", name.value, from(name.origin))));
     let time = format::took(timeout.value);
-    findings.push(Finding::good("time-out", format!("{time} a call, {}", from(timeout.origin))));
+    let bound = format!("{time} an attempt, {}{}", from(timeout.origin), own_timeouts(entries));
+    findings.push(Finding::good("timeout", bound));
     for note in endpoint.notes() {
         findings.push(Finding { advice: None, ..Finding::note("endpoint", note.clone(), "") });
     }
@@ -212,6 +214,19 @@ async fn model(live: bool, models: &Models) -> Vec<Finding> {
         findings.push(Finding::note("reach", "not asked", advice));
     }
     findings
+}
+
+/// The scenarios that bound the attempts of the model themselves, which goes before what the shell says.
+fn own_timeouts(entries: &[Entry]) -> String {
+    let own = entries.iter().filter_map(|entry| {
+        let timeout = entry.loaded.as_ref().ok()?.llm.timeout?;
+        Some(format!("{} ({})", entry.name, format::took(timeout)))
+    });
+    let own: Vec<String> = own.collect();
+    if own.is_empty() {
+        return String::new();
+    }
+    format!("; scenarios with a tools.llm.timeout_s of their own: {}", own.join(", "))
 }
 
 async fn reach(models: &Models, endpoint: Endpoint) -> Finding {
@@ -233,7 +248,8 @@ async fn reach(models: &Models, endpoint: Endpoint) -> Finding {
         Ok(Reach::NoList { status }) => Finding::note(
             about,
             format!("{host} answered, without a list of models (status {status})"),
-            "whether it has the model shows at the first call",
+            "the first call shows whether it has the model; where that is refused too, check the \
+             base URL: most end in /v1",
         ),
         // The text of a failure says itself what to do.
         Err(failed) => Finding { advice: None, ..Finding::bad(about, failed.text, "") },
@@ -251,14 +267,13 @@ fn proxies() -> Vec<Finding> {
         .collect()
 }
 
-fn scenarios() -> Vec<Finding> {
-    let entries = catalogue::read();
+fn scenarios(entries: &[Entry]) -> Vec<Finding> {
     let good = entries.iter().filter(|entry| entry.loaded.is_ok()).count();
     let own = Path::new(catalogue::FOLDER).is_dir();
     let place = if own { ", those of ./scenarios among them" } else { "" };
     let count = format::things(good as u64, "scenario");
     let mut findings = vec![Finding::good("scenarios", format!("{count} can be run{place}"))];
-    for entry in &entries {
+    for entry in entries {
         let text = match &entry.loaded {
             Ok(_) => continue,
             Err(Broken::Problems(problems)) => {

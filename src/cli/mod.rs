@@ -15,9 +15,11 @@ mod run;
 mod safe_json;
 mod scenarios;
 mod schema;
+mod stdout;
 mod stop_signals;
 mod validate;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -39,7 +41,10 @@ const LEFT_BEHIND: Duration = Duration::from_millis(200);
 /// The whole program.
 pub fn main() -> ExitCode {
     screen::install_hooks();
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return unparsed(&error).into(),
+    };
     let theme = match themes::find(cli.global.theme.as_deref()) {
         Ok(theme) => theme,
         Err(text) => {
@@ -48,6 +53,15 @@ pub fn main() -> ExitCode {
         }
     };
     dispatch(cli, theme).into()
+}
+
+/// Prints what clap has to say: what is wrong with the command line, or the help that was asked for.
+fn unparsed(error: &clap::Error) -> Exit {
+    let printed = error.print();
+    if error.use_stderr() {
+        return Exit::Usage;
+    }
+    stdout::ended(printed.and_then(|()| io::stdout().flush()), Exit::Ok)
 }
 
 fn dispatch(cli: Cli, theme: Theme) -> Exit {

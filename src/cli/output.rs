@@ -8,8 +8,21 @@ use super::args::Format;
 use super::paint::Paint;
 use super::{progress, safe_json};
 use crate::app::export::research;
+use crate::event::kind::SCHEMA_VERSION;
 use crate::event::world::{Outcome, SessionOutcome};
-use crate::event::{Event, World};
+use crate::event::{Event, RunId, World};
+
+/// The last line of `jsonl`: what came of it, told apart from the facts before it as they are from each
+/// other.
+#[derive(Serialize)]
+struct LastLine<'a, T> {
+    v: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a RunId>,
+    kind: &'static str,
+    #[serde(flatten)]
+    outcome: &'a T,
+}
 
 /// Writes a run in one format.
 pub struct Output<W: Write> {
@@ -32,7 +45,11 @@ impl<W: Write> Output<W> {
         match self.format {
             Format::Json | Format::Markdown => Ok(()),
             Format::Jsonl => {
-                let line = event.to_line().map_err(io::Error::other)?;
+                let line = match &world.head {
+                    Some(head) => event.to_line_of(&head.run),
+                    None => event.to_line(),
+                }
+                .map_err(io::Error::other)?;
                 writeln!(self.to, "{}", safe_json::escape(&line, false))
             }
             Format::Text => match progress::lines(event, world, &self.paint) {
@@ -56,7 +73,7 @@ impl<W: Write> Output<W> {
     /// As [`event`](Self::event).
     pub fn outcome(&mut self, outcome: &Outcome, world: &World) -> io::Result<()> {
         match self.format {
-            Format::Json | Format::Jsonl => self.result(outcome),
+            Format::Json | Format::Jsonl => self.result("outcome", Some(&outcome.run_id), outcome),
             Format::Text => self.text(&progress::closing(outcome, world)),
             Format::Markdown => self.text(&research::markdown(world).unwrap_or_default()),
         }
@@ -81,7 +98,7 @@ impl<W: Write> Output<W> {
     /// As [`event`](Self::event).
     pub fn session(&mut self, outcome: &SessionOutcome) -> io::Result<()> {
         match self.format {
-            Format::Json | Format::Jsonl => self.result(outcome),
+            Format::Json | Format::Jsonl => self.result("session", None, outcome),
             Format::Text => self.text(&progress::session(outcome)),
             Format::Markdown => Ok(()),
         }
@@ -92,10 +109,17 @@ impl<W: Write> Output<W> {
         self.to.flush()
     }
 
-    fn result(&mut self, outcome: &impl Serialize) -> io::Result<()> {
+    fn result(
+        &mut self,
+        kind: &'static str,
+        run: Option<&RunId>,
+        outcome: &impl Serialize,
+    ) -> io::Result<()> {
         let json = match self.format {
             Format::Json => safe_json::pretty(outcome),
-            Format::Jsonl | Format::Text | Format::Markdown => safe_json::line(outcome),
+            Format::Jsonl | Format::Text | Format::Markdown => {
+                safe_json::line(&LastLine { v: SCHEMA_VERSION, run, kind, outcome })
+            }
         };
         writeln!(self.to, "{}", json.map_err(io::Error::other)?)?;
         self.to.flush()

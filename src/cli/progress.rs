@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use super::paint::Paint;
 use crate::app::run::told::rounds_told;
-use crate::event::kind::{By, FailureClass, ModelLabel, Purpose, RunClosed, RunStarted};
+use crate::event::kind::{By, FailureClass, ModelLabel, Purpose, RunClosed, RunStarted, Usage};
 use crate::event::visible::{REASON_CHARS, visible, visible_within};
-use crate::event::world::{Outcome, SessionOutcome, SpanKind};
+use crate::event::world::{Outcome, SessionOutcome, SpanKind, Tally};
 use crate::event::{BoundaryId, Event, EventKind, World};
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
@@ -178,6 +178,9 @@ pub fn session(outcome: &SessionOutcome) -> String {
     let calls = format::things(outcome.usage.calls, "call");
     let took = format::took(Duration::from_millis(outcome.elapsed_ms));
     let mut line = format!("session  {} of {messages} answered, {calls}, {took}", outcome.answered);
+    if outcome.usage.tokens != Usage::default() {
+        let _ = write!(line, ", tokens {}", format::tokens(outcome.usage.tokens));
+    }
     if let Some(cost) = outcome.usage.cost_usd {
         let _ = write!(line, ", {}", format::usd(cost));
     }
@@ -227,10 +230,27 @@ fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
         let rest = format::took(Duration::from_millis(closed.paused_ms));
         let _ = write!(line, " and {rest} paused");
     }
+    line.push_str(&tokens(&world.tally));
     if let Some(cost) = world.cost_usd() {
         let _ = write!(line, ", {}", format::usd(cost));
     }
     line
+}
+
+/// What the replies of a run counted; nothing where there was none.
+fn tokens(tally: &Tally) -> String {
+    let uncounted = match tally.uncounted {
+        1 => "1 reply".to_owned(),
+        several => format!("{several} replies"),
+    };
+    match (tally.usage == Usage::default(), tally.uncounted) {
+        (true, 0) => String::new(),
+        (true, _) => ", tokens not counted".to_owned(),
+        (false, 0) => format!(", tokens {}", format::tokens(tally.usage)),
+        (false, _) => {
+            format!(", tokens {} ({uncounted} not counted)", format::tokens(tally.usage))
+        }
+    }
 }
 
 fn who(event: &Event, world: &World) -> String {

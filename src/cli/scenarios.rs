@@ -1,13 +1,13 @@
 //! `roundtable scenarios`: what there is to run.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::exit::Exit;
 use super::paint::Paint;
-use super::safe_json;
+use super::{safe_json, stdout};
 use crate::event::visible::visible;
 use crate::scenario::{Listing, Source, check, shipped};
 use crate::shell::catalogue;
@@ -22,9 +22,7 @@ pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
     } else {
         table(&rows, &Paint::on(&out, theme, ascii))
     };
-    // A reader that has gone wants no more of it.
-    let _ = (&out).write_all(text.as_bytes());
-    Exit::Ok
+    stdout::print(&text, Exit::Ok)
 }
 
 /// A scenario as the list says it.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::exit::Exit;
 use super::paint::Paint;
+use super::stdout;
 use crate::event::visible::visible;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::{Scenario, Source, check};
@@ -16,20 +17,29 @@ use crate::ui::theme::{Role, Theme};
 pub fn run(scenarios: &[String], theme: Theme, ascii: bool) -> Exit {
     let (out, err) = (io::stdout(), io::stderr());
     let (on_out, on_err) = (Paint::on(&out, theme.clone(), ascii), Paint::on(&err, theme, ascii));
-    // A reader that has gone does not change what was found.
-    judge(scenarios, &mut Page { to: out, paint: on_out }, &mut Page { to: err, paint: on_err })
+    let (mut out, mut err) = (Page::new(out, on_out), Page::new(err, on_err));
+    let exit = judge(scenarios, &mut out, &mut err);
+    stdout::ended(out.written, exit)
 }
 
 /// A stream, and how lines look on it.
 struct Page<W> {
     to: W,
     paint: Paint,
+    /// Whether everything so far was written.
+    written: io::Result<()>,
 }
 
 impl<W: Write> Page<W> {
-    /// What cannot be written has no reader.
+    fn new(to: W, paint: Paint) -> Self {
+        Self { to, paint, written: Ok(()) }
+    }
+
+    /// Writes on, as long as that works: what was found does not depend on it.
     fn put(&mut self, text: &str) {
-        let _ = self.to.write_all(text.as_bytes());
+        if self.written.is_ok() {
+            self.written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
+        }
     }
 }
 
@@ -99,8 +109,8 @@ mod tests {
         let no_terminal = tempfile::tempfile().expect("a file");
         let paint = Paint::on(&no_terminal, Theme::default(), true);
         let scenarios: Vec<String> = scenarios.iter().map(|&what| what.to_owned()).collect();
-        let mut out = Page { to: Vec::new(), paint: paint.clone() };
-        let mut err = Page { to: Vec::new(), paint };
+        let mut out = Page::new(Vec::new(), paint.clone());
+        let mut err = Page::new(Vec::new(), paint);
         let exit = judge(&scenarios, &mut out, &mut err);
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         (exit, text(out.to), text(err.to))

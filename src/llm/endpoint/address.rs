@@ -8,17 +8,21 @@ use crate::net::reach::is_own_network;
 /// Reads a base URL; one that was copied with the path of a call is taken without it.
 ///
 /// # Errors
-/// What is wrong with it, in words that repeat nothing of it.
+/// What is wrong with it, as the rest of a sentence about it that repeats nothing of it.
 pub(super) fn parse(text: &str) -> Result<Url, String> {
-    let mut url = Url::parse(text).map_err(|error| error.to_string())?;
+    // `localhost:11434/v1` parses: as a path of the scheme `localhost`.
+    if !text.contains("://") {
+        return Err("has no http:// or https://".to_owned());
+    }
+    let mut url = Url::parse(text).map_err(|error| format!("cannot be read: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err("it begins neither with https:// nor with http://".to_owned());
+        return Err("begins with neither http:// nor https://".to_owned());
     }
     if url.host().is_none() {
-        return Err("it has no host".to_owned());
+        return Err("has no host".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it holds a user name or password; the key has a place of its own".to_owned());
+        return Err("holds a user name or password; the key has a place of its own".to_owned());
     }
     url.set_fragment(None);
     let path = url.path().trim_end_matches('/');
@@ -81,6 +85,16 @@ mod tests {
             "localhost:1",
         ] {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_that_is_missing_is_named_whatever_the_rest_looks_like() {
+        for text in ["api.openai.com/v1", "localhost:11434/v1", "10.0.0.1:8000", "/v1", "sk-key"] {
+            assert_eq!(parse(text), Err("has no http:// or https://".to_owned()), "{text}");
+        }
+        for text in ["ftp://a/", "file:///etc"] {
+            assert!(parse(text).is_err_and(|why| why.contains("neither http://")), "{text}");
         }
     }
 

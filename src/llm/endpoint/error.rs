@@ -34,11 +34,11 @@ pub enum EndpointError {
         host: String,
     },
     /// A base URL that is none.
-    #[error("the base URL from {origin} cannot be used: {why}")]
+    #[error("the base URL from {origin} {why}")]
     BaseUrl {
         /// Where it stands.
         origin: Origin,
-        /// What is wrong with it.
+        /// What is wrong with it, as the rest of the sentence.
         why: String,
     },
     /// A key that no header can carry.

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use self::calls::Calls;
+use self::trouble::Requested;
 use super::endpoint::Endpoint;
 use super::{ChatModel, ChatRequest, Failure, Listener};
 use crate::event::kind::{ModelLabel, Reply};
@@ -71,7 +72,7 @@ impl OpenAi {
             .map_err(|error| self.unsendable(&error))?;
         let mut answer = self.http.post(&self.chat, body).await.map_err(|e| self.unanswered(&e))?;
         if !(200..300).contains(&answer.status()) {
-            return Err(self.refused(answer).await);
+            return Err(self.refused(answer, Requested::Reply).await);
         }
         if self.comes_in_events(&mut answer).await? {
             stream::read(self, request, answer, asked, listener).await

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::trouble::Requested;
 use super::{OpenAi, wire};
 use crate::event::kind::FailureClass;
 use crate::llm::{Failure, failure};
@@ -48,7 +49,7 @@ impl OpenAi {
         match status {
             200..=299 => {}
             404 | 405 | 501 => return Ok(Reach::NoList { status }),
-            _ => return Err(self.refused(answer).await),
+            _ => return Err(self.refused(answer, Requested::Models).await),
         }
         let body = answer.collect(LIST_CAP).await.map_err(|error| self.broke_off(&error, None))?;
         match serde_json::from_slice::<wire::Models<'_>>(&body) {

@@ -20,6 +20,15 @@ const SAID_CHARS: usize = 140;
 /// The most bytes that are read of the body of a refusal.
 const REFUSAL_BYTES: usize = 16 << 10;
 
+/// What an endpoint was asked for when it refused: what to do depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Requested {
+    /// A chat completion.
+    Reply,
+    /// The list of its models.
+    Models,
+}
+
 impl OpenAi {
     /// A failure: what happened, then what to do. Foreign text in `what` has been through
     /// [`OpenAi::said`]; the whole of it is redacted once more all the same.
@@ -174,7 +183,7 @@ impl OpenAi {
     }
 
     /// An answer whose status is no success.
-    pub(super) async fn refused(&self, answer: Answer) -> Box<Failure> {
+    pub(super) async fn refused(&self, answer: Answer, requested: Requested) -> Box<Failure> {
         let status = answer.status();
         let wait = retry_after(answer.header("retry-after"), answer.header("date"));
         let to = answer.header("location").map(|to| self.said(to));
@@ -207,14 +216,14 @@ impl OpenAi {
         } else if !said.is_empty() {
             what = format!("{what}: {said}");
         }
-        let mut failed = self.trouble(class, &what, &self.advice(status, quota));
+        let mut failed = self.trouble(class, &what, &self.advice(status, quota, requested));
         failed.status = Some(status);
         failed.retry_after_ms =
             wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         failed
     }
 
-    fn advice(&self, status: u16, quota: bool) -> String {
+    fn advice(&self, status: u16, quota: bool, requested: Requested) -> String {
         let url = self.endpoint.base_url().origin;
         match (status, self.endpoint.key()) {
             (401 | 403, Some(key)) => {
@@ -237,6 +246,9 @@ impl OpenAi {
                 )
             }
             (500..=599, _) => "Try again later.".to_owned(),
+            _ if requested == Requested::Models => {
+                format!("Check the base URL (from {url}) and the key; most base URLs end in /v1.")
+            }
             _ => "Check the model's name, and whether it takes temperature 0 and JSON mode."
                 .to_owned(),
         }
