@@ -1,8 +1,8 @@
 //! Files for their owner's eyes alone: 0600, in folders of 0700.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Makes a folder, and those above it, that only its owner may enter.
@@ -25,29 +25,58 @@ pub fn append(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().append(true).create(true))
 }
 
-/// Writes a whole file (0600) that must not be there yet.
-///
-/// # Errors
-/// What the file system says; `AlreadyExists` when it is there.
-pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    io::Write::write_all(&mut open(path, OpenOptions::new().write(true).create_new(true))?, bytes)
-}
-
 /// Puts a whole file (0600) in place of what is there, at once: whoever reads it has the old one or
 /// the new one.
 ///
 /// # Errors
 /// What the file system says; then what was there is there still.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let beside = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
-    let put = write_new(&beside, bytes).and_then(|()| fs::rename(&beside, path));
-    if put.is_err() {
-        // Nothing is there, or nothing can be done about it.
-        let _ = fs::remove_file(&beside);
+    Written::beside(path, bytes)?.rename(path)
+}
+
+/// A whole file (0600) that is on the disk already and has no name of its own yet. Dropped without
+/// one, it is removed.
+#[derive(Debug)]
+pub struct Written(PathBuf);
+
+impl Written {
+    /// Writes a file into the folder of `path`, under a name that nobody looks for.
+    ///
+    /// # Errors
+    /// What the file system says, that the disk is full among it; nothing is left then.
+    pub fn beside(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let written = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
+        let mut file = open(&written, OpenOptions::new().write(true).create_new(true))?;
+        let written = Self(written);
+        file.write_all(bytes)?;
+        // Some file systems say only now that there was no room.
+        file.sync_all()?;
+        Ok(written)
     }
-    put
+
+    /// Gives it a name that nothing has yet.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when something has that name; the file can be given another then. Else what
+    /// the file system says.
+    pub fn name(&self, path: &Path) -> io::Result<()> {
+        // The name is taken first: a rename alone would replace what somebody else writes there.
+        open(path, OpenOptions::new().write(true).create_new(true))?;
+        fs::rename(&self.0, path).inspect_err(|_| drop(fs::remove_file(path)))
+    }
+
+    fn rename(self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.0, path)
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        // It has its name by now, or nothing can be done about it.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
@@ -69,18 +98,37 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("made/here/file");
-        write_new(&file, b"text").expect("written");
+        append(&file).expect("opens").write_all(b"text").expect("appends");
         let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o777;
         assert_eq!(mode(&file), 0o600);
         assert_eq!(mode(&folder.path().join("made")), 0o700);
-        let again = write_new(&file, b"other").expect_err("is there already");
-        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
-        io::Write::write_all(&mut append(&file).expect("opens"), b"+").expect("appends");
+        append(&file).expect("opens").write_all(b"+").expect("appends");
         assert_eq!(fs::read(&file).expect("reads"), b"text+");
         replace(&file, b"new").expect("put in place");
         assert_eq!((fs::read(&file).expect("reads"), mode(&file)), (b"new".to_vec(), 0o600));
         replace(&folder.path().join("made"), b"x").expect_err("a folder is there");
         assert_eq!(fs::read_dir(file.parent().expect("a folder")).expect("reads").count(), 1);
         assert_eq!(fs::read_dir(folder.path()).expect("reads").count(), 1, "nothing is left over");
+    }
+    #[test]
+    fn a_file_gets_its_name_when_it_is_whole_and_never_that_of_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let names = || fs::read_dir(folder.path()).expect("reads").count();
+        let first = Written::beside(&at("a.md"), b"first").expect("written");
+        assert!(!at("a.md").exists(), "no name yet");
+        first.name(&at("a.md")).expect("named");
+        let second = Written::beside(&at("a.md"), b"second").expect("written");
+        let taken = second.name(&at("a.md")).expect_err("is taken");
+        assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+        second.name(&at("a-2.md")).expect("named");
+        drop((first, second));
+        let read = |name: &str| fs::read(at(name)).expect("reads");
+        assert_eq!(
+            (read("a.md"), read("a-2.md"), names()),
+            (b"first".to_vec(), b"second".to_vec(), 2)
+        );
+        drop(Written::beside(&at("b.md"), b"never named").expect("written"));
+        assert_eq!(names(), 2, "nothing is left over");
     }
 }

@@ -30,16 +30,37 @@ fn what_is_copied_reaches_the_terminals_clipboard() {
     assert!(text.contains("\u{1b}]52;c;"), "no OSC 52");
 }
 
+/// The names of the files that were exported.
+fn exported(terminal: &Terminal) -> Vec<String> {
+    std::fs::read_dir(terminal.home.path())
+        .expect("a folder")
+        .filter_map(|file| file.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with("r-"))
+        .collect()
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_said_and_leaves_nothing_behind() {
+    let args = &["run", "checkout-unanimous", "--instant"];
+    let under = &["sh", "-c", "ulimit -f 1; exec \"$@\"", "sh"];
+    let mut terminal = Terminal::start(Start { args, under, ..Start::default() });
+    terminal.sees("DONE");
+    terminal.press("e");
+    let text = terminal.sees("raise ulimit -f");
+    assert!(text.contains("cannot write r-"), "{text}");
+    terminal.press("q");
+    terminal.sees("1 Scenarios");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(exported(&terminal), [""; 0], "no half of a file");
+}
+
 #[test]
 fn an_export_is_a_file_for_its_owner_alone() {
     let mut terminal = done(&[]);
     terminal.press("e");
     terminal.sees("written to ");
-    let files: Vec<_> = std::fs::read_dir(terminal.home.path())
-        .expect("a folder")
-        .filter_map(|file| file.ok()?.file_name().into_string().ok())
-        .filter(|name| name.starts_with("r-"))
-        .collect();
+    let files = exported(&terminal);
     assert!(!files.is_empty(), "nothing was written");
     for file in files {
         let file = terminal.home.path().join(file);

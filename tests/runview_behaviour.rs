@@ -14,6 +14,7 @@ use roundtable::app::run::{Pane, RunPage, Selection, Subject, Tab, Target};
 use roundtable::app::state::Size;
 use roundtable::app::{Action, Context, Effect, KeyCode, Msg};
 use roundtable::event::kind::By;
+use roundtable::event::visible::visible_lines;
 use roundtable::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
 use screen::Dash;
 
@@ -791,6 +792,42 @@ mod out {
         let outcome: serde_json::Value = serde_json::from_str(&contents.into_text()).expect("JSON");
         assert_eq!(outcome["final_decision"], "go_with_caution");
         assert!(files.next().is_none(), "the report is of research alone");
+    }
+
+    /// What would steer a terminal: C1, bidi, DEL, an invisible letter.
+    const HOSTILE: &str = "Demand \u{9b}2J\u{202e}\u{7f}\u{34f}holds";
+
+    /// A run whose seats and answer say what steers a terminal.
+    fn hostile() -> Facts {
+        let mut facts = facts::decided();
+        for fact in &mut facts.log {
+            let line = fact.to_line().expect("a line").replace("Demand holds", HOSTILE);
+            *fact = Arc::new(Event::from_line(&line).expect("a fact"));
+        }
+        facts
+    }
+
+    #[test]
+    fn nothing_that_leaves_as_json_steers_a_terminal() {
+        let facts = hostile();
+        let mut dash = dash(&facts);
+        dash.text("e");
+        let Some(Effect::Export(files)) = dash.asked().pop() else { panic!("no export") };
+        let texts: Vec<String> = files.into_iter().map(|it| it.contents.into_text()).collect();
+        let escaped = "Demand \\u009b2J\\u202e\\u007f\\u034fholds";
+        for text in &texts {
+            assert!(text.contains(escaped), "{text}");
+            assert_eq!(visible_lines(text), *text);
+        }
+        let read: Vec<_> =
+            texts[0].lines().map(|line| Event::from_line(line).expect("a fact")).collect();
+        let whole: Vec<Event> = facts.log.iter().map(|fact| Event::clone(fact)).collect();
+        assert_eq!(read, whole, "the same to a parser");
+
+        dash.text("1jo");
+        let Some(Effect::Page(text)) = dash.asked().pop() else { panic!("nothing to page") };
+        assert!(text.contains(escaped), "{text}");
+        assert_eq!(visible_lines(&text), text);
     }
 
     #[test]

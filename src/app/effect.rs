@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Command, Event, RunId};
+use crate::event::{Command, Event, RunId, safe_json};
 use crate::scenario::Scenario;
 use crate::scenario::name::FlagName;
 
@@ -64,14 +64,15 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// The text of the file.
+    /// The text of the file. What a fact quotes of others is escaped, so that nobody's terminal is
+    /// steered by looking at it.
     pub fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,
             Self::Facts(facts) => facts
                 .iter()
                 .filter_map(|fact| fact.to_line().ok())
-                .fold(String::new(), |text, line| text + &line + "\n"),
+                .fold(String::new(), |text, line| text + &safe_json::escape(&line, false) + "\n"),
         }
     }
 }

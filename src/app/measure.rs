@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::event::visible::{is_hostile, stand_in, visible};
+use crate::event::visible::{first_hidden, stand_in, visible};
 
 /// The most characters in one cell: a letter with a few marks, a family emoji. More than this is
 /// no text but an attack on the cells around it.
@@ -30,8 +30,8 @@ pub fn cluster(grapheme: &str) -> Cluster<'_> {
         debug_assert!(byte.is_ascii());
         return (Cow::Borrowed(grapheme), 1);
     }
-    if grapheme.chars().any(is_hostile) {
-        let shown = grapheme.chars().find(|c| is_hostile(*c)).map_or('\u{fffd}', stand_in);
+    if let Some(c) = first_hidden(grapheme) {
+        let shown = stand_in(c);
         return (Cow::Owned(shown.to_string()), 1);
     }
     if grapheme.chars().nth(CELL_CHARS).is_some() {

@@ -12,7 +12,6 @@ mod output;
 mod paint;
 mod progress;
 mod run;
-mod safe_json;
 mod scenarios;
 mod schema;
 mod stdout;
@@ -32,7 +31,7 @@ use self::paint::Paint;
 use crate::shell::dirs::Dirs;
 use crate::shell::log::{self, LogGuard, Sink};
 use crate::shell::models::{self, Models};
-use crate::shell::{screen, themes};
+use crate::shell::{screen, signals, themes};
 use crate::ui::theme::Theme;
 
 /// How long a command waits at its end for what it left behind.
@@ -41,6 +40,7 @@ const LEFT_BEHIND: Duration = Duration::from_millis(200);
 /// The whole program.
 pub fn main() -> ExitCode {
     screen::install_hooks();
+    signals::outlive_file_limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error).into(),

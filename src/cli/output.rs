@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::args::Format;
 use super::paint::Paint;
-use super::{progress, safe_json};
+use super::progress;
 use crate::app::export::research;
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::world::{Outcome, SessionOutcome};
-use crate::event::{Event, RunId, World};
+use crate::event::{Event, RunId, World, safe_json};
 
 /// The last line of `jsonl`: what came of it, told apart from the facts before it as they are from each
 /// other.

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::exit::Exit;
 use super::paint::Paint;
-use super::{safe_json, stdout};
-use crate::event::visible::visible;
+use super::stdout;
+use crate::event::{safe_json, visible::visible};
 use crate::scenario::{Listing, Source, check, shipped};
 use crate::shell::catalogue;
 use crate::ui::theme::{Role, Theme};

@@ -1,7 +1,8 @@
 //! `roundtable schema`: the JSON schema of the scenario format, so that editors complete it.
 
 use super::exit::Exit;
-use super::{safe_json, stdout};
+use super::stdout;
+use crate::event::safe_json;
 use crate::scenario::schema;
 
 /// Prints the schema. Taplo and its kin find it through a first line such as

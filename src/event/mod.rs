@@ -15,6 +15,7 @@ pub mod plan;
 mod plan_fault;
 pub mod research;
 mod research_fault;
+pub mod safe_json;
 pub mod stop;
 mod stop_text;
 pub mod task;

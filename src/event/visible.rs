@@ -1,20 +1,114 @@
-//! Text from a model, a tool or a file is data: this makes what would steer a terminal visible.
+//! Text from a model, a tool or a file is data: this makes what would steer a terminal, or hide in
+//! a text, visible.
 
 use std::borrow::Cow;
+use std::iter;
 
 /// The most characters of foreign text that a stop reason carries (decisions: "at most 64").
 pub const REASON_CHARS: usize = 64;
 
+/// What stands for a character that has no picture of its own.
+const REPLACEMENT: char = '\u{fffd}';
+
 /// Whether this character must never reach a terminal as it is: C0 and C1 controls, DEL, bidi
-/// controls, other invisible format characters, and line and paragraph separators.
+/// controls, line and paragraph separators, and characters that show nothing and have no work to do
+/// in a text (Unicode's `Default_Ignorable_Code_Point` without what [`is_joining`] says).
 pub fn is_hostile(c: char) -> bool {
+    if c < '\u{34f}' {
+        return matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}');
+    }
     matches!(c,
-        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        | '\u{ad}' | '\u{61c}' | '\u{180e}'
+        '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
         | '\u{200b}' | '\u{200e}' | '\u{200f}'
         | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}')
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}')
+}
+
+/// Whether this character shows nothing itself and changes its neighbours: joiners and variation
+/// selectors. Emoji and several writings need them; elsewhere they only hide something.
+fn is_joining(c: char) -> bool {
+    c >= '\u{180b}'
+        && matches!(c,
+            '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{200c}' | '\u{200d}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+/// Whether a joiner or variation selector has work to do between these two.
+fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
+    let Some(before) = before else { return false };
+    match c {
+        '\u{200d}' if joins_letters(before) => true,
+        '\u{200d}' => {
+            let ends_emoji =
+                matches!(before, '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}') || is_pictograph(before);
+            ends_emoji && after.is_some_and(is_pictograph)
+        }
+        '\u{200c}' => joins_letters(before),
+        // A keycap's base is a digit; every other base is a sign or a letter beyond ASCII.
+        '\u{fe00}'..='\u{fe0f}' => {
+            matches!(before, '0'..='9' | '#' | '*')
+                || !(before.is_ascii() || before == REPLACEMENT || is_joining(before))
+        }
+        '\u{180b}'..='\u{180f}' => matches!(before, '\u{1820}'..='\u{18aa}'),
+        '\u{e0100}'..='\u{e01ef}' => {
+            matches!(before, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+                | '\u{20000}'..='\u{3ffff}')
+        }
+        _ => false,
+    }
+}
+
+/// Letters of writings that have joiners in their words: Arabic, the Indic ones, Mongolian.
+fn joins_letters(c: char) -> bool {
+    matches!(c, '\u{620}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{8a0}'..='\u{8ff}'
+        | '\u{900}'..='\u{dff}' | '\u{1820}'..='\u{18aa}')
+}
+
+/// Signs that emoji are joined from.
+fn is_pictograph(c: char) -> bool {
+    matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}'
+        | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{25a0}'..='\u{27bf}'
+        | '\u{2900}'..='\u{297f}' | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}'
+        | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1f1e5}' | '\u{1f200}'..='\u{1f3fa}'
+        | '\u{1f400}'..='\u{1faff}')
+}
+
+/// Whether a text holds something that must not be shown as it is.
+///
+/// ```
+/// use roundtable::event::visible::is_unclean;
+/// assert!(is_unclean("ad\u{200d}min") && is_unclean("\u{1b}[2J"));
+/// assert!(!is_unclean("👩\u{200d}🚀 می\u{200c}خواهم"));
+/// ```
+pub fn is_unclean(text: &str) -> bool {
+    match text.is_ascii() {
+        true => text.bytes().any(|byte| byte.is_ascii_control()),
+        false => first_hidden(text).is_some(),
+    }
+}
+
+/// Each character, and whether it must not be shown as it is.
+pub fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut before = None;
+    let mut rest = text.chars();
+    iter::from_fn(move || {
+        let c = rest.next()?;
+        let hides = is_hostile(c) || (is_joining(c) && !joins(before, c, rest.clone().next()));
+        before = Some(if hides { REPLACEMENT } else { c });
+        Some((c, hides))
+    })
+}
+
+/// The first character that must not be shown as it is.
+pub fn first_hidden(text: &str) -> Option<char> {
+    judged(text).find_map(|(c, hides)| hides.then_some(c))
+}
+
+/// Each character as it is shown.
+fn shown(text: &str) -> impl Iterator<Item = char> {
+    judged(text).map(|(c, hides)| if hides { stand_in(c) } else { c })
 }
 
 /// The visible stand-in of a hostile character: the control pictures of Unicode where there is
@@ -23,11 +117,13 @@ pub fn stand_in(c: char) -> char {
     match c {
         '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
-        _ => '\u{fffd}',
+        _ => REPLACEMENT,
     }
 }
 
-/// The text with every hostile character, line ends and tabs too, as its visible stand-in.
+/// The text with every hostile character, line ends and tabs too, as its visible stand-in. Joiners
+/// and variation selectors stay where they have work to do: inside an emoji, in the words of writings
+/// that need them.
 ///
 /// ```
 /// use roundtable::event::visible::visible;
@@ -35,11 +131,33 @@ pub fn stand_in(c: char) -> char {
 /// assert_eq!(visible("plain"), "plain");
 /// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if text.chars().any(is_hostile) {
-        Cow::Owned(text.chars().map(|c| if is_hostile(c) { stand_in(c) } else { c }).collect())
-    } else {
-        Cow::Borrowed(text)
+    if is_unclean(text) { Cow::Owned(shown(text).collect()) } else { Cow::Borrowed(text) }
+}
+
+/// [`visible`], but line ends and tabs stay: a text of many lines that leaves the program, such as
+/// for the clipboard. Line ends are `\n`.
+///
+/// ```
+/// use roundtable::event::visible::visible_lines;
+/// assert_eq!(visible_lines("a\tb\r\nc\u{1b}[201~\rd"), "a\tb\nc␛[201~␍d");
+/// ```
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    let text = match text.contains("\r\n") {
+        true => Cow::Owned(text.replace("\r\n", "\n")),
+        false => Cow::Borrowed(text),
+    };
+    let stays = |line: &str| line.split('\t').all(|cell| !is_unclean(cell));
+    if text.split('\n').all(stays) {
+        return text;
     }
+    let mut out = String::with_capacity(text.len());
+    for piece in text.split_inclusive(['\n', '\t']) {
+        let end = piece.ends_with(['\n', '\t']);
+        let (piece, end) = piece.split_at(piece.len() - usize::from(end));
+        out.push_str(&visible(piece));
+        out.push_str(end);
+    }
+    Cow::Owned(out)
 }
 
 /// [`visible`], cut to `chars` characters, with `…` as the last where something was cut off.
@@ -51,10 +169,77 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 pub fn visible_within(text: &str, chars: usize) -> String {
     let fits = text.chars().nth(chars).is_none();
     let keep = if fits { chars } else { chars.saturating_sub(1) };
-    let mut out: String =
-        text.chars().take(keep).map(|c| if is_hostile(c) { stand_in(c) } else { c }).collect();
+    let mut out: String = shown(text).take(keep).collect();
     if !fits {
         out.push('…');
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_shows_nothing_is_made_visible_where_it_does_no_work() {
+        for (text, shown) in [
+            // Joined, chosen and keycap emoji stay whole.
+            ("👩\u{200d}👩\u{200d}👧", "👩\u{200d}👩\u{200d}👧"),
+            (
+                "👩🏽\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
+                "👩🏽\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
+            ),
+            // Words of Persian and Hindi, a name in Japanese, Mongolian.
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("क्\u{200d}ष", "क्\u{200d}ष"),
+            ("葛\u{e0100}", "葛\u{e0100}"),
+            ("\u{182d}\u{180b}", "\u{182d}\u{180b}"),
+            // The same where they only hide.
+            ("ad\u{200d}min", "ad\u{fffd}min"),
+            ("ad\u{200c}min \u{200d}", "ad\u{fffd}min \u{fffd}"),
+            ("👩\u{200d}", "👩\u{fffd}"),
+            ("👩\u{200d}\u{200d}👩", "👩\u{fffd}\u{fffd}👩"),
+            ("a\u{fe0f}b", "a\u{fffd}b"),
+            ("😀\u{fe0f}\u{fe01}\u{e0101}\u{e0177}", "😀\u{fe0f}\u{fffd}\u{fffd}\u{fffd}"),
+            (
+                "a\u{34f}b\u{115f}\u{1160}\u{3164}\u{ffa0}",
+                "a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
+            ),
+            (
+                "\u{17b4}\u{180e}\u{2065}\u{1d173}\u{e0001}\u{e0fff}",
+                "\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
+            ),
+        ] {
+            assert_eq!(visible(text), shown, "{}", text.escape_unicode());
+            assert_eq!(visible_within(text, 100), shown);
+        }
+    }
+
+    #[test]
+    fn lines_stay_lines_and_nothing_in_them_steers() {
+        for (text, shown) in [
+            ("a\n\tb\n", "a\n\tb\n"),
+            ("a\r\nb", "a\nb"),
+            ("\u{1b}[201~rm -rf ~\n\u{9b}0m\u{7f}", "␛[201~rm -rf ~\n\u{fffd}0m␡"),
+            ("", ""),
+        ] {
+            assert_eq!(visible_lines(text), shown, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_visible_is_clean_and_stays_as_it_is(text in "[\\x00-\\x{2FFF}\\x{FE00}-\\x{FE0F}\\x{E0000}-\\x{E01FF}\\x{1F000}-\\x{1FAFF}]*") {
+            let once = visible(&text).into_owned();
+            prop_assert!(!is_unclean(&once), "{:?}", once);
+            prop_assert!(!once.chars().any(is_hostile));
+            prop_assert_eq!(&visible(&once), &once);
+            prop_assert_eq!(once.chars().count(), text.chars().count());
+            let lines = visible_lines(&text).into_owned();
+            prop_assert!(!lines.chars().any(|c| is_hostile(c) && !matches!(c, '\n' | '\t')));
+            prop_assert_eq!(&visible_lines(&lines), &lines);
+        }
+    }
 }

@@ -18,7 +18,8 @@ use crate::app::effect::{Export, LaunchRequest, ModelWanted, RequestId};
 use crate::app::state::Entry;
 use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
 use crate::event::BoundaryId;
-use crate::private;
+use crate::event::visible::visible_lines;
+use crate::private::Written;
 use crate::ui::format;
 
 /// What comes back to the loop.
@@ -182,9 +183,11 @@ impl Services {
         }
     }
 
-    /// Puts a text on the clipboard.
+    /// Puts a text on the clipboard: visible, for whoever pastes it into a shell has what it holds
+    /// carried out.
     pub fn copy(&self, text: String) {
         self.aside(move |services| {
+            let text = visible_lines(&text).into_owned();
             let size = format::bytes(text.len() as u64);
             if clipboard::through_tmux(&text) {
                 services.tell(Msg::Notice(format!("copied {size}, through tmux")));
@@ -253,6 +256,7 @@ fn unwritten(kind: io::ErrorKind) -> &'static str {
             "start roundtable in a folder that you may write to"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room, then e again",
+        io::ErrorKind::FileTooLarge => "raise ulimit -f, then e again",
         io::ErrorKind::AlreadyExists => "move those with a number away, then e again",
         _ => "see to the folder that roundtable was started in, then e again",
     }
@@ -268,13 +272,15 @@ fn write_beside(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf
         .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' })
         .collect();
     let (stem, end) = name.rsplit_once('.').unwrap_or((&name, "txt"));
+    // Whole on the disk before anybody finds it: a disk that is full leaves no half of a file.
+    let written = Written::beside(&folder.join(&name), contents.as_bytes())?;
     for number in 1..NUMBERED {
         let name = match number {
             1 => format!("{stem}.{end}"),
             _ => format!("{stem}-{number}.{end}"),
         };
         let path = folder.join(name);
-        match private::write_new(&path, contents.as_bytes()) {
+        match written.name(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
             Ok(()) => return Ok(path),

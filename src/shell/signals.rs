@@ -6,6 +6,20 @@ use std::io;
 /// The exit code after SIGINT: 128 and the signal's number, as a shell has it.
 pub const INTERRUPTED: u8 = 130;
 
+/// A file that may grow no further (`ulimit -f`) is from now on an error of who writes it, not the
+/// end of the program. Programs that we start have the signal as it was.
+#[cfg(unix)]
+pub fn outlive_file_limit() {
+    use signal_hook::consts::SIGXFSZ;
+    // Nobody looks at the flag: that there is a handler makes the write fail.
+    let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default())
+        .inspect_err(|error| tracing::debug!("a file that is too large ends the program: {error}"));
+}
+
+/// There is no such limit here.
+#[cfg(not(unix))]
+pub fn outlive_file_limit() {}
+
 /// What a signal means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {

@@ -9,7 +9,7 @@ use super::Cx;
 use super::text::paint;
 use super::theme::Role;
 use crate::app::form::field::TextField;
-use crate::event::visible::{is_hostile, stand_in};
+use crate::event::visible::{first_hidden, stand_in};
 
 /// Draws a text of `rows` rows, of which `cut` are above `place`; `typing`: whether its cursor shows.
 pub(super) fn render(
@@ -37,7 +37,7 @@ pub(super) fn render(
             };
             *to = from.clone();
             // A file's own text may hold what must not reach a terminal.
-            if let Some(c) = to.symbol().chars().find(|c| is_hostile(*c)) {
+            if let Some(c) = first_hidden(to.symbol()) {
                 to.set_symbol(stand_in(c).encode_utf8(&mut [0; 4]));
             }
             if !typing {

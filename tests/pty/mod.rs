@@ -48,11 +48,13 @@ pub struct Start<'a> {
     pub cols: u16,
     pub rows: u16,
     pub env: &'a [(&'a str, &'a str)],
+    /// A program that starts it, with its first arguments.
+    pub under: &'a [&'a str],
 }
 
 impl Default for Start<'_> {
     fn default() -> Self {
-        Self { args: &[], cols: 120, rows: 36, env: &[] }
+        Self { args: &[], cols: 120, rows: 36, env: &[], under: &[] }
     }
 }
 
@@ -63,12 +65,14 @@ impl Terminal {
     }
 
     pub fn start(start: Start<'_>) -> Self {
-        let Start { args, cols, rows, env } = start;
+        let Start { args, cols, rows, env, under } = start;
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pty");
         let home = Home::new();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_roundtable"));
-        command.args(args);
+        let program = [env!("CARGO_BIN_EXE_roundtable")];
+        let mut words = under.iter().chain(&program).chain(args);
+        let mut command = CommandBuilder::new(words.next().expect("a program"));
+        command.args(words);
         command.cwd(home.path());
         command.env_clear();
         for (name, value) in home.env() {

@@ -4,14 +4,14 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::event::visible::{is_hostile, stand_in};
+use crate::event::visible::{is_hostile, visible};
 
 /// A text on one line of Markdown, in the middle of a paragraph. White space is one blank each, and
 /// what would steer a terminal is made visible.
 pub(super) fn text(text: &str) -> String {
     let folded = line(text);
     let mut out = String::with_capacity(folded.len());
-    let mut rest = &*folded;
+    let mut rest = folded.as_str();
     while let Some(c) = rest.chars().next() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -93,13 +93,12 @@ fn percent(c: char, out: &mut String) {
 }
 
 /// A text as one line, its white space folded, what would steer a terminal made visible.
-fn line(text: &str) -> Cow<'_, str> {
+fn line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let folded = words.join(" ");
-    if folded.chars().any(is_hostile) {
-        folded.chars().map(|c| if is_hostile(c) { stand_in(c) } else { c }).collect()
-    } else {
-        Cow::Owned(folded)
+    match visible(&folded) {
+        Cow::Owned(shown) => shown,
+        Cow::Borrowed(_) => folded,
     }
 }
 

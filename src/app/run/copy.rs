@@ -14,6 +14,7 @@ use crate::app::effect::{Contents, Effect, Export};
 use crate::app::export::research;
 use crate::app::format;
 use crate::event::contribution::Contribution;
+use crate::event::safe_json;
 use crate::event::world::collaboration::Round;
 
 impl RunPage {
@@ -160,8 +161,7 @@ impl RunPage {
         let mut files: Vec<Export> = report.into_iter().collect();
         files.push(file("jsonl", Contents::Facts(self.log.clone())));
         let outcome = self.world.outcome();
-        if let Some(text) = outcome.and_then(|outcome| serde_json::to_string_pretty(&outcome).ok())
-        {
+        if let Some(text) = outcome.and_then(|outcome| safe_json::pretty(&outcome).ok()) {
             files.push(file("outcome.json", Contents::Text(text + "\n")));
         }
         Outcome::Emit(vec![Effect::Export(files)])

@@ -12,7 +12,7 @@ use crate::app::format;
 use crate::event::kind::{ChatMessage, Purpose, Reply, Speaker};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
-use crate::event::{Event, EventKind, SpanId};
+use crate::event::{Event, EventKind, SpanId, safe_json};
 
 /// The longest line that is kept as one; a longer one goes on in the next.
 const LONGEST: usize = 4096;
@@ -349,7 +349,7 @@ impl RunPage {
                 .to_line()
                 .ok()
                 .and_then(|line| serde_json::from_str::<Value>(&line).ok())
-                .and_then(|value| serde_json::to_string_pretty(&value).ok())
+                .and_then(|value| safe_json::pretty(&value).ok())
                 .unwrap_or_default();
             document.text(Look::Text, &text);
         }

@@ -1,11 +1,12 @@
-//! JSON that may go to a terminal: C1, bidi and other invisible characters of its texts are
-//! escaped, so that no text of a model can steer what shows it. It is the same JSON to a parser.
+//! JSON that may go to a terminal, a pager or a file that somebody looks at: C1, bidi and other
+//! invisible characters of its texts are escaped, so that no text of a model can steer what shows it.
+//! It is the same JSON to a parser.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::event::visible::is_hostile;
+use super::visible::judged;
 
 /// A value as JSON of several lines, indented by two as the sources print it.
 ///
@@ -26,9 +27,14 @@ pub fn line(value: &impl Serialize) -> Result<String, serde_json::Error> {
 /// Escapes what must not reach a terminal in JSON that is one already. Line ends between its
 /// values stay where `lines` says so; within its texts JSON has none.
 pub fn escape(json: &str, lines: bool) -> String {
+    if json.is_ascii()
+        && !json.bytes().any(|byte| byte.is_ascii_control() && !(lines && byte == b'\n'))
+    {
+        return json.to_owned();
+    }
     let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if !is_hostile(c) || (lines && c == '\n') {
+    for (c, hides) in judged(json) {
+        if !hides || (lines && c == '\n') {
             out.push(c);
             continue;
         }
@@ -48,11 +54,16 @@ mod tests {
 
     #[test]
     fn what_would_steer_a_terminal_is_escaped_and_reads_back_the_same() {
-        let value = json!({ "text": "a\u{1b}[2J\u{9b}31m\u{202e}\u{e0041}\u{7f}é🙂\n\u{200d}" });
+        let value = json!({ "text": "a\u{1b}[2J\u{9b}31m\u{202e}\u{e0041}\u{7f}é🙂\n\u{200d}\u{34f}👩\u{200d}🚀" });
         for text in [line(&value).expect("JSON"), pretty(&value).expect("JSON")] {
-            let left = text.chars().find(|&c| is_hostile(c) && c != '\n');
+            let left = judged(&text).find(|&(c, hides)| hides && c != '\n');
             assert_eq!(left, None, "{text}");
-            assert!(text.contains("\\u009b31m\\u202e\\udb40\\udc41\\u007fé🙂\\n"), "{text}");
+            assert!(
+                text.contains(
+                    "\\u009b31m\\u202e\\udb40\\udc41\\u007fé🙂\\n\\u200d\\u034f👩\u{200d}🚀"
+                ),
+                "{text}"
+            );
             assert_eq!(serde_json::from_str::<Value>(&text).expect("reads"), value);
         }
     }
