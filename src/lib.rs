@@ -13,6 +13,7 @@
 pub mod app;
 pub mod bus;
 pub mod cli;
+pub mod decide;
 pub mod engine;
 pub mod event;
 pub mod llm;

@@ -147,7 +147,7 @@ fn checkout_launch_has_the_facts_and_limits_of_the_source() {
             "max_chargeback_alerts_for_go": 5,
         },
     });
-    let facts = Value::Object(scenario.facts);
+    let facts = Value::clone(&scenario.facts);
     assert_eq!(facts.to_string(), shared_context.to_string(), "also in this order");
     let PatternSpec::Collaboration(spec) = scenario.pattern else {
         panic!("a collaboration");

@@ -10,10 +10,11 @@ use tokio::time::{Instant, sleep_until};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{ChatModel, ChatRequest, Failure, Listener, failure, words_said};
+use crate::decide::{Decision, decide};
 use crate::event::id::millis;
 use crate::event::kind::{FailureClass, ModelLabel, Purpose, Reply, Usage};
 use crate::scenario::Scenario;
-use crate::scenario::condition::Shown;
+use crate::scenario::condition::{Budget, Shown};
 use crate::scenario::draw::between;
 use crate::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 use crate::scenario::tool::ToolCall;
@@ -35,27 +36,30 @@ impl Scripted {
         Self { scenario, instant, conditions }
     }
 
-    fn row(&self, request: &ChatRequest, listener: &dyn Listener) -> Option<&ScriptRow> {
-        // What the run shows, and which attempt this is.
-        let shown = self.conditions.then(|| {
-            let mut shown = Shown::clone(&request.shown);
-            shown.set("attempt", &request.attempt.into());
-            shown
-        });
-        self.scenario.script.rows.iter().enumerate().find_map(|(place, row)| {
-            if !speaks(row, request) {
-                return None;
-            }
-            let Some(when) = &row.when else { return Some(row) };
-            match when.holds(shown.as_ref().unwrap_or(&request.shown)) {
-                Ok(holds) => holds.then_some(row),
-                Err(error) => {
-                    let place = format!("script[{place}].when");
-                    listener.condition_failed(&place, &error.to_string());
-                    None
-                }
-            }
-        })
+    /// The row that answers. What its conditions cost is bounded, all of them together.
+    async fn row(&self, request: &ChatRequest, listener: &dyn Listener) -> Option<&ScriptRow> {
+        if !self.conditions {
+            return self.scenario.script.rows.iter().find(|row| speaks(row, request));
+        }
+        let mut shown = Shown::clone(&request.shown);
+        shown.set("attempt", &request.attempt.into());
+        let choice = Choice {
+            scenario: Arc::clone(&self.scenario),
+            rows: self
+                .scenario
+                .script
+                .rows
+                .iter()
+                .enumerate()
+                .filter_map(|(place, row)| speaks(row, request).then_some(place))
+                .collect(),
+            shown,
+        };
+        let (found, failed) = decide(&choice).await;
+        for (place, text) in failed {
+            listener.condition_failed(&format!("script[{place}].when"), &text);
+        }
+        self.scenario.script.rows.get(found?)
     }
 
     async fn play(
@@ -63,7 +67,7 @@ impl Scripted {
         request: &ChatRequest,
         listener: &dyn Listener,
     ) -> Result<Reply, Box<Failure>> {
-        let Some(row) = self.row(request, listener) else {
+        let Some(row) = self.row(request, listener).await else {
             return Err(failure(FailureClass::BadResponse, nothing_scripted(request)));
         };
         let answer = row.answer_by(match &request.purpose {
@@ -146,6 +150,35 @@ impl Scripted {
             sleep_until(started + takes).await;
         }
         failed
+    }
+}
+
+/// Which of some rows answers: the first whose condition holds.
+#[derive(Clone)]
+struct Choice {
+    scenario: Arc<Scenario>,
+    rows: Arc<[usize]>,
+    shown: Shown,
+}
+
+impl Decision for Choice {
+    /// The place of the row, and of those whose condition could not be evaluated, with why.
+    type Found = (Option<usize>, Vec<(usize, String)>);
+
+    fn find(&self, budget: &mut Budget) -> Self::Found {
+        let mut failed = Vec::new();
+        let found = self.rows.iter().copied().find(|place| {
+            let when = self.scenario.script.rows.get(*place).and_then(|row| row.when.as_ref());
+            let Some(when) = when else { return true };
+            match when.holds_within(&self.shown, budget) {
+                Ok(holds) => holds,
+                Err(error) => {
+                    failed.push((*place, error.to_string()));
+                    false
+                }
+            }
+        });
+        (found, failed)
     }
 }
 

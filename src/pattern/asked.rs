@@ -23,7 +23,7 @@ pub(super) fn value(of: &impl Serialize) -> Value {
 pub(super) fn base_of(cx: &RunContext, scenario: &Scenario) -> Option<Shown> {
     cx.reads_conditions().then(|| {
         let mut shown = Shown::default();
-        shown.set("facts", &Value::Object(scenario.facts.clone()));
+        shown.share("facts", Arc::clone(&scenario.facts));
         let inputs =
             scenario.inputs.iter().map(|input| (input.name.to_string(), input.value.clone()));
         shown.set("inputs", &Value::Object(inputs.collect()));

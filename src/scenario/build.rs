@@ -98,7 +98,7 @@ pub(super) fn scenario(
         goal: goal?,
         inputs,
         flags,
-        facts,
+        facts: Arc::new(Value::Object(facts)),
         pattern: spec?,
         model: model(file.model?),
         llm,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::agent::TeamSpec;
 use super::alert::AlertLimits;
@@ -36,8 +36,9 @@ pub struct Scenario {
     pub inputs: Vec<Input>,
     /// Switches of this scenario, in the file's order.
     pub flags: Vec<Flag>,
-    /// What every role is shown, unchanged (`shared_context` of `000`), with inputs filled in.
-    pub facts: Map<String, Value>,
+    /// What every role is shown, unchanged (`shared_context` of `000`), with inputs filled in: an
+    /// object, shared by all that look at it.
+    pub facts: Arc<Value>,
     /// The pattern and what it alone needs.
     pub pattern: PatternSpec,
     /// How the model is asked.

@@ -74,7 +74,7 @@ pub struct LevelRules {
     /// Its name in the aggregate, such as `health`.
     pub name: String,
     /// The rules in order.
-    pub rules: Vec<LevelRule>,
+    pub rules: Arc<[LevelRule]>,
     /// The level when none holds.
     pub otherwise: String,
 }

@@ -123,6 +123,11 @@ impl Running {
         self.out = None;
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by its name.
     #[cfg(unix)]
     pub fn signal(&self, name: &str) {

@@ -186,6 +186,11 @@ impl Terminal {
         }
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Sends a signal by its name.
     pub fn signal(&self, name: &str) {
         let sent = std::process::Command::new("kill")

@@ -6,12 +6,16 @@ use serde_json::Value;
 use super::told::{Told, tell};
 use crate::event::kind::{Purpose, RosterChange, SourceCame};
 use crate::event::{Event, EventKind, World};
-use crate::scenario::condition::{Condition, ConditionError, Shown};
+use crate::scenario::condition::{Budget, Condition, ConditionError, Limits, Shown};
 
 /// The names that a condition may use, each of them there for every fact; null where a fact has no
 /// such thing. `fact` is the whole of it as in the log.
 pub const NAMES: &str = "kind round role agent tool task who stance confidence attempt status wait_ms flag on \
                          reason text seq at fact";
+
+/// What a filter may cost for one fact. The screen waits for it, so it is less than a decision of a
+/// run may cost.
+pub(super) const FACT: Limits = Limits { steps: 100_000, bytes: 1 << 20 };
 
 /// A filter that can be asked.
 #[derive(Debug)]
@@ -51,8 +55,21 @@ impl Filter {
         }
     }
 
-    /// Whether it lets this fact through.
-    pub(super) fn lets(&self, event: &Event, world: &World) -> Result<bool, ConditionError> {
+    /// What it costs to make a fact readable, in steps of an evaluation.
+    pub(super) fn reads(&self, event: &Event) -> u64 {
+        match self {
+            Self::Holds { whole: true, .. } => event.kind.weight() as u64 / 64,
+            Self::Holds { whole: false, .. } | Self::Words(_) => 0,
+        }
+    }
+
+    /// Whether it lets this fact through, within a budget.
+    pub(super) fn lets(
+        &self,
+        event: &Event,
+        world: &World,
+        budget: &mut Budget,
+    ) -> Result<bool, ConditionError> {
         let told = tell(event, world);
         match self {
             Self::Words(words) => {
@@ -64,7 +81,7 @@ impl Filter {
                 show(&mut shown, event, &told, world);
                 let fact = if *whole { fact(event) } else { Value::Null };
                 shown.set("fact", &fact);
-                condition.holds(&shown)
+                condition.holds_within(&shown, budget)
             }
         }
     }

@@ -6,9 +6,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::filter::Filter;
+use super::filter::{FACT, Filter};
 use super::typed::Typed;
 use crate::event::{Event, World};
+use crate::scenario::condition::Budget;
+
+/// What a filter may cost before the screen wants its turn again, in steps of its evaluation.
+const STEPS: u64 = 200_000;
 
 /// The list of facts and where the eye is in it. Places are places in the log, which only grows.
 #[derive(Debug, Default)]
@@ -276,19 +280,20 @@ impl FactList {
     pub(super) fn look(&mut self, log: &[Arc<Event>], world: &World) {
         let Some(active) = &mut self.filter else { return };
         let mut left = active.filter.slice();
-        while left > 0 && active.seen.end < log.len() {
+        let mut steps = STEPS;
+        while left > 0 && steps > 0 && active.seen.end < log.len() {
             let place = active.seen.end;
             active.seen.end += 1;
             left -= 1;
-            if active.lets(log.get(place), world) {
+            if active.lets(log.get(place), world, &mut steps) {
                 active.found.push_back(place);
             }
         }
-        while left > 0 && active.seen.start > 0 {
+        while left > 0 && steps > 0 && active.seen.start > 0 {
             active.seen.start -= 1;
             left -= 1;
             let place = active.seen.start;
-            if active.lets(log.get(place), world) {
+            if active.lets(log.get(place), world, &mut steps) {
                 active.found.push_front(place);
             }
         }
@@ -296,9 +301,13 @@ impl FactList {
 }
 
 impl Active {
-    fn lets(&mut self, event: Option<&Arc<Event>>, world: &World) -> bool {
+    /// Whether a fact is let through. What that cost is taken from `steps`.
+    fn lets(&mut self, event: Option<&Arc<Event>>, world: &World, steps: &mut u64) -> bool {
         let Some(event) = event else { return false };
-        match self.filter.lets(event, world) {
+        let mut budget = Budget::new(FACT);
+        let lets = self.filter.lets(event, world, &mut budget);
+        *steps = steps.saturating_sub(budget.steps() + self.filter.reads(event));
+        match lets {
             Ok(lets) => lets,
             Err(error) => {
                 self.failed += 1;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{ChatMessage, Speaker};
@@ -75,7 +75,7 @@ pub fn recent_rounds(history: &[HistoryRow], limit: usize) -> Vec<RecentRound> {
 struct RolePayload<'a> {
     goal: &'a str,
     role: &'a RoleName,
-    shared_context: &'a Map<String, Value>,
+    shared_context: &'a Value,
     recent_rounds: &'a [RecentRound],
     open_conflicts: &'a [Conflict],
 }
@@ -92,7 +92,7 @@ pub fn for_role(
     prompt: &str,
     goal: &str,
     role: &RoleName,
-    facts: &Map<String, Value>,
+    facts: &Value,
     recent: &[RecentRound],
     open_conflicts: &[Conflict],
 ) -> Arc<[ChatMessage]> {

@@ -7,4 +7,4 @@ mod payload;
 pub mod play;
 pub mod policy;
 
-pub use aggregate::{aggregate, overwritten};
+pub use aggregate::{gather, overwritten};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::dispatch::{Came, dispatch};
-use super::{aggregate, payload, policy};
+use super::{gather, payload, policy};
+use crate::decide::decide;
 use crate::event::kind::{Purpose, Task};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::asked;
@@ -35,7 +36,7 @@ pub async fn play(
     if policy::failed_critical(failed) {
         return Err(StopReason::CriticalTaskFailed);
     }
-    let aggregate = put_together(cx, scenario, spec, &tasks, &came);
+    let aggregate = put_together(cx, scenario, spec, &tasks, &came).await;
     cx.at_phase("finalize".to_owned());
     cx.boundary(Boundary::Finalize).await?;
     report(cx, scenario, spec, base, &aggregate).await
@@ -84,7 +85,7 @@ async fn plan(
     }
 }
 
-fn put_together(
+async fn put_together(
     cx: &RunContext,
     scenario: &Scenario,
     spec: &OrchestratorSpec,
@@ -96,11 +97,13 @@ fn put_together(
         .zip(came)
         .map(|(task, came)| (task, came.as_ref().map_err(|failed| &failed.reason)));
     let echo = payload::echo(scenario, spec);
-    let whole = aggregate(echo, &spec.sections, &spec.level, results, |place, error| {
+    let gathered = gather(echo, &spec.sections, results);
+    let (rule, failed) = decide(&gathered.rules(&spec.level)).await;
+    for (place, error) in failed {
         let (place, text) = (format!("orchestrator.level.rules[{place}].when"), error.to_string());
         cx.publish(SpanId::RUN, EventKind::ConditionFailed { place, text });
-    });
-    let whole = Arc::new(whole);
+    }
+    let whole = Arc::new(gathered.with_level(&spec.level, rule));
     let done = tasks.iter().zip(came).map(|(task, came)| (task, came.is_ok()));
     cx.publish(
         SpanId::RUN,

@@ -1,12 +1,11 @@
 //! Parses CEL within bounds: neither the parser, which recurses, nor an evaluation, which does too,
 //! is given more than its stack can bear, and what is wrong is said in few words, with its place.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use cel::common::ast::{Expr, IdedExpr};
+use cel::common::ast::IdedExpr;
 
-use super::cel_functions::environment;
-use super::condition::{ConditionError, children};
+use super::{ConditionError, children};
 
 /// The most bytes that a condition may have.
 pub(super) const MAX_BYTES: usize = 2_000;
@@ -17,12 +16,8 @@ pub(super) const MAX_BRACKETS: usize = 32;
 /// The deepest that a condition may nest as a whole: its evaluation recurses.
 const MAX_DEPTH: usize = 64;
 
-/// The most loops (`all`, `exists`, `map`, `filter`) that may stand inside one another: each
-/// multiplies the work of an evaluation, which nothing interrupts.
-const MAX_LOOPS: usize = 2;
-
-/// The functions and macros that there are.
-pub(super) static ENV: LazyLock<Arc<cel::Env>> = LazyLock::new(|| Arc::new(environment()));
+/// The grammar and the macros of CEL. Functions are ours.
+static ENV: LazyLock<cel::Env> = LazyLock::new(|| cel::Env::stdlib().with_optional_support(false));
 
 /// Parses a condition.
 ///
@@ -38,13 +33,8 @@ pub(super) fn parse(text: &str) -> Result<cel::Program, ConditionError> {
         return Err(nested(Some(offset)));
     }
     let program = compile(text, &shape).map_err(|errors| syntax(text, &errors))?;
-    let (depth, loops) = nesting(program.expression());
-    if depth > MAX_DEPTH {
+    if depth(program.expression()) > MAX_DEPTH {
         return Err(nested(None));
-    }
-    if loops > MAX_LOOPS {
-        let text = format!("{loops} loops inside one another are too many, at most {MAX_LOOPS}");
-        return Err(ConditionError::Syntax { text, offset: None });
     }
     Ok(program)
 }
@@ -98,18 +88,15 @@ fn compile(text: &str, shape: &Brackets) -> Result<cel::Program, cel::ParseError
     })
 }
 
-/// How deep an expression nests, and how many loops stand inside one another; found without
-/// recursion.
-fn nesting(expr: &IdedExpr) -> (usize, usize) {
-    let (mut deepest, mut most_loops) = (0, 0);
-    let mut open = vec![(expr, 1, 0)];
-    while let Some((expr, level, around)) = open.pop() {
-        let loops = around + usize::from(matches!(expr.expr, Expr::Comprehension(_)));
+/// How deep an expression nests; found without recursion.
+fn depth(expr: &IdedExpr) -> usize {
+    let mut deepest = 0;
+    let mut open = vec![(expr, 1)];
+    while let Some((expr, level)) = open.pop() {
         deepest = deepest.max(level);
-        most_loops = most_loops.max(loops);
-        children(&expr.expr, |child| open.push((child, level + 1, loops)));
+        children(&expr.expr, |child| open.push((child, level + 1)));
     }
-    (deepest, most_loops)
+    deepest
 }
 
 /// The first thing that the parser said, in few words.

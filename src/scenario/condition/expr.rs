@@ -1,0 +1,256 @@
+//! A condition as it is evaluated, made once when its scenario is loaded: names are resolved, loops
+//! are known for what they are, and what cannot be evaluated is refused here, with its place.
+
+use cel::common::ast::operators as op;
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
+
+use super::function::Function;
+
+/// A part of a condition.
+#[derive(Debug)]
+pub(super) enum Node {
+    Null,
+    Bool(bool),
+    Int(i64),
+    UInt(u64),
+    Double(f64),
+    Text(String),
+    /// A name that is shown, else the type that is called so.
+    Shown(String, Option<&'static str>),
+    /// The variable of a loop, counted from the outermost.
+    Variable(usize),
+    Field(Box<Node>, String),
+    Has(Box<Node>, String),
+    Index(Box<[Node; 2]>),
+    List(Vec<Node>),
+    Map(Vec<(Node, Node)>),
+    If(Box<[Node; 3]>),
+    Not(Box<Node>),
+    Negate(Box<Node>),
+    And(Box<[Node; 2]>),
+    Or(Box<[Node; 2]>),
+    /// `==`, and `!=` where this is false.
+    Equal(bool, Box<[Node; 2]>),
+    Order(Order, Box<[Node; 2]>),
+    Reckon(Reckon, Box<[Node; 2]>),
+    In(Box<[Node; 2]>),
+    Call(Function, Vec<Node>),
+    Loop(Box<Loop>),
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+/// How two values become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reckon {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// A loop over a list or the keys of a map.
+#[derive(Debug)]
+pub(super) struct Loop {
+    pub kind: LoopKind,
+    pub range: Node,
+    /// What is asked of each, or made of it.
+    pub body: Node,
+}
+
+/// What a loop finds out.
+#[derive(Debug)]
+pub(super) enum LoopKind {
+    All,
+    Exists,
+    ExistsOne,
+    /// Makes a list of what the body gives, of those only for which this holds.
+    Map(Option<Node>),
+}
+
+/// Why an expression cannot be evaluated: what is wrong, and the id of the part that is.
+pub(super) type Refused = (String, u64);
+
+/// Makes a condition of what the parser found. Its recursion is bounded by what the parser lets
+/// through.
+pub(super) fn compile(expr: &IdedExpr) -> Result<Node, Refused> {
+    Scope::default().node(expr)
+}
+
+/// The variables of the loops around a part, the outermost first.
+#[derive(Default)]
+struct Scope<'e>(Vec<&'e str>);
+
+impl<'e> Scope<'e> {
+    fn node(&mut self, expr: &'e IdedExpr) -> Result<Node, Refused> {
+        let refused = |what: &str| Err((what.to_owned(), expr.id));
+        match &expr.expr {
+            Expr::Literal(literal) => match literal {
+                LiteralValue::Null => Ok(Node::Null),
+                LiteralValue::Boolean(truth) => Ok(Node::Bool(*truth.inner())),
+                LiteralValue::Int(whole) => Ok(Node::Int(*whole.inner())),
+                LiteralValue::UInt(whole) => Ok(Node::UInt(*whole.inner())),
+                LiteralValue::Double(float) => Ok(Node::Double(*float.inner())),
+                LiteralValue::String(text) => Ok(Node::Text(text.inner().to_owned())),
+                LiteralValue::Bytes(_) => refused("bytes are not supported; write a text"),
+            },
+            Expr::Ident(name) => Ok(self.name(name)),
+            Expr::Select(select) => {
+                let operand = Box::new(self.node(&select.operand)?);
+                let field = select.field.clone();
+                Ok(if select.test {
+                    Node::Has(operand, field)
+                } else {
+                    Node::Field(operand, field)
+                })
+            }
+            Expr::List(list) if list.optional_indices.is_empty() => {
+                let items = list.elements.iter().map(|item| self.node(item));
+                Ok(Node::List(items.collect::<Result<_, _>>()?))
+            }
+            Expr::Map(map) => {
+                let mut entries = Vec::with_capacity(map.entries.len());
+                for entry in &map.entries {
+                    match &entry.expr {
+                        EntryExpr::MapEntry(it) if !it.optional => {
+                            entries.push((self.node(&it.key)?, self.node(&it.value)?));
+                        }
+                        EntryExpr::MapEntry(_) | EntryExpr::StructField(_) => {
+                            return Err(("optional entries are not supported".into(), entry.id));
+                        }
+                    }
+                }
+                Ok(Node::Map(entries))
+            }
+            Expr::Call(call) => self.call(call, expr.id),
+            Expr::Comprehension(inner) => self.looped(inner, expr.id),
+            Expr::List(_) => refused("optional elements are not supported"),
+            Expr::Struct(_) => refused("messages are not supported; write a map"),
+            Expr::Unspecified => refused("it does not parse"),
+        }
+    }
+
+    /// A name; one with a leading dot is not that of a loop.
+    fn name(&self, name: &str) -> Node {
+        let bound = self.0.iter().rposition(|variable| *variable == name);
+        match bound {
+            Some(place) => Node::Variable(place),
+            None => {
+                let name = name.trim_start_matches('.');
+                Node::Shown(name.to_owned(), type_named(name))
+            }
+        }
+    }
+
+    fn call(&mut self, call: &'e CallExpr, id: u64) -> Result<Node, Refused> {
+        let name = call.func_name.as_str();
+        if call.target.is_none() {
+            match &call.args[..] {
+                [one] if matches!(name, op::LOGICAL_NOT | op::NEGATE) => {
+                    let one = Box::new(self.node(one)?);
+                    return Ok(if name == op::NEGATE { Node::Negate(one) } else { Node::Not(one) });
+                }
+                [left, right] => {
+                    if let Some(join) = join_of(name) {
+                        return Ok(join(Box::new([self.node(left)?, self.node(right)?])));
+                    }
+                }
+                [condition, yes, no] if name == op::CONDITIONAL => {
+                    let parts = [self.node(condition)?, self.node(yes)?, self.node(no)?];
+                    return Ok(Node::If(Box::new(parts)));
+                }
+                _ => {}
+            }
+        }
+        let member = call.target.is_some();
+        let values = call.target.iter().map(|target| &**target).chain(&call.args);
+        let function = Function::find(name, member, call.args.len() + usize::from(member))
+            .map_err(|what| (what, id))?;
+        let values = values.map(|value| self.node(value)).collect::<Result<_, _>>()?;
+        Ok(Node::Call(function, values))
+    }
+
+    /// The macros give loops in these forms, and `@result` can be written by nobody else.
+    fn looped(&mut self, inner: &'e ComprehensionExpr, id: u64) -> Result<Node, Refused> {
+        let unknown = || ("this loop is not supported".to_owned(), id);
+        let step = call_of(&inner.loop_step).ok_or_else(unknown)?;
+        let range = self.node(&inner.iter_range)?;
+        self.0.push(&inner.iter_var);
+        let found = match (step.func_name.as_str(), &step.args[..]) {
+            (op::LOGICAL_AND, [_, body]) => self.node(body).map(|body| (LoopKind::All, body)),
+            (op::LOGICAL_OR, [_, body]) => self.node(body).map(|body| (LoopKind::Exists, body)),
+            (op::ADD, [_, added]) => match &added.expr {
+                Expr::List(list) => match &list.elements[..] {
+                    [body] => self.node(body).map(|body| (LoopKind::Map(None), body)),
+                    _ => Err(unknown()),
+                },
+                _ => Err(unknown()),
+            },
+            (op::CONDITIONAL, [keep, added, _]) => {
+                let added = call_of(added).and_then(|added| added.args.get(1));
+                match added.map(|added| &added.expr) {
+                    Some(Expr::List(list)) => match &list.elements[..] {
+                        [body] => self
+                            .node(keep)
+                            .and_then(|keep| Ok((LoopKind::Map(Some(keep)), self.node(body)?))),
+                        _ => Err(unknown()),
+                    },
+                    Some(Expr::Literal(_)) => {
+                        self.node(keep).map(|body| (LoopKind::ExistsOne, body))
+                    }
+                    _ => Err(unknown()),
+                }
+            }
+            _ => Err(unknown()),
+        };
+        self.0.pop();
+        let (kind, body) = found?;
+        Ok(Node::Loop(Box::new(Loop { kind, range, body })))
+    }
+}
+
+fn call_of(expr: &IdedExpr) -> Option<&CallExpr> {
+    match &expr.expr {
+        Expr::Call(call) if call.target.is_none() => Some(call),
+        _ => None,
+    }
+}
+
+/// Makes a part of its two sides.
+type Join = fn(Box<[Node; 2]>) -> Node;
+
+/// What an operator makes of its two sides.
+fn join_of(name: &str) -> Option<Join> {
+    Some(match name {
+        op::LOGICAL_AND => Node::And,
+        op::LOGICAL_OR => Node::Or,
+        op::EQUALS => |sides| Node::Equal(true, sides),
+        op::NOT_EQUALS => |sides| Node::Equal(false, sides),
+        op::LESS => |sides| Node::Order(Order::Less, sides),
+        op::LESS_EQUALS => |sides| Node::Order(Order::LessEqual, sides),
+        op::GREATER => |sides| Node::Order(Order::Greater, sides),
+        op::GREATER_EQUALS => |sides| Node::Order(Order::GreaterEqual, sides),
+        op::ADD => |sides| Node::Reckon(Reckon::Add, sides),
+        op::SUBSTRACT => |sides| Node::Reckon(Reckon::Subtract, sides),
+        op::MULTIPLY => |sides| Node::Reckon(Reckon::Multiply, sides),
+        op::DIVIDE => |sides| Node::Reckon(Reckon::Divide, sides),
+        op::MODULO => |sides| Node::Reckon(Reckon::Remainder, sides),
+        op::IN => Node::In,
+        op::INDEX => Node::Index,
+        _ => return None,
+    })
+}
+
+/// The type of this name: a name of the language, which need not be shown.
+pub(super) fn type_named(name: &str) -> Option<&'static str> {
+    let names = ["bool", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+    names.into_iter().find(|known| *known == name)
+}
