@@ -104,6 +104,16 @@ async fn of_many_complaints_the_last_is_kept_and_none_that_was_cut() {
 }
 
 #[tokio::test]
+async fn a_whole_number_beyond_64_bits_is_refused() {
+    let (class, text) = fail(&script("echo '{\"id\": 12345678901234567890123}'")).await;
+    assert_eq!(class, FailureClass::BadResponse);
+    assert!(
+        text.contains("holds 12345678901234567890123, a whole number beyond 64 bits"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn what_is_no_json_is_said_with_its_place() {
     for (program, says) in [
         ("true", "what sh printed is empty, where JSON was to come"),

@@ -208,6 +208,21 @@ async fn what_is_no_json_is_said_with_its_place() {
 }
 
 #[tokio::test]
+async fn a_whole_number_beyond_64_bits_is_refused_where_it_is_used() {
+    let server = Server::start().await;
+    let body = r#"{"data":[{"n":18446744073709551615},{"n":18446744073709551616}]}"#;
+    let pointed =
+        |pointer: &str| tool(HttpSpec { pointer: pointer.to_owned(), ..spec(at(&server, "/v1")) });
+    let kept = one(&pointed("/data/0"), &server, &json_answer("200 OK", body)).await;
+    assert_eq!(*kept.expect("an answer"), json!({ "n": u64::MAX }));
+    let failure = failed(one(&pointed(""), &server, &json_answer("200 OK", body)).await);
+    assert_eq!(failure.class, FailureClass::BadResponse);
+    let says = "holds 18446744073709551616, a whole number beyond 64 bits, which would be changed: \
+                have it sent as a text";
+    assert!(failure.text.ends_with(says), "{}", failure.text);
+}
+
+#[tokio::test]
 async fn no_secret_comes_back_in_an_answer() {
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));

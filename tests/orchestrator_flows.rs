@@ -153,6 +153,40 @@ async fn each_plan_that_is_refused_stops_with_its_reason_and_what_the_planner_sa
     }
 }
 
+/// A whole number that 64 bits do not hold would be another one for the worker.
+#[tokio::test(start_paused = true)]
+async fn a_plan_whose_args_would_reach_the_worker_changed_is_refused() {
+    let plan = |day: &str, more: &str| {
+        let task = |id: &str, day: &str| {
+            format!(
+                r#"{{"id":"{id}","worker":"sales","args":{{"day":{day}}},"critical":true{more}}}"#
+            )
+        };
+        says(&format!(r#"{{"kind":"plan","tasks":[{},{}]}}"#, task("t1", "1"), task("t2", day)))
+    };
+    for (day, number) in [
+        ("12345678901234567890123", "12345678901234567890123"),
+        (r#"{"of":["a",-9223372036854775809]}"#, "-9223372036854775809"),
+    ] {
+        let outcome = played(&scenario(&plan(day, ""), &[])).await;
+        assert_eq!(outcome["stop_reason"], "invalid_plan:args_integer");
+        assert_eq!(outcome["details"], json!({ "task_id": "t2", "number": number }));
+        assert_eq!((&outcome["phase"], outcome.get("plan")), (&json!("plan"), None));
+    }
+    // What 64 bits hold, what is no whole number, and what no worker is given stays as it is.
+    for (day, args) in [
+        ("18446744073709551615", json!({ "day": u64::MAX })),
+        ("-9223372036854775808", json!({ "day": i64::MIN })),
+        ("1e30", json!({ "day": 1e30 })),
+        (r#""12345678901234567890123""#, json!({ "day": "12345678901234567890123" })),
+    ] {
+        let more = r#","note":12345678901234567890123"#;
+        let outcome = played(&scenario(&plan(day, more), &[])).await;
+        assert_eq!(outcome["stop_reason"], "success", "{day}");
+        assert_eq!(outcome["plan"][1]["args"], args);
+    }
+}
+
 /// Every attempt of every task counts, refused ones too; a task that finds the budget spent fails.
 #[tokio::test(start_paused = true)]
 async fn max_dispatches_bounds_the_attempts_of_all_tasks() {

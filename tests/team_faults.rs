@@ -517,3 +517,29 @@ async fn an_agent_without_a_table_is_asked_once_and_has_a_breaker() {
         ]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_number_that_would_reach_a_tool_changed_goes_back_to_the_model() {
+    let big = r#"{"id": 12345678901234567890123}"#;
+    let cast = Cast::new(move |heard| match heard.round {
+        1 => says("").and_raw("look", big),
+        2 => calls("look", json!({ "id": u64::MAX })),
+        _ => says("Done."),
+    });
+    let world = play(&scenario(vec![with_tools("a", &["look"])], ""), &cast).await;
+    assert_eq!(answer(&world), "Done.");
+    let told = "tool: error: 12345678901234567890123 in the arguments of look is a whole number \
+                beyond 64 bits and would be changed; give it as a text; tools: look";
+    let heard = cast.heard();
+    assert_eq!(heard[1].last, told);
+    assert_eq!(heard[2].last, r#"tool: {"seen":3}"#);
+    // Two such numbers are not the same call, though they read as the same.
+    let cast = Cast::new(|heard| match heard.round {
+        round @ 1..=4 => {
+            says("").and_raw("look", &format!(r#"{{"id": 1234567890123456789012{round}}}"#))
+        }
+        _ => says("Done."),
+    });
+    let world = play(&scenario(vec![with_tools("a", &["look"])], ""), &cast).await;
+    assert_eq!(answer(&world), "Done.");
+}

@@ -31,6 +31,9 @@ pub enum PlanFault {
     Args,
     /// `critical`
     Critical,
+    /// `args_integer`, ours: arguments hold a whole number that 64 bits do not hold, and that would
+    /// reach the worker changed
+    ArgsInteger,
     /// `steps`, pattern `004`
     Steps,
     /// `too_many_steps`, pattern `004`
@@ -45,7 +48,7 @@ impl PlanFault {
         Self::WorkerNotAllowed(visible_within(name, REASON_CHARS).into())
     }
 
-    const PLAIN: [(Self, &'static str); 14] = [
+    const PLAIN: [(Self, &'static str); 15] = [
         (Self::NonJson, "non_json"),
         (Self::Kind, "kind"),
         (Self::Tasks, "tasks"),
@@ -57,6 +60,7 @@ impl PlanFault {
         (Self::Worker, "worker"),
         (Self::Args, "args"),
         (Self::Critical, "critical"),
+        (Self::ArgsInteger, "args_integer"),
         (Self::Steps, "steps"),
         (Self::TooManySteps, "too_many_steps"),
         (Self::StepSequence, "step_sequence"),

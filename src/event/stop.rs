@@ -222,6 +222,9 @@ impl StopReason {
             Self::LlmError(LlmError::BadResponse) => {
                 "The answer was no chat completion, or too large for one: the attempt says which."
             }
+            Self::InvalidPlan(PlanFault::ArgsInteger) => {
+                "A whole number beyond 64 bits would reach the worker changed: have the planner give it as a text."
+            }
             Self::InvalidPlan(_) => {
                 "The plan broke the contract: read what the planner said, then mend its prompt."
             }
@@ -430,6 +433,7 @@ mod tests {
             "invalid_plan:worker_not_allowed:a:b",
             "invalid_plan:args",
             "invalid_plan:critical",
+            "invalid_plan:args_integer",
             "critical_task_failed",
             "task_timeout",
             "max_dispatches",

@@ -26,6 +26,7 @@ mod format_research;
 mod format_team;
 mod format_tools;
 mod input;
+pub mod integer;
 mod literal;
 mod load;
 pub mod lookup;

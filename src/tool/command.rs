@@ -64,7 +64,8 @@ impl CommandTool {
             return Err(self.ended_badly(status, &complaints));
         }
         let from = format!("what {} printed", self.name());
-        reading::json(&answer, &from, &self.env.redactor)
+        let whole = reading::json(&answer, &from, &self.env.redactor)?;
+        reading::unchanged(&answer, whole, &from, &self.env.redactor)
     }
 
     fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {

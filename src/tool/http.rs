@@ -94,7 +94,7 @@ impl HttpTool {
         let body = answer.collect(cap).await.map_err(|error| self.unanswered(&error))?;
         let from = format!("the answer of {}", self.address.host());
         let whole = reading::json(&body, &from, &self.redactor)?;
-        self.pointed_at(whole)
+        reading::unchanged(&body, self.pointed_at(whole)?, &from, &self.redactor)
     }
 
     /// The part of the answer that the scenario points at.

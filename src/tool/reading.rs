@@ -7,9 +7,13 @@ use serde_json::Value;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;
 use crate::net::Redactor;
+use crate::scenario::integer;
 
 /// The most characters of an answer that a failure repeats.
 const SAID_CHARS: usize = 140;
+
+/// The most characters of a number that a failure repeats.
+const NUMBER_CHARS: usize = 40;
 
 /// Reads an answer. `from` says whose it is, for the text of a failure.
 pub(super) fn json(
@@ -29,6 +33,24 @@ pub(super) fn json(
             Err(bad(format!("{from} is no JSON: {error}: {}", said(&text, redactor))))
         }
     }
+}
+
+/// Refuses an answer that holds a whole number beyond 64 bits where it is used: read, it is another
+/// number, and whoever is given it would not know. `value` is what is used of the answer `bytes`.
+pub(super) fn unchanged(
+    bytes: &[u8],
+    value: Arc<Value>,
+    from: &str,
+    redactor: &Redactor,
+) -> Result<Arc<Value>, Box<AttemptFailed>> {
+    let text = String::from_utf8_lossy(bytes);
+    let Some(number) = integer::changed(&text, &value) else { return Ok(value) };
+    let number = visible_within(&redactor.redact(number), NUMBER_CHARS);
+    let text = format!(
+        "{from} holds {number}, a whole number beyond 64 bits, which would be changed: have it sent \
+         as a text"
+    );
+    Err(AttemptFailed::of(FailureClass::BadResponse, text))
 }
 
 /// An answer may echo what the tool was given to prove itself; the log must not hold it.

@@ -13,6 +13,7 @@ use crate::event::kind::{ChatMessage, Purpose, Reply, Speaker};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
+use crate::scenario::integer::changed;
 
 /// The longest line that is kept as one; a longer one goes on in the next.
 const LONGEST: usize = 4096;
@@ -109,7 +110,7 @@ impl Document {
 /// A text as it is read best: a JSON object or list laid out, anything else as it is.
 fn laid_out(text: &str) -> (String, bool) {
     match serde_json::from_str::<Value>(text) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) if changed(text, &value).is_none() => {
             (serde_json::to_string_pretty(&value).unwrap_or_else(|_| text.to_owned()), true)
         }
         _ => (text.to_owned(), false),

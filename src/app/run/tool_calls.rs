@@ -8,6 +8,7 @@ use super::document::{Document, Look};
 use crate::app::format;
 use crate::event::kind::{ChatMessage, EventKind, ToolCall, ToolOffer};
 use crate::event::{Event, SpanId};
+use crate::scenario::integer::changed;
 
 /// Calls that a prompt may lead back to.
 const CHAIN: usize = 1000;
@@ -17,7 +18,10 @@ pub(super) fn calls(document: &mut Document, calls: &[ToolCall]) {
     for call in calls {
         document.add(Look::Head, format!("calls {} as {}", call.name, call.id));
         match serde_json::from_str::<Value>(&call.arguments) {
-            Ok(value @ Value::Object(_)) => document.json(&value),
+            Ok(value @ Value::Object(_)) if changed(&call.arguments, &value).is_none() => {
+                document.json(&value);
+            }
+            Ok(Value::Object(_)) => document.text(Look::Text, &call.arguments),
             _ => {
                 document.add(Look::Failed, "not a JSON object:");
                 document.text(Look::Text, &call.arguments);

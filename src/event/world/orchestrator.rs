@@ -17,6 +17,8 @@ pub struct Orchestrator {
     pub plan_call: Option<SpanId>,
     /// Why the plan was refused, and what the planner gave.
     pub refused: Option<(StopReason, Value)>,
+    /// What of it was refused, where the reason alone does not say.
+    pub refused_details: Option<Value>,
     /// The tasks in plan order; one that has ended is shared between copies of the world.
     pub tasks: Vec<Arc<TaskRow>>,
     /// Tasks at once at most, as of now.
@@ -214,8 +216,9 @@ impl Orchestrator {
                 let ids = tasks.iter().enumerate().rev();
                 self.places = Arc::new(ids.map(|(place, task)| (task.id.clone(), place)).collect());
             }
-            EventKind::PlanRefused { reason, raw, .. } => {
+            EventKind::PlanRefused { reason, raw, details } => {
                 self.refused = Some((reason.clone(), raw.clone()));
+                self.refused_details.clone_from(details);
             }
             EventKind::ParallelChanged { max_parallel, .. } => self.max_parallel = *max_parallel,
             EventKind::TaskStarted { index, args_hash, .. } => {

@@ -9,6 +9,8 @@ use super::dispatch::{Came, dispatch};
 use super::{gather, payload, policy};
 use crate::decide::decide;
 use crate::event::kind::{Purpose, Task};
+use crate::event::stop::PlanFault;
+use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::asked;
 use crate::run::{Ask, RunContext};
@@ -72,17 +74,22 @@ async fn plan(
         |text| json!({ "kind": "invalid", "raw": text }),
     );
     let allowed: BTreeSet<ToolName> = spec.workers.iter().map(|it| it.name.clone()).collect();
-    match policy::validate_plan(&raw, &allowed, spec.budget.max_tasks) {
-        Ok(tasks) => {
-            cx.publish(call, EventKind::PlanAccepted { tasks: tasks.as_slice().into() });
-            Ok(tasks)
-        }
-        Err(fault) => {
-            let reason = StopReason::InvalidPlan(fault);
-            cx.publish(call, EventKind::PlanRefused { reason: reason.clone(), raw, details: None });
-            Err(reason)
-        }
-    }
+    let (fault, details) = match policy::validate_plan(&raw, &allowed, spec.budget.max_tasks) {
+        Ok(tasks) => match policy::changed_integer(&reply.text, &tasks) {
+            None => {
+                cx.publish(call, EventKind::PlanAccepted { tasks: tasks.as_slice().into() });
+                return Ok(tasks);
+            }
+            Some((task, number)) => {
+                let number = visible_within(number, REASON_CHARS);
+                (PlanFault::ArgsInteger, Some(json!({ "task_id": task, "number": number })))
+            }
+        },
+        Err(fault) => (fault, None),
+    };
+    let reason = StopReason::InvalidPlan(fault);
+    cx.publish(call, EventKind::PlanRefused { reason: reason.clone(), raw, details });
+    Err(reason)
 }
 
 async fn put_together(

@@ -10,8 +10,8 @@ use crate::event::StopReason;
 use crate::event::kind::Task;
 use crate::event::stop::PlanFault;
 use crate::run::REQUEST_ID;
-use crate::scenario::name::ToolName;
-use crate::scenario::{canonical, digest};
+use crate::scenario::name::{TaskId, ToolName};
+use crate::scenario::{canonical, digest, integer};
 
 /// `validate_orchestration_plan`: the tasks of a plan, in order, other keys dropped. Ids are
 /// trimmed before they are compared, worker names are not before the allowlist.
@@ -55,6 +55,16 @@ pub fn validate_plan(
         taken.push(Task { id: id.into(), worker, args: Arc::new(args.clone()), critical });
     }
     Ok(taken)
+}
+
+/// The first task whose arguments hold a whole number that 64 bits do not hold, and the number as the
+/// planner wrote it in `reply`: it would reach the worker changed.
+pub fn changed_integer<'r>(reply: &'r str, tasks: &[Task]) -> Option<(TaskId, &'r str)> {
+    tasks.iter().find_map(|task| {
+        let args = task.args.values();
+        let number = args.filter_map(|value| integer::changed(reply, value)).next()?;
+        Some((task.id.clone(), number))
+    })
 }
 
 /// Whether a worker takes these arguments: exactly those that its catalogue entry names, as a call

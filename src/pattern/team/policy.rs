@@ -7,10 +7,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::event::kind::{HandoffRefusal, LoopGuard, ToolCall};
+use crate::event::visible::{REASON_CHARS, visible_within};
 pub use crate::scenario::agent::TRANSFER;
 use crate::scenario::agent::{HandoffTemplate, SwarmLimits};
-use crate::scenario::canonical;
 use crate::scenario::name::AgentName;
+use crate::scenario::{canonical, integer};
 
 /// So many calls of the same tool with the same arguments in a row stop an agent.
 const STUCK: u32 = 3;
@@ -89,8 +90,10 @@ impl Repeats {
     /// Takes the next call: whether it is the same as the two before it.
     pub fn is_stuck(&mut self, call: &ToolCall) -> bool {
         let said = match serde_json::from_str(&call.arguments) {
-            Ok(arguments) => canonical::text(&arguments),
-            Err(_) => call.arguments.to_string(),
+            Ok(arguments) if integer::changed(&call.arguments, &arguments).is_none() => {
+                canonical::text(&arguments)
+            }
+            _ => call.arguments.to_string(),
         };
         match &self.last {
             Some((name, arguments)) if *name == call.name && *arguments == said => self.times += 1,
@@ -112,10 +115,23 @@ pub fn arguments(call: &ToolCall) -> Result<Map<String, Value>, String> {
         return Ok(Map::new());
     }
     match serde_json::from_str(&call.arguments) {
-        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(Value::Object(fields)) => match changed_integer(call, &fields) {
+            None => Ok(fields),
+            Some(number) => Err(format!(
+                "{number} in the arguments of {} is a whole number beyond 64 bits and would be \
+                 changed; give it as a text",
+                call.name
+            )),
+        },
         Ok(_) => Err(format!("the arguments of {} are not a JSON object", call.name)),
         Err(error) => Err(format!("the arguments of {} are not JSON: {error}", call.name)),
     }
+}
+
+/// The first argument that would reach its tool changed, as the model wrote it.
+fn changed_integer(call: &ToolCall, fields: &Map<String, Value>) -> Option<String> {
+    let number = fields.values().find_map(|value| integer::changed(&call.arguments, value))?;
+    Some(visible_within(number, REASON_CHARS))
 }
 
 /// What a member is asked.

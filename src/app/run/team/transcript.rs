@@ -12,6 +12,7 @@ use crate::app::measure::{columns, wrap_within};
 use crate::event::kind::{Entry, Inner, ToolCall};
 use crate::event::world::team::{HopKind, Line, LineKind, shown};
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
+use crate::scenario::integer::changed;
 use crate::scenario::name::AgentName;
 
 /// Columns of the mark and the time before each line.
@@ -84,6 +85,10 @@ impl How {
 /// A tool call as a person reads it: its name and its arguments.
 pub fn call_told(call: &ToolCall) -> String {
     match serde_json::from_str::<Value>(&call.arguments) {
+        // A number that reads as another is shown as it is written.
+        Ok(args) if changed(&call.arguments, &args).is_some() => {
+            format!("{}({})", call.name, call.arguments)
+        }
         Ok(Value::Object(args)) if args.len() == 1 && args.get("request").is_some() => {
             format!("{}: {}", call.name, bare(&args["request"]))
         }

@@ -25,6 +25,9 @@ impl World {
         if success {
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
         }
+        if let Some(details) = &world.refused_details {
+            add("details", details.clone());
+        }
         if let Some((_, raw)) = &world.refused {
             add("raw_plan", raw.clone());
         }

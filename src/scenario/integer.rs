@@ -1,0 +1,147 @@
+//! Whole numbers in JSON that 64 bits do not hold. They are read as floats, which changes them: the
+//! source's numbers have no bound. What would be changed is refused, never passed on.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// The first whole number of a JSON text that is changed where it stands in `read`, the value, or a
+/// part of the value, that was read from the text. As it is written. Linear in both, and the text is
+/// looked at only where the value has a number that may be such a one.
+///
+/// ```
+/// use roundtable::scenario::integer::changed;
+/// let text = r#"{"id": 12345678901234567890123, "of": 18446744073709551615, "far": 1e30}"#;
+/// let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+/// assert_eq!(changed(text, &value), Some("12345678901234567890123"));
+/// assert_eq!(changed(text, &value["of"]), None);
+/// assert_eq!(changed(text, &value["far"]), None);
+/// ```
+pub fn changed<'t>(text: &'t str, read: &Value) -> Option<&'t str> {
+    let mut floats = BTreeSet::new();
+    collect(read, &mut floats);
+    if floats.is_empty() {
+        return None;
+    }
+    numbers(text).find(|number| {
+        let float = || number.parse::<f64>().ok().map(f64::to_bits);
+        is_beyond(number) && float().is_some_and(|float| floats.contains(&float))
+    })
+}
+
+/// Adds the floats that a whole number beyond 64 bits may have become.
+fn collect(value: &Value, floats: &mut BTreeSet<u64>) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().filter(|float| float.abs() >= SMALLEST);
+            floats.extend(float.map(f64::to_bits));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, floats)),
+        Value::Object(fields) => fields.values().for_each(|item| collect(item, floats)),
+        _ => {}
+    }
+}
+
+/// No whole number that 64 bits do not hold is nearer to zero: 2 to the power of 63.
+const SMALLEST: f64 = 9_223_372_036_854_775_808.0;
+
+/// Whether a number is whole, and beyond 64 bits.
+fn is_beyond(number: &str) -> bool {
+    !number.contains(['.', 'e', 'E'])
+        && number.parse::<i64>().is_err()
+        && number.parse::<u64>().is_err()
+}
+
+/// The numbers of a JSON text, as they are written, in their order.
+fn numbers(text: &str) -> impl Iterator<Item = &str> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'"' => at += after_text(bytes.get(at + 1..).unwrap_or_default()),
+                b'-' | b'0'..=b'9' => {
+                    let of_number =
+                        |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                    let rest = bytes.get(at..).unwrap_or_default();
+                    let length = rest.iter().take_while(|byte| of_number(byte)).count();
+                    let number = text.get(at..at + length);
+                    at += length;
+                    return number;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    })
+}
+
+/// How far behind its first quote a text ends: at its last quote.
+fn after_text(rest: &[u8]) -> usize {
+    let mut escaped = false;
+    let end = rest.iter().position(|byte| match byte {
+        _ if escaped => {
+            escaped = false;
+            false
+        }
+        b'\\' => {
+            escaped = true;
+            false
+        }
+        byte => *byte == b'"',
+    });
+    end.map_or(rest.len(), |end| end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(text: &str) -> Option<&str> {
+        changed(text, &serde_json::from_str(text).expect("JSON"))
+    }
+
+    #[test]
+    fn whole_numbers_beyond_64_bits_are_found_and_no_others() {
+        for (text, found) in [
+            ("18446744073709551615", None),
+            ("18446744073709551616", Some("18446744073709551616")),
+            ("-9223372036854775808", None),
+            ("-9223372036854775809", Some("-9223372036854775809")),
+            ("100000000000000000000", Some("100000000000000000000")),
+            ("1e20", None),
+            ("100000000000000000000.0", None),
+            ("0.1", None),
+            ("-0", None),
+            (r#""100000000000000000000""#, None),
+            (r#"{"100000000000000000000":1}"#, None),
+            (r#"["\"100000000000000000000\"", "\\", 5]"#, None),
+            (r#"["\\\"", [{"a": [1, 100000000000000000001]}]]"#, Some("100000000000000000001")),
+            (r#"[1e20, "a", 100000000000000000000]"#, Some("100000000000000000000")),
+            ("[]", None),
+        ] {
+            assert_eq!(of(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_stands_in_the_part_that_is_passed_on_counts() {
+        let text = r#"{"note": 98765432109876543210987, "args": {"far": 1e300}}"#;
+        let value: Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(changed(text, &value["args"]), None);
+        assert_eq!(changed(text, &value), Some("98765432109876543210987"));
+    }
+
+    proptest! {
+        /// What is passed on reads back as the very numbers that were written.
+        #[test]
+        fn a_number_that_is_not_found_is_kept(number: i128, bits in 0_u32..127) {
+            let number = (number >> bits).to_string();
+            let read: Value = serde_json::from_str(&number).expect("JSON");
+            prop_assert_eq!(changed(&number, &read).is_none(), read.to_string() == number);
+        }
+    }
+}
