@@ -3,10 +3,12 @@
 //! Not in the text: what marks it up, where links lead, pictures, comments, blocks of raw HTML, and
 //! what HTML within a line hides. Sentences stay whole, so what is quoted as it is seen is found.
 
+use std::collections::VecDeque;
+
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::flow::{Flow, one_line};
-use super::{Document, front_matter, html};
+use super::{Document, Unreadable, front_matter, html, marks};
 
 /// The most characters of a title.
 const TITLE_CHARS: usize = 300;
@@ -19,26 +21,50 @@ const SEEN: [&str; 10] = ["br", "b", "i", "em", "strong", "kbd", "sub", "sup", "
 
 /// Reads a Markdown text. Its title is what its front matter says, else its first heading, of the
 /// highest kind that it has at its beginning; its day is what its front matter says.
-pub(super) fn read(text: &str) -> Document {
+///
+/// # Errors
+/// It has more marks than any text that is meant to be read.
+pub(super) fn read(text: &str) -> Result<Document, Unreadable> {
     let (front, text) = front_matter::split(text);
-    let events: Vec<Event<'_>> = Parser::new_ext(text, options()).collect();
+    marks::bound(text)?;
+    let parser = Parser::new_ext(text, options());
+    let mut events = Events { parser, ahead: VecDeque::new() };
     let mut reading = Reading::default();
-    let mut at = 0;
-    while let Some(event) = events.get(at) {
-        at += 1;
-        if let Event::InlineHtml(tag) = event
-            && let Some(end) = events.get(at..).and_then(|after| hidden_until(tag, after))
+    while let Some(event) = events.take() {
+        if let Event::InlineHtml(tag) = &event
+            && let Some(end) = hidden_until(tag, &mut events)
         {
-            at += end;
+            events.ahead.drain(..end);
             continue;
         }
-        reading.take(event);
+        reading.take(&event);
     }
     let title = if front.title.is_empty() { reading.heading } else { front.title };
-    Document {
+    Ok(Document {
         title: one_line(&title, TITLE_CHARS),
         published_at: front.published_at,
         text: reading.flow.finish(),
+    })
+}
+
+/// The pieces of a text one after another, and a look at those that come. All at once they would be
+/// many times as large as the text.
+struct Events<'t> {
+    parser: Parser<'t>,
+    ahead: VecDeque<Event<'t>>,
+}
+
+impl<'t> Events<'t> {
+    fn take(&mut self) -> Option<Event<'t>> {
+        self.ahead.pop_front().or_else(|| self.parser.next())
+    }
+
+    /// The piece that comes after so many others.
+    fn after(&mut self, others: usize) -> Option<&Event<'t>> {
+        while self.ahead.len() <= others {
+            self.ahead.push_back(self.parser.next()?);
+        }
+        self.ahead.get(others)
     }
 }
 
@@ -164,7 +190,7 @@ fn name_of(tag: &str) -> Option<&str> {
 /// Where what a tag hides ends among the events after it, where it hides something and is closed
 /// within its line of text, not too far on. Who writes of `<script>` and forgets to mark it as code
 /// hides nothing.
-fn hidden_until(tag: &str, after: &[Event<'_>]) -> Option<usize> {
+fn hidden_until(tag: &str, after: &mut Events<'_>) -> Option<usize> {
     let name = name_of(tag)?;
     let bare = tag.len() <= name.len() + 3;
     if bare && SEEN.iter().any(|seen| name.eq_ignore_ascii_case(seen)) {
@@ -177,8 +203,17 @@ fn hidden_until(tag: &str, after: &[Event<'_>]) -> Option<usize> {
         _ => false,
     };
     let ends = |event: &Event<'_>| matches!(event, Event::End(end) if !is_within_a_line(*end));
-    let near = after.iter().take(HIDDEN_EVENTS).take_while(|event| !ends(event));
-    let end = near.enumerate().find(|(_, event)| closes(event)).map(|(at, _)| at)?;
+    let mut end = 0;
+    loop {
+        let event = after.after(end).filter(|event| !ends(event))?;
+        if closes(event) {
+            break;
+        }
+        end += 1;
+        if end == HIDDEN_EVENTS {
+            return None;
+        }
+    }
     // What is seen is decided in one place.
     let seen = html::read(&format!("{tag}x")).ok()?;
     seen.text.is_empty().then_some(end + 1)
@@ -189,7 +224,7 @@ mod tests {
     use super::*;
 
     fn text(markdown: &str) -> String {
-        read(markdown).text
+        read(markdown).expect("small enough").text
     }
 
     #[test]
@@ -237,18 +272,19 @@ mod tests {
 
     #[test]
     fn title_and_day() {
-        let document = read("---\ntitle: Front\ndate: 2026-03-07\n---\n# Head\n\nText");
+        let document =
+            read("---\ntitle: Front\ndate: 2026-03-07\n---\n# Head\n\nText").expect("small");
         assert_eq!((&*document.title, &*document.published_at), ("Front", "2026-03-07"));
         assert_eq!(document.text, "Head\n\nText");
-        let document = read("Text\n\n## The *first* `head`\n\n# The second");
+        let document = read("Text\n\n## The *first* `head`\n\n# The second").expect("small");
         assert_eq!((&*document.title, &*document.published_at), ("The first head", ""));
-        assert_eq!(read("Text").title, "");
+        assert_eq!(read("Text").expect("small").title, "");
     }
 
     #[test]
     fn depth_costs_no_stack_and_length_no_more_than_its_share() {
         for deep in ["> ", "- ", "[", "*a ", "**", "<b>", "<b hidden>", "<x>", "`"] {
-            read(&deep.repeat(20_000));
+            read(&deep.repeat(20_000)).expect("small enough");
         }
         let cells = format!("|{}\n|{}\n", "a|".repeat(500), "-|".repeat(500));
         assert!(text(&cells).starts_with("a a"));

@@ -12,6 +12,7 @@ mod front_matter;
 mod hidden;
 mod html;
 mod markdown;
+mod marks;
 mod pdf;
 mod plain;
 mod style;
@@ -112,7 +113,7 @@ pub fn read_while(
 ) -> Result<Document, Unreadable> {
     let document = match format {
         Format::Html => html::read(&charset::decode(bytes, charset, charset::in_html(bytes))?)?,
-        Format::Markdown => markdown::read(&charset::decode(bytes, charset, None)?),
+        Format::Markdown => markdown::read(&charset::decode(bytes, charset, None)?)?,
         Format::Plain => plain::read(&charset::decode(bytes, charset, None)?),
         Format::Pdf => pdf::read(bytes, wanted)?,
     };

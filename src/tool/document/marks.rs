@@ -1,0 +1,133 @@
+//! What reading Markdown may cost. A few megabytes of marks such as `- - - -` become nodes of a
+//! hundred times their size: marks are counted before anything is made of them.
+
+use super::Unreadable;
+
+/// The most marks that a text may have: each line, and each sign that may begin or end something,
+/// becomes two nodes at most.
+const MOST_MARKS: usize = 500_000;
+
+/// The most steps that lists and quotes may take: for each line the parser looks at all of them that
+/// are open there.
+const MOST_STEPS: usize = 50_000_000;
+
+/// Whether a text is small enough to be parsed.
+///
+/// # Errors
+/// It has more marks, or is nested deeper, than any text that is meant to be read.
+pub(super) fn bound(text: &str) -> Result<(), Unreadable> {
+    let too_large = |what: &str| Err(Unreadable::Broken(format!("the text has {what}")));
+    let Cost { marks, steps } = cost(text);
+    if marks > MOST_MARKS {
+        return too_large("more than 500,000 marks of Markdown");
+    }
+    if steps > MOST_STEPS {
+        return too_large("too many lines in lists and quotes that stand deep in each other");
+    }
+    Ok(())
+}
+
+/// What a text costs at most.
+#[derive(Debug, PartialEq, Eq)]
+struct Cost {
+    /// Lines and signs.
+    marks: usize,
+    /// Lists and quotes that are open at each line, and the lines.
+    steps: usize,
+}
+
+fn cost(text: &str) -> Cost {
+    // Blank lines are something only in code and in raw HTML.
+    let blank = usize::from(text.contains(['`', '~', '<', '\t']) || text.contains("    "));
+    let (mut marks, mut steps, mut open) = (0_usize, 0_usize, 0_usize);
+    for line in text.as_bytes().split(|byte| matches!(byte, b'\n' | b'\r')) {
+        let (signs, begun) = signs(line);
+        let columns = columns_before(line);
+        marks = marks.saturating_add(signs + columns.map_or(blank, |_| 1));
+        // A blank line goes on with all that is open, another with what it is indented or marked for.
+        let lead = columns.map_or(open, |columns| columns.min(open));
+        steps = steps.saturating_add(lead + 1);
+        open = open.max(lead.saturating_add(begun));
+    }
+    Cost { marks, steps }
+}
+
+/// The signs of a line, and how many of them may begin a list or a quote.
+fn signs(line: &[u8]) -> (usize, usize) {
+    let (mut signs, mut begun) = (0, 0);
+    let mut before = b' ';
+    for (at, byte) in line.iter().enumerate() {
+        let ends = || line.get(at + 1).is_none_or(|next| matches!(next, b' ' | b'\t'));
+        let begins = match byte {
+            b'>' => true,
+            b'-' | b'+' | b'*' => !before.is_ascii_alphanumeric() && ends(),
+            b'.' | b')' => before.is_ascii_digit() && ends(),
+            _ => false,
+        };
+        let sign = matches!(
+            byte,
+            b'*' | b'_' | b'~' | b'`' | b'&' | b'<' | b'[' | b']' | b'\\' | b'|' | 0
+        );
+        signs += usize::from(begins || sign);
+        begun += usize::from(begins);
+        before = *byte;
+    }
+    (signs, begun)
+}
+
+/// The columns before what a line says, the marks of quotes among them; `None`: it says nothing.
+fn columns_before(line: &[u8]) -> Option<usize> {
+    let mut columns = 0_usize;
+    for byte in line {
+        columns += match byte {
+            b' ' | b'>' => 1,
+            b'\t' => 4,
+            _ => return Some(columns),
+        };
+    }
+    line.contains(&b'>').then_some(columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_and_steps_are_counted_before_anything_is_made() {
+        for (text, marks, steps) in [
+            ("", 0, 1),
+            ("Plain words, and more: well-known ones (2024).", 1, 1),
+            ("a\nb\r\nc", 3, 4),
+            ("a\n\n\n\tb", 4, 4),
+            ("*a* **b** `c` [d](e) <f>", 13, 1),
+            ("- - - a", 4, 1),
+            ("1. 2) 3.", 4, 1),
+            ("> > a", 3, 1),
+            // Three are open: a blank line goes on with them, one that is not indented with none.
+            ("- - - a\n\nb", 5, 6),
+            ("- a\n  - b\n    - c\n      d", 7, 10),
+            ("|a|b|\n|-|-|", 8, 2),
+            ("-----\n***", 6, 2),
+        ] {
+            assert_eq!(cost(text), Cost { marks, steps }, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_that_is_meant_to_be_read_is_refused() {
+        let refused = |text: &str| bound(text).err().map(|why| why.to_string());
+        let marks = Some("the text has more than 500,000 marks of Markdown".to_owned());
+        assert_eq!(refused(&"- ".repeat(499_999)), None);
+        assert_eq!(refused(&"- ".repeat(500_000)), marks);
+        assert_eq!(refused(&"\n".repeat(5_000_000)), None);
+        assert_eq!(refused(&("```".to_owned() + &"\n".repeat(500_000))), marks);
+        let deep = "> ".repeat(2_000) + &format!("\n{}", "> ".repeat(100));
+        assert_eq!(refused(&deep), None);
+        // Lines of blanks that go on with thousands of lists.
+        let deep = "- ".repeat(20_000) + &"\n ".repeat(20_000);
+        let lines = "the text has too many lines in lists and quotes that stand deep in each other";
+        assert_eq!(refused(&deep).as_deref(), Some(lines));
+        let prose = "A line of a long report, with *one* word of weight in it.\n".repeat(100_000);
+        assert_eq!(refused(&prose), None);
+    }
+}
