@@ -442,6 +442,27 @@ async fn an_answer_that_does_not_stand_stops_the_run() {
 
 /// Wherever a tool has been, what it brings passes the same gate again; and a page counts once.
 #[tokio::test(start_paused = true)]
+async fn a_source_whose_host_is_in_unicode_is_read_and_told_in_ascii() {
+    let host = "xn--bcher-kva.example";
+    let mut allowing = spec();
+    allowing.allowed_domains_policy = vec![host.to_owned()];
+    allowing.allowed_domains_execution = vec![host.to_owned()];
+    let urls = [
+        "https://Bücher.example/page",
+        "https://xn--bcher-kva.example/page",
+        "https://bucher.example/page",
+    ];
+    let (world, library) = play(allowing, Library::of(&urls), &Writer::new(quoting)).await;
+    let told = outcome(&world);
+    assert_eq!(told["status"], "ok");
+    assert_eq!(library.read_urls(), [urls[0]], "what is fetched is the address as it was found");
+    assert_eq!(told["citation_details"][0]["url"], of(host));
+    assert_eq!(told["dropped_sources"][0]["reason"], "duplicate");
+    let denied = json!([{ "url": of("bucher.example"), "reason": "source_denied_policy" }]);
+    assert_eq!(told["aggregate"]["denied_sources"], denied);
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_a_page_was_found_in_the_end_passes_the_gate_again() {
     let to = |url: &'static str| {
         move |args: &serde_json::Map<String, Value>, _: u32| {
@@ -646,6 +667,46 @@ async fn notes_are_taken_as_far_as_the_budget_goes() {
     let asked = writer.payloads(|purpose| matches!(purpose, Purpose::Notes { .. }));
     let rooms: Vec<&Value> = asked.iter().map(|payload| &payload["max_notes"]).collect();
     assert_eq!(rooms, [&json!(3), &json!(1)]);
+    // What was proposed beyond that is counted, with what it was beyond.
+    let cut = json!([
+        { "url": urls[0], "proposed": 5, "cut": 2, "limit": "notes_per_page" },
+        { "url": urls[1], "proposed": 5, "cut": 4, "limit": "max_notes" },
+    ]);
+    assert_eq!(told["cut_notes"], cut);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_that_is_too_long_is_refused_and_the_run_goes_on() {
+    let body = format!("{} {}", words_of("it"), "So it goes on. ".repeat(200));
+    let of_body = body.clone();
+    let notes = move |purpose: &Purpose, payload: &Value| match purpose {
+        Purpose::Notes { .. } => json!({ "notes": [
+            { "claim": "c".repeat(1_001), "quote": words_of("it") },
+            { "claim": "It goes on.", "quote": &of_body[..2_001] },
+            { "claim": "c".repeat(1_000), "quote": &of_body[..2_000] },
+        ] }),
+        Purpose::Synthesize => {
+            json!({ "sentences": [{ "text": "So it is.", "citations": ["n1"] }] })
+        }
+        _ => quoting(purpose, payload),
+    };
+    let library = Library::of(&[&of("a.example")])
+        .reading(move |args, _| Ok(page(args["url"].as_str().expect("an address"), "", &body)));
+    let (world, _) = play(spec(), library, &Writer::new(notes)).await;
+    let told = outcome(&world);
+    assert_eq!((&told["status"], &told["citations"]), (&json!("ok"), &json!(["n1"])));
+    let refused = told["refused_notes"].as_array().expect("refused notes");
+    let reasons: Vec<&Value> = refused.iter().map(|it| &it["reason"]).collect();
+    assert_eq!(reasons, ["claim_too_long", "quote_too_long"]);
+    let chars = |row: &Value, key: &str| row[key].as_str().map(|text| text.chars().count());
+    assert_eq!(chars(&refused[0], "claim"), Some(1_001), "its beginning, and a sign of the rest");
+    assert_eq!(chars(&refused[1], "quote"), Some(2_001));
+    let (research, _) = world.research().expect("research");
+    assert_eq!(research.sources[0].state, SourceState::Read { notes: 1, refused: 2 });
+    // What breaks the source's contract stops the run, however long the rest is.
+    let broken = noting(json!({ "notes": [{ "claim": "c".repeat(1_001), "quote": "short" }] }));
+    let (world, _) = play(spec(), Library::of(&[&of("a.example")]), &broken).await;
+    assert_eq!(stop(&world).0, "invalid_notes:quote");
 }
 
 #[tokio::test(start_paused = true)]

@@ -194,6 +194,9 @@ fn addresses_that_are_none() {
         "https://[::1]x/",
         "https://h/\u{7}a",
         "https://:443/",
+        "https://bü%2fcher.example/",
+        "https://bücher.example:８０/",
+        "https://\u{ad}/",
     ] {
         assert_eq!(normalize(url), None, "{url:?}");
     }
@@ -203,6 +206,8 @@ fn addresses_that_are_none() {
         ("https://h/a;b/c;d", "https://h/a;b/c"),
         ("https://[2001:DB8::1]:8080/x/", "https://[2001:db8::1]:8080/x"),
         ("https://h/%2e%2e/a", "https://h/%2e%2e/a"),
+        ("https://Bücher.example:8080/ä?q", "https://xn--bcher-kva.example:8080/ä"),
+        ("https://XN--bcher-KVA.example/", "https://xn--bcher-kva.example/"),
     ] {
         assert_eq!(normalize(url).as_deref(), Some(normal), "{url}");
     }
@@ -256,8 +261,7 @@ fn drafts_are_judged_in_the_sources_order() {
         (json!({ "claim": null, "quote": "x" }), Err("claim")),
         (json!({ "claim": 7, "quote": "a quote of enough length" }), Err("claim")),
         (json!({ "claim": "c", "quote": "nineteen characters" }), Err("quote")),
-        (json!({ "claim": "c", "quote": "q".repeat(2_001) }), Err("quote")),
-        (json!({ "claim": "c".repeat(1_001), "quote": "a quote of enough length" }), Err("claim")),
+        (json!({ "claim": "c", "quote": "q".repeat(2_001) }), Ok("c")),
         (json!({ "claim": "c", "quote": ["a quote of enough length"] }), Err("quote")),
         (json!({ "claim": " c ", "quote": " twenty characters!!! ", "id": "n9" }), Ok("c")),
     ];

@@ -127,7 +127,7 @@ fn research_is_read_with_its_domains_limits_and_who_does_what() {
     assert_eq!(spec.sources, [rule]);
     assert_eq!((spec.plan.by, spec.notes.by), (Who::Rule, Who::ModelWhenLive));
     assert_eq!((spec.answer.by, &*spec.notes.prompt), (Who::Model, "Note it."));
-    assert_eq!((spec.page_chars, spec.notes_per_page), (9_000, 2));
+    assert_eq!((spec.page_chars, spec.notes_per_page, spec.notes_by_rule), (9_000, 2, 2));
     assert_eq!((spec.misquotes, spec.min_independent_sources), (Misquotes::Refuse, 2));
     assert_eq!((spec.max_age_days, spec.as_of.as_deref()), (Some(30), Some("2026-03-07")));
     let steps: Vec<Option<ScriptStep>> = scenario.script.rows.iter().map(|row| row.step).collect();
@@ -149,9 +149,28 @@ fn what_the_file_leaves_out_is_as_in_the_source() {
     assert_eq!((&spec.max_age_days, &spec.as_of), (&None, &None));
     assert_eq!((spec.preface.as_str(), spec.closing.as_str()), ("", ""));
     assert_eq!(spec.trust("a.example"), 1.0);
+    assert_eq!((spec.notes_per_page, spec.notes_by_rule), (20, 3));
     for done in [&spec.plan, &spec.notes, &spec.answer] {
         assert!(done.prompt.len() > 100, "a prompt of ours: {}", done.prompt);
     }
+}
+
+/// A host in Unicode and its form in ASCII are one host, wherever it is written.
+#[test]
+fn a_host_is_the_same_in_unicode_and_in_ascii() {
+    let lists = "allowed_domains_policy = [\"Bücher.example\", \"xn--r8jz45g.xn--zckzah:8080\"]\n\
+                 allowed_domains_execution = [\"xn--bcher-kva.example\", \"例え.テスト:8080\"]\n";
+    let text = SHORT
+        .replacen("allowed_domains_policy = [\"a.example\"]\n", "", 1)
+        .replacen("allowed_domains_execution = [\"a.example\"]\n", lists, 1)
+        .replacen("[tools.", "[sources.\"bücher.example\"]\ntrust = 0.5\n[tools.", 1);
+    let scenario = read(&text, &[]);
+    let spec = spec(&scenario);
+    let hosts = ["xn--bcher-kva.example", "xn--r8jz45g.xn--zckzah:8080"];
+    assert_eq!(spec.allowed_domains_policy, hosts);
+    assert_eq!(spec.allowed_domains_execution, hosts);
+    assert_eq!(spec.trust("xn--bcher-kva.example"), 0.5);
+    assert!(scenario.warnings.is_empty(), "{:?}", scenario.warnings);
 }
 
 /// Many hosts stand behind the web: a few that are down say nothing of the others.
@@ -261,7 +280,7 @@ fn mistakes_are_told_where_they_are() {
         &[
             (
                 r#"policy = ["a.example"]"#,
-                r#"policy = ["https://A.example/x", "a.example/", "*.example", "{{host}}", "a b", "a.example:0", "büch.example", ""]"#,
+                r#"policy = ["https://A.example/x", "a.example/", "*.example", "{{host}}", "a b", "a.example:0", "bü_ch!.example", ""]"#,
                 &[
                     r#"6:27: error: research.allowed_domains_policy[0]: "https://A.example/x" is more than a domain (write "a.example")"#,
                     r#"6:50: error: research.allowed_domains_policy[1]: "a.example/" is more than a domain (write "a.example")"#,
@@ -269,8 +288,8 @@ fn mistakes_are_told_where_they_are() {
                     "6:77: error: research.allowed_domains_policy[3]: an input cannot choose a domain (domains stand in the file as they are)",
                     r#"6:89: error: research.allowed_domains_policy[4]: "a b" is no domain (a host such as vendor.example.com)"#,
                     r#"6:96: error: research.allowed_domains_policy[5]: "a.example:0" is no domain (a port is a number from 1 to 65535)"#,
-                    r#"6:111: error: research.allowed_domains_policy[6]: "büch.example" is not written as it stands in addresses (in ASCII, such as xn--bcher-kva.example)"#,
-                    "6:127: error: research.allowed_domains_policy[7]: the text is empty (say something here, or leave the key out)",
+                    r#"6:111: error: research.allowed_domains_policy[6]: "bü_ch!.example" is no domain (a host such as vendor.example.com)"#,
+                    "6:129: error: research.allowed_domains_policy[7]: the text is empty (say something here, or leave the key out)",
                 ],
             ),
             (

@@ -175,6 +175,28 @@ async fn a_redirect_is_followed_to_an_allowed_domain_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_host_in_unicode_is_allowed_in_either_form() {
+    let site = Site::start(|path, _, _| match path {
+        "/a" => redirect("https://bücher.example/x"),
+        _ => redirect("https://XN--bcher-kva.example/x"),
+    })
+    .await;
+    let spec = WebSpec { max_redirects: 0, ..site.spec() };
+    let reader = site.reader_of(spec);
+    let host = site.host.as_str();
+    for path in ["/a", "/b"] {
+        let denied = read_within(&reader, &site.url(path), &[host, "bucher.example"]).await;
+        assert_eq!(missed(&denied), "redirect_denied");
+        assert_eq!(denied["location"], "https://xn--bcher-kva.example/x");
+        // It passes the allowlist, and is one redirect too many.
+        for allowed in ["Bücher.example", "xn--bcher-kva.example"] {
+            let passed = read_within(&reader, &site.url(path), &[host, allowed]).await;
+            assert_eq!(missed(&passed), "too_many_redirects", "{allowed}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_from_an_allowed_private_host_to_another_private_address_is_refused() {
     let bystander = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     bystander.set_nonblocking(true).expect("a socket");

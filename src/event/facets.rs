@@ -33,6 +33,7 @@ impl EventKind {
             Self::PageRead(_) => "page.read",
             Self::NoteTaken { .. } => "note.taken",
             Self::NoteRefused(_) => "note.refused",
+            Self::NotesCut(_) => "notes.cut",
             Self::SourceClosed(_) => "source.closed",
             Self::ReadingClosed { .. } => "reading.closed",
             Self::NotesCompared(_) => "notes.compared",

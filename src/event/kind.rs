@@ -17,8 +17,9 @@ pub use super::plan::{
 };
 pub use super::research::{
     AnswerCited, AnswerRefused, Denial, DropReason, Dropped, Found, IssueOf, Kept, Note,
-    NoteConflict, NoteId, NoteIssue, NotePair, NoteRefused, NotesCompared, NotesVerified, PageRead,
-    PlannedStep, ReadingEnd, Sentence, SourceCame, SourceNo, SourcesDeduped, SourcesFound,
+    NoteConflict, NoteId, NoteIssue, NotePair, NoteRefused, NotesCompared, NotesCut, NotesLimit,
+    NotesVerified, PageRead, PlannedStep, ReadingEnd, Sentence, SourceCame, SourceNo,
+    SourcesDeduped, SourcesFound,
 };
 pub use super::task::Task;
 pub use super::team::{
@@ -248,6 +249,9 @@ pub enum EventKind {
     /// A note was refused; the fact stands in its source's span.
     #[serde(rename = "note.refused")]
     NoteRefused(Box<NoteRefused>),
+    /// A model proposed more notes of a page than may be taken; the fact stands in the source's span.
+    #[serde(rename = "notes.cut")]
+    NotesCut(NotesCut),
     /// Closes a source's span.
     #[serde(rename = "source.closed")]
     SourceClosed(Box<SourceCame>),

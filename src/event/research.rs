@@ -278,6 +278,39 @@ pub struct NoteRefused {
     pub quote: Arc<str>,
 }
 
+/// Notes that a model proposed of a page beyond what may be taken: they were not looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotesCut {
+    /// Of which source.
+    pub source: SourceNo,
+    /// How many were proposed.
+    pub proposed: u32,
+    /// How many of them were not looked at: the last.
+    pub cut: u32,
+    /// What they were beyond.
+    pub limit: NotesLimit,
+}
+
+/// What bounds the notes of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotesLimit {
+    /// `notes_per_page`
+    NotesPerPage,
+    /// What is left of the run's `max_notes`.
+    MaxNotes,
+}
+
+impl NotesLimit {
+    /// Its key in a scenario.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NotesPerPage => "notes_per_page",
+            Self::MaxNotes => "max_notes",
+        }
+    }
+}
+
 /// Why no further source is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -61,6 +61,10 @@ faults! {
         ClaimMissing = "claim_missing",
         /// Ours: the quote does not stand in its page.
         QuoteNotInSource = "quote_not_in_source",
+        /// Ours: the claim has more than 1,000 characters. The note is refused.
+        ClaimTooLong = "claim_too_long",
+        /// Ours: the quote has more than 2,000 characters. The note is refused.
+        QuoteTooLong = "quote_too_long",
     }
     /// What was wrong with the answer (`validate_synthesis`).
     AnswerFault {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use hyper::body::Bytes;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Request, Response, Url};
 
 use super::body;
@@ -253,6 +253,13 @@ impl Answer {
     /// The status code.
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
+    }
+
+    /// Where it redirects to, as it says it. Servers write addresses in UTF-8, which other headers are
+    /// not read in.
+    pub fn location(&self) -> Option<&str> {
+        let value = self.response.headers().get(LOCATION)?;
+        std::str::from_utf8(value.as_bytes()).ok()
     }
 
     /// A header's value, where it is text.

@@ -15,7 +15,9 @@ use super::lookup::ReadSpec;
 use super::name::{FlagName, InputName, ToolName};
 use super::named::Entry;
 use super::reader::Reader;
-use super::research::{Done, READ, ResearchBudget, ResearchSpec, SEARCH, SourceRule, Who};
+use super::research::{
+    Done, NOTES_BY_RULE, READ, ResearchBudget, ResearchSpec, SEARCH, SourceRule, Who,
+};
 use super::shape::{At, Prose, Text};
 use super::template::Filling;
 use super::tool::{ToolKind, ToolSpec};
@@ -97,7 +99,12 @@ pub(super) fn research(
             preface,
             closing,
             page_chars: table.page_chars.0,
-            notes_per_page: table.notes_per_page.0,
+            notes_per_page: table.notes_per_page.value.0,
+            // What is not in the file stands nowhere.
+            notes_by_rule: match table.notes_per_page.at.end {
+                0 => NOTES_BY_RULE,
+                _ => table.notes_per_page.value.0,
+            },
             misquotes: table.misquotes,
             min_independent_sources: table.min_independent_sources.value.0,
             max_age_days: Some(table.max_age_days.0).filter(|days| *days > 0),

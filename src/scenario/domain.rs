@@ -1,4 +1,10 @@
-//! Domains as an author writes them: a host, with its port where the address has one.
+//! Domains as an author writes them: a host, with its port where the address has one. Hosts beyond
+//! ASCII are compared, kept and shown in their ASCII form (punycode): what looks like another host on
+//! a screen does not look like it there.
+
+use std::borrow::Cow;
+
+use url::Host;
 
 use super::named::NameRule;
 use super::reader::Reader;
@@ -33,8 +39,8 @@ impl Shape for Domain {
 pub(super) struct DomainName;
 
 impl NameRule for DomainName {
-    const PATTERN: &'static str =
-        r"^\s*(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?)(:[0-9]{1,5})?\s*$";
+    // Beyond ASCII it says less than the program does: what becomes of it is looked at there.
+    const PATTERN: &'static str = r"^\s*(\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9_]|[^\x00-\x7F])((?:[A-Za-z0-9_.-]|[^\x00-\x7F])*(?:[A-Za-z0-9_]|[^\x00-\x7F]))?)(:[0-9]{1,5})?\s*$";
     const WORDS: &'static str = "a host such as vendor.example.com";
     fn fits(text: &str) -> bool {
         parse(text).is_ok()
@@ -58,6 +64,32 @@ impl Wrong {
     }
 }
 
+/// A host, with its port where it has one, in lower case and in ASCII: a host in Unicode as requests
+/// name it (punycode, as browsers make it). `None`: it is no host that a request could go to.
+///
+/// ```
+/// use roundtable::scenario::domain::in_ascii;
+/// assert_eq!(in_ascii("Bücher.Example:8080").as_deref(), Some("xn--bcher-kva.example:8080"));
+/// assert_eq!(in_ascii("xn--BCHER-kva.example").as_deref(), Some("xn--bcher-kva.example"));
+/// assert_eq!(in_ascii("bü cher.example"), None);
+/// ```
+pub fn in_ascii(domain: &str) -> Option<Cow<'_, str>> {
+    if domain.is_ascii() {
+        let lower = !domain.bytes().any(|byte| byte.is_ascii_uppercase());
+        return Some(if lower { domain.into() } else { domain.to_ascii_lowercase().into() });
+    }
+    let (host, port) = match domain.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (domain, None),
+    };
+    // What has a meaning of its own in an address is not decoded here.
+    if host.contains(['%', '@', '[', ']']) || port.is_some_and(|port| !port.is_ascii()) {
+        return None;
+    }
+    let host = Host::parse(host).ok()?.to_string();
+    Some(port.map_or_else(|| host.clone(), |port| format!("{host}:{port}")).into())
+}
+
 /// The domain of a text.
 pub(super) fn parse(text: &str) -> Result<String, Wrong> {
     let name = text.trim().to_lowercase();
@@ -69,9 +101,9 @@ pub(super) fn parse(text: &str) -> Result<String, Wrong> {
     }
     if let Some(host) = host_of_address(&name) {
         let what = format!("{shown:?} is more than a domain");
-        let help = match judge(host) {
-            Ok(()) => format!("write {host:?}"),
-            Err(_) => DomainName::WORDS.to_owned(),
+        let help = match in_ascii(host).map(|host| judge(&host)) {
+            Some(Ok(())) => format!("write {host:?}"),
+            _ => DomainName::WORDS.to_owned(),
         };
         return Err(Wrong::new(what, help));
     }
@@ -79,12 +111,10 @@ pub(super) fn parse(text: &str) -> Result<String, Wrong> {
         let what = format!("{shown:?} is no domain: each stands for itself alone");
         return Err(Wrong::new(what, "name every host, such as vendor.example.com"));
     }
-    if !name.is_ascii() {
-        let what = format!("{shown:?} is not written as it stands in addresses");
-        return Err(Wrong::new(what, "in ASCII, such as xn--bcher-kva.example"));
-    }
-    judge(&name).map_err(|help| Wrong::new(format!("{shown:?} is no domain"), help))?;
-    Ok(name)
+    let no_domain = |help: &str| Wrong::new(format!("{shown:?} is no domain"), help);
+    let name = in_ascii(&name).ok_or_else(|| no_domain(DomainName::WORDS))?;
+    judge(&name).map_err(no_domain)?;
+    Ok(name.into_owned())
 }
 
 /// A domain as requests name their host: without the port that is a scheme's own, and an address of
@@ -170,6 +200,12 @@ mod tests {
             ("10.0.0.7", "10.0.0.7"),
             ("[::1]:8080", "[::1]:8080"),
             ("a_b.example", "a_b.example"),
+            ("Bücher.example", "xn--bcher-kva.example"),
+            ("xn--BCHER-kva.example", "xn--bcher-kva.example"),
+            ("bücher.example:8080", "xn--bcher-kva.example:8080"),
+            ("例え.テスト", "xn--r8jz45g.xn--zckzah"),
+            // As browsers read it: signs that stand for ASCII are ASCII.
+            ("ａ。example", "a.example"),
         ] {
             assert_eq!(parse(text).ok().as_deref(), Some(name), "{text}");
         }
@@ -180,7 +216,11 @@ mod tests {
             ("//vendor.example.com", "write \"vendor.example.com\""),
             ("https://", DomainName::WORDS),
             ("*.example.com", "name every host, such as vendor.example.com"),
-            ("bücher.example", "in ASCII, such as xn--bcher-kva.example"),
+            ("https://bücher.example/x", "write \"bücher.example\""),
+            ("b\u{ad}\u{fffd}.example", DomainName::WORDS),
+            ("bü cher.example", DomainName::WORDS),
+            ("bücher.example:８０", DomainName::WORDS),
+            ("*.bücher.example", "name every host, such as vendor.example.com"),
             ("{{host}}", "domains stand in the file as they are"),
             ("vendor.example.com.", DomainName::WORDS),
             ("a b", DomainName::WORDS),

@@ -6,7 +6,7 @@ use super::amount::Fraction;
 use super::domain::Domain;
 use super::reader::{Reader, among};
 use super::record::{Need, ObjectSchema, record, sentence, words};
-use super::research::{Misquotes, Who};
+use super::research::{Misquotes, NOTES_PER_PAGE, Who};
 use super::shape::{At, List, Prose, Shape, Text, Whole};
 use super::tree::{Node, Span, Tree};
 
@@ -39,8 +39,8 @@ record! {
         closing: Text = optional,
         /// Characters of a page that the model is shown at most.
         page_chars: Whole<200, 1_000_000> = default(Whole(24_000)),
-        /// Notes of one page at most.
-        notes_per_page: Whole<1, 20> = default(Whole(3)),
+        /// Notes of one page at most. Where it is not set a rule takes the best 3.
+        notes_per_page: At<Whole<1, 20>> = default(At::nowhere(Whole(NOTES_PER_PAGE))),
         /// What is done with a quote that does not stand in its page.
         misquotes: Misquotes = default(Misquotes::Stop),
         /// Domains that a claim needs; with fewer it is marked unconfirmed.

@@ -17,7 +17,7 @@ pub mod canonical;
 pub mod condition;
 pub mod day;
 pub mod digest;
-mod domain;
+pub mod domain;
 pub mod draw;
 mod format;
 mod format_lookup;

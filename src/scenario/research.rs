@@ -39,8 +39,10 @@ pub struct ResearchSpec {
     pub closing: String,
     /// Characters of a page that the model is shown at most.
     pub page_chars: u32,
-    /// Notes of one page at most.
+    /// Notes of one page at most that a model may propose; what is beyond is cut.
     pub notes_per_page: u32,
+    /// Notes of one page that a rule takes at most: the best.
+    pub notes_by_rule: u32,
     /// What is done with a quote that is not in its page.
     pub misquotes: Misquotes,
     /// Domains that a claim needs, at least 1.
@@ -50,6 +52,13 @@ pub struct ResearchSpec {
     /// The day that it is asked about, `YYYY-MM-DD`; `None`: the day on which the run starts.
     pub as_of: Option<String>,
 }
+
+/// `notes_per_page` where a scenario does not set it.
+pub const NOTES_PER_PAGE: u32 = 20;
+
+/// Notes of one page that a rule takes where a scenario does not set `notes_per_page`: a rule finds a
+/// sentence in most paragraphs, and one page would leave no room for others.
+pub const NOTES_BY_RULE: u32 = 3;
 
 /// Limits of research, named as in `004`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

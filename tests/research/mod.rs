@@ -87,6 +87,7 @@ pub fn spec() -> ResearchSpec {
         closing: String::new(),
         page_chars: 24_000,
         notes_per_page: 3,
+        notes_by_rule: 3,
         misquotes: Misquotes::Stop,
         min_independent_sources: 1,
         max_age_days: None,

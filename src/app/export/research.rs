@@ -100,6 +100,11 @@ fn fallen(out: &mut String, research: &Research) {
         let of = research.source(note.source).map_or("", address);
         format!("- a note of {}: {}, \"{}\"", code(of), code(note.reason.word()), text(&note.quote))
     });
+    let cut = research.sources.iter().filter_map(|row| {
+        let cut = row.cut?;
+        let notes = format::things(u64::from(cut.cut), "note");
+        Some(format!("- {notes} of {}: beyond {}", code(address(row)), code(cut.limit.word())))
+    });
     let verified = research.verified.iter().flat_map(|it| &*it.issues);
     let issues = verified.filter_map(|it| {
         let note = &research.note(&it.note)?.note;
@@ -117,7 +122,7 @@ fn fallen(out: &mut String, research: &Research) {
             text(reason)
         )
     });
-    list(out, "Fell out", sources.chain(notes).chain(issues).chain(left_out));
+    list(out, "Fell out", sources.chain(notes).chain(cut).chain(issues).chain(left_out));
 }
 
 fn list(out: &mut String, heading: &str, rows: impl Iterator<Item = String>) {

@@ -117,6 +117,7 @@ fn is_of_research(kind: &EventKind) -> bool {
             | EventKind::PageRead(_)
             | EventKind::NoteTaken { .. }
             | EventKind::NoteRefused(_)
+            | EventKind::NotesCut(_)
             | EventKind::SourceClosed(_)
             | EventKind::ReadingClosed { .. }
             | EventKind::NotesCompared(_)
@@ -146,6 +147,7 @@ fn of_research(page: &RunPage, event: &Event) -> Option<Seq> {
         EventKind::PageRead(page) => closed(Some(page.call)),
         EventKind::NoteTaken { source, .. } => noted(source),
         EventKind::NoteRefused(note) => noted(&note.source),
+        EventKind::NotesCut(cut) => noted(&cut.source),
         EventKind::SourceClosed(_) => {
             let before = page.log().get(..page.place(event.seq))?;
             let last = before.iter().rev().find(|it| it.span == event.span)?;

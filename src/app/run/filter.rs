@@ -166,6 +166,7 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         | EventKind::FaultInjected { tool: of, .. }
         | EventKind::FaultHealed { tool: of, .. } => tool = Some(of.as_str()),
         EventKind::NoteRefused(note) => reason = Some(note.reason.to_string()),
+        EventKind::NotesCut(cut) => reason = Some(cut.limit.word().to_owned()),
         EventKind::AnswerRefused(refused) => reason = Some(refused.reason.to_string()),
         EventKind::SourceClosed(came) => {
             reason = match &**came {

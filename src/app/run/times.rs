@@ -242,6 +242,11 @@ impl RunPage {
                 document.field("claim", squeezed(&note.claim));
                 document.field("quote", squeezed(&note.quote));
             }
+            EventKind::NotesCut(cut) => {
+                of_source(document, self.world(), cut.source);
+                document.field("proposed", cut.proposed.to_string());
+                document.field("cut", format!("{} ({})", cut.cut, cut.limit.word()));
+            }
             EventKind::SourceClosed(_) => {
                 if let Some(source) = super::whose::source_of(event.span, self.world()) {
                     of_source(document, self.world(), source);

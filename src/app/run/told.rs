@@ -309,6 +309,7 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
         | EventKind::PageRead(_)
         | EventKind::NoteTaken { .. }
         | EventKind::NoteRefused(_)
+        | EventKind::NotesCut(_)
         | EventKind::SourceClosed(_)
         | EventKind::ReadingClosed { .. }
         | EventKind::NotesCompared(_)

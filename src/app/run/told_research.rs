@@ -54,6 +54,16 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
             told.what = format!("{}: {}", note.reason, note.quote).into();
             told.tone = Tone::Refused;
         }
+        EventKind::NotesCut(cut) => {
+            let (proposed, kept) = (u64::from(cut.proposed), cut.proposed.saturating_sub(cut.cut));
+            told.what = format!(
+                "{} proposed, the first {kept} looked at ({})",
+                format::things(proposed, "note"),
+                cut.limit.word()
+            )
+            .into();
+            told.tone = Tone::Alert;
+        }
         EventKind::SourceClosed(came) => source_closed(told, came),
         EventKind::ReadingClosed { why } => {
             told.what = match why {

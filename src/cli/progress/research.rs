@@ -69,6 +69,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
             let quote = visible_within(&note.quote, SAID_CHARS);
             signed(Glyph::Refused, "refused", Role::Refused, &format!("{}: {quote}", note.reason))
         }
+        EventKind::NotesCut(_) => signed(Glyph::Alert, "cut", Role::Flag, &told()),
         EventKind::ReadingClosed { why: ReadingEnd::NoMoreSources } => return None,
         EventKind::ReadingClosed { .. } => step("read", &told()),
         EventKind::NotesVerified(_) => step("verify", &told()),

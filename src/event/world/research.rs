@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::spans::{SpanKind, Spans};
 use crate::event::kind::{
-    Denial, DropReason, Found, IssueOf, Note, NoteId, NoteRefused, NotesCompared, PlannedStep,
-    Purpose, ReadingEnd, Sentence, SourceCame, SourceNo,
+    Denial, DropReason, Found, IssueOf, Note, NoteId, NoteRefused, NotesCompared, NotesCut,
+    PlannedStep, Purpose, ReadingEnd, Sentence, SourceCame, SourceNo,
 };
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
@@ -106,6 +106,8 @@ pub struct SourceRow {
     pub notes_call: Option<SpanId>,
     /// Its page, once it is read.
     pub page: Option<Page>,
+    /// What was cut of the notes that were proposed of it.
+    pub cut: Option<NotesCut>,
 }
 
 /// A page as it was read.
@@ -340,6 +342,11 @@ impl Research {
                 self.notes.push(NoteRow { source, note, at: event.at });
             }
             EventKind::NoteRefused(note) => self.refused.push(Arc::new((**note).clone())),
+            EventKind::NotesCut(cut) => {
+                if let Some(row) = self.row(cut.source) {
+                    row.cut = Some(*cut);
+                }
+            }
             EventKind::SourceClosed(came) => {
                 let Some(row) = self.of_span(event.span, spans) else { return };
                 row.closed = Some(event.at);
@@ -424,6 +431,7 @@ impl SourceRow {
             read_call: None,
             notes_call: None,
             page: None,
+            cut: None,
         })
     }
 

@@ -4,12 +4,14 @@
 //! Read as the source reads them, not as a browser would: what the two see differently (a user name
 //! before the host, a backslash in it, control characters) is no address here, so no gate can be passed by it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::event::kind::{DropReason, Dropped, Found, SourceNo};
+use crate::scenario::domain::in_ascii;
 
-/// The normal form of an address: scheme and host in lower case, no query, no fragment, no slash at
-/// the end. `None`: it is none of `http` or `https` with a host.
+/// The normal form of an address: scheme and host in lower case, the host in ASCII, no query, no
+/// fragment, no slash at the end. `None`: it is none of `http` or `https` with a host.
 pub fn normalize(url: &str) -> Option<String> {
     let parts = Parts::of(url.trim())?;
     let mut path = parts.path;
@@ -19,14 +21,15 @@ pub fn normalize(url: &str) -> Option<String> {
     if path != "/" {
         path = path.strip_suffix('/').unwrap_or(path);
     }
-    Some(format!("{}://{}{path}", parts.scheme, parts.host.to_lowercase()))
+    Some(format!("{}://{}{path}", parts.scheme, in_ascii(parts.host)?))
 }
 
-/// The domain of an address as the allowlists have it: its host in lower case, with its port where
-/// it names one; empty where it names no host.
+/// The domain of an address as the allowlists have it: its host in lower case and in ASCII, with its
+/// port where it names one; empty where it names no host.
 pub fn domain(url: &str) -> String {
     let rest = url.trim().split_once("//").map_or("", |(_, rest)| rest);
-    rest.split(['/', '?', '#']).next().unwrap_or_default().to_lowercase()
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    in_ascii(host).map_or_else(|| host.to_lowercase(), Cow::into_owned)
 }
 
 /// The address to fetch: as it was found, its fragment aside.

@@ -107,12 +107,22 @@ pub struct Draft {
 pub fn validate_draft(raw: &Value) -> Result<Draft, NotesFault> {
     let note = raw.as_object().ok_or(NotesFault::Item)?;
     let text = |key: &str| note.get(key).and_then(Value::as_str).map(str::trim);
-    let within = |text: &str, most: usize| text.chars().nth(most).is_none();
-    let claim = text("claim").filter(|claim| !claim.is_empty() && within(claim, CLAIM_CHARS));
-    let claim = claim.ok_or(NotesFault::Claim)?;
-    let quote = text("quote").filter(|quote| is_long_enough(quote) && within(quote, MOST_QUOTED));
-    let quote = quote.ok_or(NotesFault::Quote)?;
+    let claim = text("claim").filter(|claim| !claim.is_empty()).ok_or(NotesFault::Claim)?;
+    let quote = text("quote").filter(|quote| is_long_enough(quote)).ok_or(NotesFault::Quote)?;
     Ok(Draft { claim: claim.to_owned(), quote: quote.to_owned() })
+}
+
+/// Why a note that keeps the source's contract is refused for its length, which the source does not
+/// bound; the run goes on without it.
+pub fn too_long(draft: &Draft) -> Option<NoteIssue> {
+    let beyond = |text: &str, most: usize| text.chars().nth(most).is_some();
+    if beyond(&draft.claim, CLAIM_CHARS) {
+        Some(NoteIssue::ClaimTooLong)
+    } else if beyond(&draft.quote, MOST_QUOTED) {
+        Some(NoteIssue::QuoteTooLong)
+    } else {
+        None
+    }
 }
 
 /// `validate_notes`.

@@ -13,7 +13,7 @@ use super::quote::Folded;
 use super::{address, by_rule};
 use crate::event::kind::{
     AttemptFailed, Denial, FailureClass, Found, Kept, Note, NoteId, NoteIssue, NoteRefused,
-    PageRead, Purpose, ReadingEnd, SourceCame, SourceNo,
+    NotesCut, NotesLimit, PageRead, Purpose, ReadingEnd, SourceCame, SourceNo,
 };
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
@@ -269,11 +269,17 @@ impl<'a> Reading<'a> {
     async fn notes(&mut self, span: SpanId, nth: u32, source: &Kept, page: Page) -> Came {
         let spec = self.research.spec;
         let room = spec.budget.max_notes as usize - self.taken.len();
-        let most = u32::try_from(room).unwrap_or(u32::MAX).min(spec.notes_per_page);
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let most = room.min(spec.notes_per_page);
         let drafts = match self.research.by(spec.notes.by) {
-            DoneBy::Rule => by_rule::notes(&spec.question, &page.body, most),
+            DoneBy::Rule => {
+                by_rule::notes(&spec.question, &page.body, room.min(spec.notes_by_rule))
+            }
             DoneBy::Model => match self.proposed(span, nth, source.source, &page, most).await? {
-                Some(drafts) => drafts,
+                Some(proposed) => {
+                    self.tell_cut(span, source.source, &proposed, room);
+                    proposed.drafts
+                }
                 None => {
                     let invalid = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
                     let text = "the reply is no list of notes: inspect what the model said";
@@ -283,10 +289,13 @@ impl<'a> Reading<'a> {
         };
         let folded = Arc::new(Folded::of(&page.body));
         let (mut notes, mut refused) = (0, 0);
-        for draft in drafts.into_iter().take(most as usize) {
-            if spec.misquotes == Misquotes::Refuse && !folded.holds(&draft.quote) {
+        for draft in drafts {
+            let misquoted = || spec.misquotes == Misquotes::Refuse && !folded.holds(&draft.quote);
+            let why = policy::too_long(&draft)
+                .or_else(|| misquoted().then_some(NoteIssue::QuoteNotInSource));
+            if let Some(why) = why {
                 refused += 1;
-                self.refuse(span, source.source, draft);
+                self.refuse(span, source.source, draft, why);
                 continue;
             }
             notes += 1;
@@ -306,12 +315,25 @@ impl<'a> Reading<'a> {
         Ok(SourceCame::Read { notes, refused })
     }
 
-    fn refuse(&self, span: SpanId, source: SourceNo, draft: Draft) {
+    /// Tells that the model proposed more notes of a page than may be taken. `room`: what is left of
+    /// the run's `max_notes`.
+    fn tell_cut(&self, span: SpanId, source: SourceNo, proposed: &Proposed, room: u32) {
+        let looked_at = u32::try_from(proposed.drafts.len()).unwrap_or(u32::MAX);
+        let cut = proposed.count.saturating_sub(looked_at);
+        if cut > 0 {
+            let per_page = self.research.spec.notes_per_page < room;
+            let limit = if per_page { NotesLimit::NotesPerPage } else { NotesLimit::MaxNotes };
+            let fact = NotesCut { source, proposed: proposed.count, cut, limit };
+            self.research.cx.publish(span, EventKind::NotesCut(fact));
+        }
+    }
+
+    fn refuse(&self, span: SpanId, source: SourceNo, draft: Draft, reason: NoteIssue) {
         let refused = NoteRefused {
             source,
-            reason: NoteIssue::QuoteNotInSource,
-            claim: draft.claim.into(),
-            quote: draft.quote.into(),
+            reason,
+            claim: beginning(draft.claim, policy::CLAIM_CHARS).into(),
+            quote: beginning(draft.quote, policy::MOST_QUOTED).into(),
         };
         self.research.cx.publish(span, EventKind::NoteRefused(Box::new(refused)));
     }
@@ -324,7 +346,7 @@ impl<'a> Reading<'a> {
         source: SourceNo,
         page: &Page,
         most: u32,
-    ) -> Result<Option<Vec<Draft>>, StopReason> {
+    ) -> Result<Option<Proposed>, StopReason> {
         let research = self.research;
         let shown = research.shown(|shown| {
             shown.set("url", &page.url.as_str().into());
@@ -355,7 +377,24 @@ impl<'a> Reading<'a> {
         let Some(rows) = raw.get("notes").and_then(Value::as_array) else { return Ok(None) };
         // As in the source: a note that breaks the contract ends the run.
         let drafts = rows.iter().take(most as usize).map(policy::validate_draft);
-        drafts.collect::<Result<_, _>>().map(Some).map_err(StopReason::InvalidNotes)
+        let drafts = drafts.collect::<Result<_, _>>().map_err(StopReason::InvalidNotes)?;
+        Ok(Some(Proposed { drafts, count: u32::try_from(rows.len()).unwrap_or(u32::MAX) }))
+    }
+}
+
+/// What a model proposed of a page.
+struct Proposed {
+    /// The notes that are looked at.
+    drafts: Vec<Draft>,
+    /// How many it proposed.
+    count: u32,
+}
+
+/// The beginning of a text that is longer than so many characters.
+fn beginning(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 

@@ -8,6 +8,8 @@ use std::path::{Component, Path};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use reqwest::Url;
 
+use crate::scenario::domain::in_ascii;
+
 /// What stands in an address as it is: the unreserved characters, so that two spellings of one
 /// address become the same.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -123,9 +125,10 @@ fn encoded(segments: &[&[u8]]) -> String {
     each.join("/")
 }
 
-/// The host that a folder's name is: one with a dot that an address can have as it is.
+/// The host that a folder's name is: one with a dot that an address can have as it is, or in ASCII
+/// where the name is in Unicode.
 fn host_name(name: &[u8]) -> Option<String> {
-    let host = std::str::from_utf8(name).ok()?.to_ascii_lowercase();
+    let host = in_ascii(std::str::from_utf8(name).ok()?)?.into_owned();
     let url = Url::parse(&format!("https://{host}/")).ok()?;
     (host.contains('.') && url.host_str() == Some(&*host) && url.port().is_none()).then_some(host)
 }
@@ -187,6 +190,8 @@ mod tests {
             "vendor.example.com/c.HTM",
             "we.b:8080/a.md",
             "with space.com/a.md",
+            "Bücher.example/a.md",
+            "xn--bcher-kva.example/b.md",
         ];
         let addresses = assigned(&Layout::Mirror, &paths);
         let told: Vec<&str> =
@@ -204,6 +209,8 @@ mod tests {
                 "https://vendor.example.com/c",
                 "none",
                 "none",
+                "https://xn--bcher-kva.example/a",
+                "https://xn--bcher-kva.example/b",
             ]
         );
     }

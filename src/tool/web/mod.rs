@@ -17,6 +17,7 @@ mod site;
 mod visit;
 mod way;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
@@ -34,6 +35,7 @@ use super::contained;
 use super::document::{self, Document, Unreadable, day};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
+use crate::scenario::domain::in_ascii;
 use crate::scenario::lookup::WebSpec;
 
 /// What time it is: pages on disk outlive the process.
@@ -190,8 +192,11 @@ fn allowed(args: &Map<String, Value>, own: &str) -> Result<Vec<String>, Box<Atte
     let allowed: Vec<String> = match args.get("allowed_domains") {
         None | Some(Value::Null) => vec![own.to_owned()],
         Some(Value::Array(domains)) => {
-            let lower = domains.iter().map(|it| Some(it.as_str()?.trim().to_lowercase()));
-            let all: Option<Vec<String>> = lower.collect();
+            let as_asked = |text: &str| {
+                in_ascii(text.trim()).map_or_else(|| text.trim().to_lowercase(), Cow::into_owned)
+            };
+            let all: Option<Vec<String>> =
+                domains.iter().map(|it| it.as_str().map(as_asked)).collect();
             all.ok_or_else(|| denied("allowed_domains holds what is no text", advice))?
         }
         Some(_) => return Err(denied("allowed_domains is no list", advice)),

@@ -1,10 +1,13 @@
 //! Addresses of pages, and whose they are.
 
+use std::borrow::Cow;
+
 use reqwest::Url;
 use url::Position;
 
 use super::miss::{Missed, Why, shown};
 use crate::net::http::host_of;
+use crate::scenario::domain::in_ascii;
 
 /// Reads an address that a request may go to. What follows `#` is no part of it.
 pub(super) fn read(text: &str) -> Result<Url, Missed> {
@@ -39,11 +42,12 @@ fn check(url: &Url, text: &str) -> Result<(), Missed> {
 }
 
 /// Whose address this is, as source `004` compares it: what stands between `//` and the path, in
-/// lower case, its port as it is written. Where `written` and what is asked are not plainly of one
+/// lower case and in ASCII, its port as it is written. Where `written` and what is asked are not plainly of one
 /// host, the host that is asked counts.
 pub(super) fn domain(url: &Url, written: &str) -> String {
     let after = written.trim().split_once("//").map_or("", |(_, after)| after);
-    let netloc = after.split(['/', '?', '#']).next().unwrap_or_default().to_lowercase();
+    let netloc = after.split(['/', '?', '#']).next().unwrap_or_default();
+    let netloc = in_ascii(netloc).map_or_else(String::new, Cow::into_owned);
     let alone = Url::parse(&format!("{}://{netloc}/", url.scheme()));
     let same = alone.is_ok_and(|alone| {
         alone.host() == url.host() && alone.port() == url.port() && alone.path() == "/"
@@ -78,7 +82,9 @@ mod tests {
             ("https://A.Example/x", "a.example"),
             ("https://a.example:443/x", "a.example:443"),
             ("http://a.example:8080?x", "a.example:8080"),
-            ("https://bücher.example/", "bücher.example"),
+            ("https://bücher.example/", "xn--bcher-kva.example"),
+            ("https://BÜCHER.example:443/", "xn--bcher-kva.example:443"),
+            ("https://xn--bcher-kva.example/", "xn--bcher-kva.example"),
             ("https:\\\\evil.example\\@a.example/", "evil.example"),
             ("https:/evil.example//a.example", "evil.example"),
             ("https://evil.example\\//a.example/", "evil.example"),

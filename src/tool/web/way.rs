@@ -99,5 +99,5 @@ fn hop(url: &Url, domain: String, gate: Gate<'_>) -> Hop {
 /// Where an answer redirects to.
 pub(super) fn redirect(answer: &Answer) -> Option<&str> {
     let redirects = matches!(answer.status(), 301 | 302 | 303 | 307 | 308);
-    redirects.then(|| answer.header("location")).flatten()
+    redirects.then(|| answer.location()).flatten()
 }

@@ -24,6 +24,9 @@ pub fn standing(row: &SourceRow) -> Cow<'_, str> {
             if *refused > 0 {
                 text.push_str(&format!(", {refused} refused"));
             }
+            if let Some(cut) = &row.cut {
+                text.push_str(&format!(", {} cut", cut.cut));
+            }
             text.into()
         }
         SourceState::Cancelled => "cancelled".into(),

@@ -36,9 +36,13 @@ impl World {
         let dropped: Vec<Value> = world.sources.iter().filter_map(|row| dropped(row)).collect();
         let skipped: Vec<Value> = world.kept().filter_map(skipped).collect();
         let refused: Vec<Value> = world.refused.iter().map(|note| value(&**note)).collect();
-        for (name, rows) in
-            [("dropped_sources", dropped), ("skipped_sources", skipped), ("refused_notes", refused)]
-        {
+        let cut: Vec<Value> = world.kept().filter_map(cut).collect();
+        for (name, rows) in [
+            ("dropped_sources", dropped),
+            ("skipped_sources", skipped),
+            ("refused_notes", refused),
+            ("cut_notes", cut),
+        ] {
             if !rows.is_empty() {
                 add(name, rows.into());
             }
@@ -226,6 +230,12 @@ fn dropped(row: &SourceRow) -> Option<Value> {
     let mut line = value(reason);
     line["url"] = row.address().into();
     Some(line)
+}
+
+fn cut(row: &SourceRow) -> Option<Value> {
+    let cut = row.cut?;
+    let (proposed, limit) = (cut.proposed, cut.limit);
+    Some(json!({ "url": row.address(), "proposed": proposed, "cut": cut.cut, "limit": limit }))
 }
 
 fn skipped(row: &SourceRow) -> Option<Value> {
