@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::bus::Bus;
 use crate::event::id::millis;
-use crate::event::kind::{FlagAt, RunClosed};
+use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, SpanId, StopReason};
 use crate::llm::scripted::Scripted;
 use crate::llm::{ChatModel, endpoint};
@@ -345,14 +345,15 @@ impl Engine {
         let head = head::of(&scenario, begun);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         context.belt().watch(&bus);
-        for warning in &scenario.warnings {
+        let live = matches!(model.label(), ModelLabel::Live { .. });
+        for warning in scenario.warnings_of(live) {
             bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
         }
         for (at, flag, on) in schedule.flags {
             context.gate().schedule(at, flag, on);
         }
         for at in schedule.breaks {
-            context.gate().command(Command::Break { at, set: true });
+            context.gate().rest_at(at);
         }
         if schedule.start_paused {
             context.gate().command(Command::Pause { by: crate::event::kind::By::Schedule });
@@ -435,6 +436,12 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
     context.belt().release();
     context.lanes().end();
     context.rosters().close();
+    // Whoever cancels a run knows that the rest of it did not come.
+    if !matches!(ended, Err(StopReason::Cancelled)) {
+        for text in context.gate().not_come() {
+            context.publish(SpanId::RUN, EventKind::Warning { text });
+        }
+    }
     let (elapsed, paused, boundary) = context.gate().close();
     let (reason, phase) = match ended {
         Ok(()) => (StopReason::Success, None),

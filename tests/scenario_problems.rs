@@ -580,7 +580,7 @@ text = "Whatever."
 "#,
             "",
             &[
-                "20:8: warning: roles.bob: offline `bob` would have nothing to say (give it a row in [[script]])",
+                "20:8: warning: roles.bob: offline `bob` has no scripted reply (give it a row in [[script]])",
             ],
         ),
         (
@@ -590,7 +590,7 @@ text = "Done: {{what}}."
 "#,
             "",
             &[
-                r#"17:19: warning: collaboration.finalize_prompt: offline there would be no launch brief (give it a row in [[script]] with step = "finalize")"#,
+                r#"17:19: warning: collaboration.finalize_prompt: offline there is no scripted launch brief (give it a row in [[script]] with step = "finalize")"#,
             ],
         ),
     ]);

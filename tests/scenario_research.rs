@@ -381,7 +381,7 @@ fn mistakes_are_told_where_they_are() {
                 "[[script]]\nstep = \"synthesize\"\nraw = \"3\"\n",
                 "",
                 &[
-                    r#"5:12: warning: research.answer: offline there would be no answer (give it a row in [[script]] with step = "synthesize")"#,
+                    r#"5:12: warning: research.answer: offline there is no scripted answer (give it a row in [[script]] with step = "synthesize")"#,
                 ],
             ),
             (
@@ -539,7 +539,7 @@ fn mistakes_are_told_where_they_are() {
                 r#"plan = "rule""#,
                 r#"plan = "model""#,
                 &[
-                    r#"21:8: warning: research.plan: offline there would be no plan (give it a row in [[script]] with step = "plan")"#,
+                    r#"21:8: warning: research.plan: offline there is no scripted plan (give it a row in [[script]] with step = "plan")"#,
                 ],
             ),
             (

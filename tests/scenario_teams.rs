@@ -740,11 +740,11 @@ fn agents_that_nobody_can_come_to_are_told_of() {
                 "[[script]]\ntext = \"Done.\"\n",
                 "",
                 &[
-                    "22:9: warning: agents.devs: offline `devs` would have nothing to say (give it a row in [[script]])",
-                    "25:9: warning: agents.coder: offline `coder` would have nothing to say (give it a row in [[script]])",
-                    "28:9: warning: agents.writer: offline `writer` would have nothing to say (give it a row in [[script]])",
-                    "44:9: warning: agents.back: offline `back` would have nothing to say (give it a row in [[script]])",
-                    "46:9: warning: agents.bench: offline `bench` would have nothing to say (give it a row in [[script]])",
+                    "22:9: warning: agents.devs: offline `devs` has no scripted reply (give it a row in [[script]])",
+                    "25:9: warning: agents.coder: offline `coder` has no scripted reply (give it a row in [[script]])",
+                    "28:9: warning: agents.writer: offline `writer` has no scripted reply (give it a row in [[script]])",
+                    "44:9: warning: agents.back: offline `back` has no scripted reply (give it a row in [[script]])",
+                    "46:9: warning: agents.bench: offline `bench` has no scripted reply (give it a row in [[script]])",
                 ],
             ),
         ],
@@ -823,7 +823,7 @@ fn tools_and_agents_have_one_name_each() {
                 "limit = { type = \"integer\", minimum = 1 }",
                 "limit = 3",
                 &[
-                    "50:58: error: tools.tickets.args.limit: expected a text, or a table that is a JSON schema, found the number 3",
+                    "50:58: error: tools.tickets.args.limit: expected a text or a table, found the number 3",
                 ],
             ),
             (

@@ -508,7 +508,7 @@ fn the_parts_of_an_orchestrator_know_each_other() {
                 "[[script]]\nstep = \"plan\"\nreply = { kind = \"plan\", tasks = [] }\n",
                 "",
                 &[
-                    r#"11:15: warning: orchestrator.plan_prompt: offline there would be no plan (give it a row in [[script]] with step = "plan")"#,
+                    r#"11:15: warning: orchestrator.plan_prompt: offline there is no scripted plan (give it a row in [[script]] with step = "plan")"#,
                 ],
             ),
         ],

@@ -111,7 +111,7 @@ async fn rows_are_for_an_agent_a_message_a_turn_and_a_round() {
     }
     let request = ChatRequest { message: 2, ..asked("shipping", 3, 1) };
     let failed = say(&model, &request).await.0.expect_err("nobody speaks for it");
-    assert_eq!(failed.class, FailureClass::BadResponse);
+    assert_eq!(failed.class, FailureClass::ScriptMissing);
     assert!(
         failed.text.contains("no reply for shipping (message 2, turn 3, round 1)"),
         "{}",

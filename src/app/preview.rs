@@ -161,7 +161,7 @@ fn of_scenario(scenario: &Scenario, items: &mut Vec<Item>) {
         PatternSpec::Resilience(spec) => of_resilience(spec, items),
         PatternSpec::Research(spec) => of_research(spec, items),
     }
-    for warning in &scenario.warnings {
+    for warning in scenario.warnings_of(false) {
         items.push(item("warning", warning, Tone::Odd));
     }
 }

@@ -48,11 +48,7 @@ pub enum Task {
     /// Run a scenario: in the dashboard, or headless
     Run(Box<RunArgs>),
     /// Check scenario files and say everything that is wrong with them
-    Validate {
-        /// Files or names of scenarios
-        #[arg(required = true, value_name = "FILE|NAME")]
-        scenarios: Vec<String>,
-    },
+    Validate(ValidateArgs),
     /// List the scenarios that there are
     Scenarios {
         /// As JSON
@@ -96,11 +92,26 @@ pub enum PanicPlace {
     Task,
 }
 
+/// `roundtable validate`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ValidateArgs {
+    /// Files, folders (their *.toml), names of scenarios, or - for standard input
+    #[arg(required = true, value_name = "FILE|FOLDER|NAME|-")]
+    pub scenarios: Vec<String>,
+    /// Override a field of each of them, as `run --set` does
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Check that each of them has a flag and the boundary that it is turned at, as `run --flag` does
+    #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
+    pub flags: Vec<FlagArg>,
+}
+
 /// `roundtable run`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunArgs {
-    /// A scenario: a file, or the name of a shipped one (`roundtable scenarios`)
-    #[arg(value_name = "FILE|NAME")]
+    /// A scenario: a file, the name of a shipped one (`roundtable scenarios`), or - for standard
+    /// input (headless)
+    #[arg(value_name = "FILE|NAME|-")]
     pub scenario: String,
     /// Without the dashboard (by itself when standard output is no terminal, and with --format,
     /// --fail-on or --message)

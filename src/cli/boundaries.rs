@@ -16,7 +16,7 @@ use crate::scenario::storm::ResilienceSpec;
 pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
     let spec = match &scenario.pattern {
         PatternSpec::Collaboration(spec) => spec,
-        PatternSpec::Orchestrator(spec) => return orchestrated(spec, at),
+        PatternSpec::Orchestrator(spec) => return orchestrated(scenario, spec, at),
         PatternSpec::Team(spec) => return in_team(spec, at),
         PatternSpec::Resilience(spec) => return stormy(spec, at),
         PatternSpec::Research(spec) => return researched(spec, at),
@@ -30,6 +30,13 @@ pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> 
     let most = spec.budget.max_rounds;
     if round > most {
         return Err(format!("never comes: budget.max_rounds is {most}"));
+    }
+    // A seat behind a flag may be empty, and leave its message to another.
+    let most = spec.budget.max_messages;
+    let empty = spec.roles.values().any(|role| role.behind.is_some());
+    let before = u64::from(round - 1) * spec.sequence.len() as u64;
+    if !empty && before >= u64::from(most) {
+        return Err(format!("never comes: budget.max_messages is {most}"));
     }
     match parts.next() {
         Some(seat) => {
@@ -72,16 +79,25 @@ fn researched(spec: &ResearchSpec, at: &BoundaryId) -> Result<(), String> {
 }
 
 /// `plan`, `dispatch:ATTEMPT:TASK`, `finalize`; the planner names the tasks, so any may come.
-fn orchestrated(spec: &OrchestratorSpec, at: &BoundaryId) -> Result<(), String> {
+fn orchestrated(
+    scenario: &Scenario,
+    spec: &OrchestratorSpec,
+    at: &BoundaryId,
+) -> Result<(), String> {
     let mut parts = at.as_str().splitn(3, ':');
     match (parts.next(), parts.next().map(str::parse::<u32>), parts.next()) {
         (Some("plan" | "finalize"), None, None) => Ok(()),
         (Some("dispatch"), Some(Ok(attempt)), Some(_)) => {
             let most = spec.budget.max_dispatches;
-            if (1..=most).contains(&attempt) {
-                return Ok(());
+            if attempt > most {
+                return Err(format!("never comes: budget.max_dispatches is {most}"));
             }
-            Err(format!("never comes: budget.max_dispatches is {most}"))
+            let attempts = spec.workers.iter().filter_map(|it| scenario.tools.get(&it.name));
+            let most = attempts.map(|tool| tool.policy.max_attempts).max().unwrap_or(1);
+            if attempt > most {
+                return Err(format!("never comes: a task has {most} attempts at most"));
+            }
+            Ok(())
         }
         _ => Err("never comes here; there are: plan, dispatch:1:TASK, finalize".to_owned()),
     }
@@ -107,6 +123,9 @@ fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
     };
     match word {
         Some("ask") => match walked(spec, path) {
+            Ok(agent) if nth == 1 && after_a_handoff(spec, path, agent) => {
+                never(format!("a handoff stands before {}'s first call", agent.name))
+            }
             Ok(agent) => match speaker(&agent.kind) {
                 Some(model) if nth <= model.max_tool_rounds.saturating_add(1) => Ok(()),
                 Some(model) => {
@@ -142,6 +161,17 @@ fn handed(spec: &TeamSpec, agent: &AgentSpec, to: &str, nth: u32) -> Result<(), 
         return Err(format!("max_handoffs of {} is {most}", agent.name));
     }
     in_it(spec, agent, to).map(drop)
+}
+
+/// Whether this agent at a path is a member of a swarm that only a handoff can put in control: it does
+/// not start, not even with a later message of the session.
+fn after_a_handoff(spec: &TeamSpec, path: &str, agent: &AgentSpec) -> bool {
+    let Some((of, _)) = path.rsplit_once('/') else { return false };
+    let Ok(AgentSpec { kind: AgentKind::Swarm(swarm), name, .. }) = walked(spec, of) else {
+        return false;
+    };
+    let owners_start = swarm.cross_request_transfer && *name == spec.root;
+    agent.name != swarm.entry && !owners_start
 }
 
 /// The agent at a path.

@@ -1,6 +1,7 @@
 //! A run without the dashboard: its facts go to standard output in one of its formats, the
 //! outcome is written whatever ends it, and the exit code tells a script what came of it.
 
+use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,6 +59,7 @@ pub async fn run<W: Write>(
     let messages = turns.len();
     let mut lines = None;
     let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut warned = HashSet::new();
     let mut before: Option<RunHandle> = None;
     let mut exit = Exit::Ok;
     for (place, (text, mut launch)) in turns.into_iter().enumerate() {
@@ -65,10 +67,19 @@ pub async fn run<W: Write>(
             Some(run) => run.follow_up(text),
             None => Some(Session::first(text)),
         };
+        let scenario = Arc::clone(&launch.scenario);
         let run = engine.start(launch);
         wanted.watch(&run);
         let (world, broken) =
-            follow(&run, &drive, &mut output, &mut lines, (place, messages)).await;
+            follow(&run, &drive, &mut output, &mut lines, (place, messages), &mut |text| {
+                // Once for all runs of a session; of the file it says itself that it is one.
+                if warned.insert(text.to_owned()) {
+                    let of_file = scenario.warnings_of(false).any(|warning| warning == text);
+                    let word = if of_file { "" } else { "warning: " };
+                    say(&format!("{word}{}", visible_within(text, ERROR_CHARS)));
+                }
+            })
+            .await;
         run.finished().await;
 
         let Some(outcome) = world.outcome() else {
@@ -123,6 +134,7 @@ async fn follow<W: Write>(
     output: &mut Output<W>,
     lines: &mut Option<Lines>,
     (place, messages): (usize, usize),
+    warn: &mut impl FnMut(&str),
 ) -> (World, Option<Broken>) {
     let rests = drive.pauses.iter().filter_map(|pause| Some((pause.at.clone(), pause.rest?)));
     tokio::spawn(pauses::let_go(run.clone(), rests.collect()));
@@ -138,6 +150,9 @@ async fn follow<W: Write>(
             world.apply(&event);
             if messages > 1 && matches!(event.kind, EventKind::RunStarted(_)) {
                 begins(&world, place + 1, messages);
+            }
+            if let EventKind::Warning { text } = &event.kind {
+                warn(text);
             }
             if let Some(at) = rests_by_hand(&event, &hand) {
                 let lines = lines.get_or_insert_with(lines_of_stdin);

@@ -79,7 +79,7 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
             let _log = start_log(global, true);
             dashboard::open(&Wanted { run: Some(&args), ..Wanted::default() }, global, theme)
         }
-        Some(Task::Validate { scenarios }) => validate::run(&scenarios, theme, global.ascii),
+        Some(Task::Validate(args)) => validate::run(&args, theme, global.ascii),
         Some(Task::Scenarios { json }) => scenarios::run(json, theme, global.ascii),
         Some(Task::Schema) => schema::run(),
         Some(Task::DemoService { port }) => match runtime() {

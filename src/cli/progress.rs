@@ -111,9 +111,8 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
         EventKind::ConditionFailed { place, text } => {
             format!("{} {}: {}", paint.glyph(Glyph::Alert), visible(place), visible(text))
         }
-        EventKind::Warning { text } => {
-            format!("{} {}", paint.glyph(Glyph::Alert), visible(text))
-        }
+        // Said on standard error, in every format.
+        EventKind::Warning { .. } => return None,
         EventKind::RunClosed(closed) => ended(closed, world, paint),
         _ => {
             return research::line(event, world, paint)

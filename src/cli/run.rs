@@ -3,18 +3,19 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use super::args::{FailOn, Format, Global, RunArgs};
+use super::args::{FailOn, FlagArg, Format, Global, RunArgs};
 use super::boundaries::comes;
 use super::exit::Exit;
 use super::headless::{self, Drive};
 use super::output::Output;
 use super::paint::Paint;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
+use crate::event::BoundaryId;
 use crate::event::visible::visible;
 use crate::llm::endpoint::Endpoint;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
-use crate::scenario::{Override, Scenario, Source, load};
+use crate::scenario::{self, Override, STDIN, Scenario, Source};
 use crate::shell::dirs::Dirs;
 use crate::shell::models::{self, Models};
 use crate::shell::tools;
@@ -26,26 +27,34 @@ use crate::ui::theme::Theme;
 pub fn is_headless(args: &RunArgs) -> bool {
     let only_headless =
         args.format.is_some() || !args.fail_on.is_empty() || !args.messages.is_empty();
-    args.headless || only_headless || !io::stdout().is_terminal()
+    // The dashboard reads keys from where the scenario would come from.
+    let piped = args.scenario == STDIN;
+    args.headless || only_headless || piped || !io::stdout().is_terminal()
 }
 
-/// Reads the scenario of a run with its overrides laid over it. What is wrong with it has been
-/// said on standard error when this gives nothing.
-pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
+/// What `--set` says. What is no override has been said on standard error when this gives nothing.
+pub(super) fn overrides(set: &[String]) -> Option<Vec<Override>> {
     let mut overrides = Vec::new();
-    for text in &args.set {
+    for text in set {
         match text.parse::<Override>() {
             Ok(set) => overrides.push(set),
             Err(error) => say(&format!("--set {}: {error}", visible(text))),
         }
     }
-    if overrides.len() < args.set.len() {
-        return None;
-    }
-    let source = Source::find(&args.scenario).map_err(|error| say(&error.to_string())).ok()?;
-    match load(&source.text, source.origin, &overrides) {
-        Ok(scenario) => check(&scenario, args).then(|| Arc::new(scenario)),
-        Err(problems) => {
+    (overrides.len() == set.len()).then_some(overrides)
+}
+
+/// Reads the scenario of a run with its overrides laid over it. What is wrong with it has been
+/// said on standard error when this gives nothing; what is odd is told by the run itself.
+pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
+    let overrides = overrides(&args.set)?;
+    let source =
+        Source::find(&args.scenario).map_err(|error| say(&visible(&error.to_string()))).ok()?;
+    let checked = scenario::check(&source.text, source.origin, &overrides);
+    let problems = checked.problems.for_run(args.live);
+    match checked.scenario.filter(|_| problems.errors() == 0) {
+        Some(scenario) => check(&scenario, args).then(|| Arc::new(scenario)),
+        None => {
             let colour = Paint::on(&io::stderr(), Theme::default(), false).colour();
             let _ = write!(io::stderr(), "{}", problems.pretty(colour));
             None
@@ -89,23 +98,29 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
             good = false;
         }
     }
-    for flag in &args.flags {
-        if scenario.flag(flag.name.as_str()).is_none() {
-            let names: Vec<&str> = scenario.flags.iter().map(|flag| flag.name.as_str()).collect();
-            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            let name = flag.name.as_str();
-            say(&format!("--flag {}: no such flag; the scenario has: {known}", visible(name)));
-            good = false;
-        }
-    }
-    let flags = args.flags.iter().filter_map(|flag| flag.at.as_ref());
-    for at in args.pause_at.iter().map(|pause| &pause.at).chain(flags) {
-        if let Err(why) = comes(scenario, at) {
-            say(&format!("{}: {why}", visible(at.as_str())));
-            good = false;
-        }
+    let rests = args.pause_at.iter().filter_map(|pause| never_comes(scenario, &pause.at));
+    for wrong in wrong_flags(scenario, &args.flags).into_iter().chain(rests) {
+        say(&wrong);
+        good = false;
     }
     good
+}
+
+/// What is wrong with flags that are turned: one that there is not, a boundary that never comes.
+pub(super) fn wrong_flags(scenario: &Scenario, flags: &[FlagArg]) -> Vec<String> {
+    let unknown = flags.iter().filter(|flag| scenario.flag(flag.name.as_str()).is_none());
+    let unknown = unknown.map(|flag| {
+        let names: Vec<&str> = scenario.flags.iter().map(|flag| flag.name.as_str()).collect();
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let name = visible(flag.name.as_str());
+        format!("--flag {name}: no such flag; the scenario has: {known}")
+    });
+    let never = flags.iter().filter_map(|flag| never_comes(scenario, flag.at.as_ref()?));
+    unknown.chain(never).collect()
+}
+
+fn never_comes(scenario: &Scenario, at: &BoundaryId) -> Option<String> {
+    comes(scenario, at).err().map(|why| format!("{}: {why}", visible(at.as_str())))
 }
 
 /// The flags at the start, and what is to happen at which boundary.

@@ -1,25 +1,39 @@
 //! `roundtable validate`: everything that is wrong with scenario files, all at once.
 
 use std::io::{self, Write};
+use std::path::Path;
 
+use super::args::{FlagArg, ValidateArgs};
 use super::exit::Exit;
 use super::paint::Paint;
+use super::run::{overrides, wrong_flags};
 use super::stdout;
 use crate::event::visible::visible;
 use crate::scenario::model::PatternSpec;
-use crate::scenario::{Scenario, Source, check};
+use crate::scenario::{Override, STDIN, Scenario, Source, check};
+use crate::shell::catalogue;
 use crate::ui::format::things;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::{Role, Theme};
 
-/// Judges files, or shipped scenarios by name. A line for each good one goes to standard output,
-/// what is wrong to standard error.
-pub fn run(scenarios: &[String], theme: Theme, ascii: bool) -> Exit {
+/// Judges files, the `*.toml` of folders, standard input (`-`), or shipped scenarios by name, each
+/// with what `--set` and `--flag` say. A line for each good one goes to standard output, what is wrong
+/// to standard error.
+pub fn run(args: &ValidateArgs, theme: Theme, ascii: bool) -> Exit {
+    let Some(set) = overrides(&args.set) else { return Exit::Usage };
     let (out, err) = (io::stdout(), io::stderr());
     let (on_out, on_err) = (Paint::on(&out, theme.clone(), ascii), Paint::on(&err, theme, ascii));
+    let wanted = Wanted { scenarios: &args.scenarios, set, flags: &args.flags };
     let (mut out, mut err) = (Page::new(out, on_out), Page::new(err, on_err));
-    let exit = judge(scenarios, &mut out, &mut err);
+    let exit = judge(&wanted, &mut out, &mut err);
     stdout::ended(out.written, exit)
+}
+
+/// What is judged.
+struct Wanted<'a> {
+    scenarios: &'a [String],
+    set: Vec<Override>,
+    flags: &'a [FlagArg],
 }
 
 /// A stream, and how lines look on it.
@@ -41,43 +55,84 @@ impl<W: Write> Page<W> {
             self.written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
         }
     }
+
+    fn error(&mut self, text: &str) {
+        let word = self.paint.role(Role::Failed, "error");
+        self.put(&format!("{word}: {}\n\n", visible(text)));
+    }
 }
 
-fn judge<O: Write, E: Write>(scenarios: &[String], out: &mut Page<O>, err: &mut Page<E>) -> Exit {
-    let mut wrong = 0;
-    for what in scenarios {
-        let source = match Source::find(what) {
-            Ok(source) => source,
-            Err(error) => {
-                wrong += 1;
-                let word = err.paint.role(Role::Failed, "error");
-                err.put(&format!("{word}: {}\n\n", visible(&error.to_string())));
-                continue;
+/// The scenarios that an argument names, or why there are none: of a folder its files, by name.
+fn named(what: &str) -> Vec<Result<Source, String>> {
+    let folder = Path::new(what);
+    match Source::find(what) {
+        Ok(source) => vec![Ok(source)],
+        Err(_) if folder.is_dir() => {
+            let mut files = catalogue::files(folder);
+            files.sort();
+            match files.is_empty() {
+                true => vec![Err(format!("no file of {what} ends in .toml"))],
+                false => files.iter().map(|file| Source::read(file).map_err(said)).collect(),
             }
-        };
-        let checked = check(&source.text, source.origin, &[]);
-        if !checked.problems.is_empty() {
-            let colour = err.paint.colour();
-            err.put(&format!("{}\n", checked.problems.pretty(colour)));
         }
-        match checked.scenario {
-            Some(scenario) => {
-                let sign = out.paint.role(Role::Done, out.paint.glyph(Glyph::Done));
-                out.put(&format!("{sign} {}\n", visible(&sum_up(&scenario))));
-            }
-            None => wrong += 1,
+        Err(error) => vec![Err(said(error))],
+    }
+}
+
+fn said(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn judge<O: Write, E: Write>(wanted: &Wanted<'_>, out: &mut Page<O>, err: &mut Page<E>) -> Exit {
+    let (mut all, mut wrong) = (0, 0);
+    for (place, what) in wanted.scenarios.iter().enumerate() {
+        let again = what == STDIN && wanted.scenarios[..place].contains(what);
+        let sources = match again {
+            true => vec![Err("- is named twice: standard input is read once".to_owned())],
+            false => named(what),
+        };
+        for source in sources {
+            all += 1;
+            let good = match source {
+                Ok(source) => is_good(source, wanted, out, err),
+                Err(why) => {
+                    err.error(&why);
+                    false
+                }
+            };
+            wrong += usize::from(!good);
         }
     }
     if wrong == 0 {
         return Exit::Ok;
     }
-    if scenarios.len() > 1 {
-        err.put(&format!(
-            "{wrong} of {} cannot be run\n",
-            things(scenarios.len() as u64, "scenario")
-        ));
+    if all > 1 {
+        err.put(&format!("{wrong} of {} cannot be run\n", things(all, "scenario")));
     }
     Exit::Usage
+}
+
+fn is_good<O: Write, E: Write>(
+    source: Source,
+    wanted: &Wanted<'_>,
+    out: &mut Page<O>,
+    err: &mut Page<E>,
+) -> bool {
+    let checked = check(&source.text, source.origin, &wanted.set);
+    if !checked.problems.is_empty() {
+        let colour = err.paint.colour();
+        err.put(&format!("{}\n", checked.problems.pretty(colour)));
+    }
+    let Some(scenario) = checked.scenario else { return false };
+    let flags = wrong_flags(&scenario, wanted.flags);
+    for wrong in &flags {
+        err.error(&format!("{}: {wrong}", scenario.origin));
+    }
+    if flags.is_empty() {
+        let sign = out.paint.role(Role::Done, out.paint.glyph(Glyph::Done));
+        out.put(&format!("{sign} {}\n", visible(&sum_up(&scenario))));
+    }
+    flags.is_empty()
 }
 
 /// `scenarios/checkout-launch.toml: collaboration, 4 roles, 3 inputs, 1 flag, 24 script rows`.
@@ -109,9 +164,10 @@ mod tests {
         let no_terminal = tempfile::tempfile().expect("a file");
         let paint = Paint::on(&no_terminal, Theme::default(), true);
         let scenarios: Vec<String> = scenarios.iter().map(|&what| what.to_owned()).collect();
+        let wanted = Wanted { scenarios: &scenarios, set: Vec::new(), flags: &[] };
         let mut out = Page::new(Vec::new(), paint.clone());
         let mut err = Page::new(Vec::new(), paint);
-        let exit = judge(&scenarios, &mut out, &mut err);
+        let exit = judge(&wanted, &mut out, &mut err);
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         (exit, text(out.to), text(err.to))
     }

@@ -151,6 +151,26 @@ impl Purpose {
         }
     }
 
+    /// What a row of a script says that this is: the name of the role or agent, or the step
+    /// (`plan`, `notes`, `synthesize`, `finalize`). Tools have none.
+    pub fn script_step(&self) -> Option<&str> {
+        match self {
+            Self::Contribution { role, .. } => Some(role.as_str()),
+            Self::Say { agent, .. } => Some(agent.as_str()),
+            Self::Plan => Some("plan"),
+            Self::Notes { .. } => Some("notes"),
+            Self::Synthesize => Some("synthesize"),
+            Self::Finalize => Some("finalize"),
+            Self::Task { .. }
+            | Self::Step { .. }
+            | Self::Member { .. }
+            | Self::Hop { .. }
+            | Self::Tool { .. }
+            | Self::Search
+            | Self::Read { .. } => None,
+        }
+    }
+
     /// Whether the same was asked before and got no answer: such a call adds to what is attempted,
     /// not to what was asked for.
     pub fn is_repeat(&self) -> bool {
@@ -393,6 +413,8 @@ pub enum FailureClass {
     /// An agent was ended by limits of its own (`max_tool_rounds`, `stuck`, hand-offs): nothing is
     /// wrong with it, and asking again would come to the same.
     Limit,
+    /// The script of an offline run has no row for what was asked: the scenario lacks it.
+    ScriptMissing,
     /// A panic, contained.
     Panic,
     /// The run was stopped in the middle of it.
@@ -401,7 +423,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [FailureClass; 15] = [
+    pub const ALL: [FailureClass; 16] = [
         Self::Timeout,
         Self::Resolve,
         Self::Connect,
@@ -415,6 +437,7 @@ impl FailureClass {
         Self::TooLarge,
         Self::Denied,
         Self::Limit,
+        Self::ScriptMissing,
         Self::Panic,
         Self::Cancelled,
     ];
@@ -440,6 +463,7 @@ impl FailureClass {
             Self::TooLarge => "too_large",
             Self::Denied => "denied",
             Self::Limit => "limit",
+            Self::ScriptMissing => "script_missing",
             Self::Panic => "panic",
             Self::Cancelled => "cancelled",
         }
@@ -459,7 +483,12 @@ impl FailureClass {
             | Self::TooLarge
             | Self::Panic => true,
             Self::Status => status.is_some_and(|status| status >= 500),
-            Self::RateLimited | Self::Auth | Self::Denied | Self::Limit | Self::Cancelled => false,
+            Self::RateLimited
+            | Self::Auth
+            | Self::Denied
+            | Self::Limit
+            | Self::ScriptMissing
+            | Self::Cancelled => false,
         }
     }
 }

@@ -73,6 +73,8 @@ pub enum StopReason {
     CircuitOpen(ToolName),
     /// `bulkhead_full:<tool>`
     BulkheadFull(ToolName),
+    /// `script_missing:<step>`: an offline run whose script has no row for this role, agent or step
+    ScriptMissing(Box<str>),
     /// `cancelled`: a person ended it
     Cancelled,
     /// `internal_error`: a bug of ours, contained; the log says more
@@ -185,6 +187,7 @@ impl StopReason {
             | Self::ToolError(..)
             | Self::CircuitOpen(_)
             | Self::BulkheadFull(_)
+            | Self::ScriptMissing(_)
             | Self::InternalError
             | Self::Other(_) => StopClass::Stopped,
         }
@@ -298,6 +301,9 @@ impl StopReason {
             }
             Self::CircuitOpen(_) => "The breaker is open: wait until it probes again.",
             Self::BulkheadFull(_) => "Too many calls at once: raise max_in_flight or max_wait_ms.",
+            Self::ScriptMissing(_) => {
+                "Offline the script answers: add a [[script]] row for it whose conditions hold."
+            }
             Self::Cancelled => "Ended by a person.",
             Self::InternalError => "A bug of ours: the log file has the details.",
             Self::Other(_) => "Written by another version of roundtable.",
@@ -338,6 +344,7 @@ impl fmt::Display for StopReason {
             Self::ToolError(tool, class) => write!(f, "tool_error:{tool}:{}", class.word()),
             Self::CircuitOpen(tool) => write!(f, "circuit_open:{tool}"),
             Self::BulkheadFull(tool) => write!(f, "bulkhead_full:{tool}"),
+            Self::ScriptMissing(step) => write!(f, "script_missing:{step}"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::InternalError => f.write_str("internal_error"),
             Self::Other(text) => f.write_str(text),
@@ -405,6 +412,8 @@ mod tests {
             "agent_denied:legal_analyst",
             "circuit_open:llm",
             "bulkhead_full:llm",
+            "script_missing:risk_analyst",
+            "script_missing:finalize",
             "llm_error:auth",
             "llm_error:rate_limited",
             "llm_error:http_503",

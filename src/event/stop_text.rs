@@ -55,6 +55,7 @@ impl From<&str> for StopReason {
             },
             Some(("stuck", agent)) => Self::Stuck(agent.into()),
             Some(("node_timeout", agent)) => Self::NodeTimeout(agent.into()),
+            Some(("script_missing", step)) => Self::ScriptMissing(step.into()),
             Some(("circuit_open", tool)) => Self::CircuitOpen(tool.into()),
             Some(("bulkhead_full", tool)) => Self::BulkheadFull(tool.into()),
             Some(("llm_error", what)) => match what {

@@ -68,7 +68,7 @@ impl Scripted {
         listener: &dyn Listener,
     ) -> Result<Reply, Box<Failure>> {
         let Some(row) = self.row(request, listener).await else {
-            return Err(failure(FailureClass::BadResponse, nothing_scripted(request)));
+            return Err(failure(FailureClass::ScriptMissing, nothing_scripted(request)));
         };
         let answer = row.answer_by(match &request.purpose {
             Purpose::Contribution { role, .. } => Some(role),

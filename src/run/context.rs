@@ -286,7 +286,7 @@ impl RunContext {
     }
 
     async fn call(&self, ask: Ask) -> Result<(SpanId, Reply), Box<CallFailed>> {
-        let scope = AskScope { cx: self, path: &ask.path };
+        let scope = AskScope { cx: self, path: &ask.path, purpose: &ask.purpose };
         let call = Call {
             started: CallStarted {
                 parent: ask.parent,
@@ -334,6 +334,7 @@ pub fn model_tool(policy: CallPolicy, timeout: Duration, faults: Vec<Fault>) -> 
 struct AskScope<'a> {
     cx: &'a RunContext,
     path: &'a str,
+    purpose: &'a Purpose,
 }
 
 impl CallScope for AskScope<'_> {
@@ -354,7 +355,10 @@ impl CallScope for AskScope<'_> {
     }
 
     fn reason(&self, failure: &AttemptFailed) -> StopReason {
-        stop_reason(failure)
+        match (failure.class, self.purpose.script_step()) {
+            (FailureClass::ScriptMissing, Some(step)) => StopReason::ScriptMissing(step.into()),
+            _ => stop_reason(failure),
+        }
     }
 }
 
@@ -374,6 +378,7 @@ pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
         | FailureClass::Tool
         | FailureClass::TooLarge
         | FailureClass::Limit
+        | FailureClass::ScriptMissing
         | FailureClass::Denied => LlmError::BadResponse,
     };
     StopReason::LlmError(error)

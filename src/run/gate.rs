@@ -57,6 +57,8 @@ struct State {
     flags: BTreeMap<FlagName, bool>,
     asked: Vec<(FlagName, bool, By)>,
     scheduled: Vec<(BoundaryId, FlagName, bool)>,
+    /// Boundaries to rest at that were named before the run began, and have not come so far.
+    awaited: BTreeSet<BoundaryId>,
     last: Option<BoundaryId>,
     cancelled: bool,
     closed: bool,
@@ -92,6 +94,7 @@ impl Gate {
                 flags,
                 asked: Vec::new(),
                 scheduled: Vec::new(),
+                awaited: BTreeSet::new(),
                 last: None,
                 cancelled: false,
                 closed: false,
@@ -111,6 +114,24 @@ impl Gate {
     /// Turns a flag when this boundary comes, as `--flag NAME=on@BOUNDARY` asks.
     pub fn schedule(&self, at: BoundaryId, flag: FlagName, on: bool) {
         self.lock().scheduled.push((at, flag, on));
+    }
+
+    /// Rests at this boundary when it comes, as `--pause-at BOUNDARY` asks.
+    pub fn rest_at(&self, at: BoundaryId) {
+        self.lock().awaited.insert(at.clone());
+        self.command(Command::Break { at, set: true });
+    }
+
+    /// What was asked for at boundaries that have not come, a line each.
+    pub fn not_come(&self) -> Vec<String> {
+        let state = self.lock();
+        let flags = state.scheduled.iter().map(|(at, flag, on)| {
+            let position = if *on { "on" } else { "off" };
+            format!("{at} did not come in this run: the flag {flag} was not turned {position}")
+        });
+        let rests =
+            state.awaited.iter().map(|at| format!("{at} did not come in this run: no pause there"));
+        flags.chain(rests).collect()
     }
 
     /// Takes a command. It becomes facts when it takes effect; one that changes nothing becomes
@@ -228,6 +249,7 @@ impl Gate {
         let id = boundary.id();
         let standing = {
             let mut state = self.lock();
+            state.awaited.remove(&id);
             if state.breaks.contains(&id) {
                 self.hold(&mut state, By::Breakpoint);
             }

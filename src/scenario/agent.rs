@@ -212,7 +212,10 @@ impl HandoffTemplate {
         while let Some(open) = rest.find('{') {
             let (before, after) = rest.split_at(open);
             self.literal(before);
-            let named = after.find('}').and_then(|close| {
+            // A brace within braces names nothing: the next one may.
+            let next = after[1..].find(['{', '}']).map(|at| at + 1);
+            let close = next.filter(|at| after[*at..].starts_with('}'));
+            let named = close.and_then(|close| {
                 Some((HandoffPiece::named(&after[1..close])?, &after[close + 1..]))
             });
             rest = match named {

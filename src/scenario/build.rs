@@ -22,7 +22,7 @@ use super::model::{
 };
 use super::name::{FlagName, InputName, RoleName, ScenarioName};
 use super::named::Entry;
-use super::reader::{Reader, among};
+use super::reader::Reader;
 use super::script;
 use super::shape::Prose;
 use super::template::Filling;
@@ -108,6 +108,7 @@ pub(super) fn scenario(
         script,
         seed: u64::from(file.seed.0),
         warnings: Vec::new(),
+        silent: Vec::new(),
     })
 }
 
@@ -248,7 +249,7 @@ pub(super) fn unknown<'n>(
     known: impl Iterator<Item = &'n str>,
     cx: &mut Reader,
 ) {
-    let help = among(&name.text, known);
+    let help = cx.among(&name.text, known);
     cx.error(name.at, format!("`{}` is not {wanted} of this scenario", name.text), help);
 }
 

@@ -13,7 +13,7 @@ use super::format_tools::{
 use super::model::{CallPolicy, RetryOn, SafeMode};
 use super::reader::Reader;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
-use super::shape::{At, List, Whole};
+use super::shape::{At, List, TextOrTable, Whole};
 use super::template::Filling;
 use super::tool::Fault;
 use super::tree::Span;
@@ -38,10 +38,12 @@ pub(super) fn own_policy(file: &File) -> CallPolicy {
 
 pub(super) fn tool_policy(
     table: &ToolTable,
+    file: &File,
     filling: &Filling<'_>,
     cx: &mut Reader,
 ) -> Option<CallPolicy> {
-    let safe_mode = safe_mode(table.safe_mode.as_ref()?, filling, cx);
+    let spoken = !file.agents.entries.is_empty();
+    let safe_mode = safe_mode(table.safe_mode.as_ref()?, spoken, filling, cx);
     let limits = Limits {
         retries: table.retries.as_ref()?,
         budget: table.retry_budget.as_ref()?,
@@ -121,17 +123,32 @@ fn limits(breaker: &BreakerTable) -> Option<BreakerLimits> {
     })
 }
 
-fn safe_mode(table: &SafeModeTable, filling: &Filling<'_>, cx: &mut Reader) -> SafeMode {
+/// `spoken`: models read its results, so that they may be texts.
+fn safe_mode(
+    table: &SafeModeTable,
+    spoken: bool,
+    filling: &Filling<'_>,
+    cx: &mut Reader,
+) -> SafeMode {
     let fallback = table.fallback.as_ref().map(|fallback| {
-        cx.within("safe_mode.fallback", |cx| {
-            filled(fallback, &mut |text, at| filling.value_of(text, at, cx))
+        cx.within("safe_mode.fallback", |cx| match fallback {
+            TextOrTable::Text(text) => {
+                if !spoken {
+                    let what = "only an agent, or a tool that agents call, is replaced by a text";
+                    cx.error(text.at, what, "a table, such as { status = \"unknown\" }");
+                }
+                Value::String(filling.text(&text.text, text.at, cx))
+            }
+            TextOrTable::Table(table) => {
+                filled(table, &mut |text, at| filling.value_of(text, at, cx)).into()
+            }
         })
     });
     SafeMode {
         enabled: table.enabled,
         allow_partial: table.allow_partial,
         cache_ttl: table.cache_ttl_s.as_ref().map(|seconds| seconds.value.0),
-        fallback: fallback.map(|fallback| Arc::new(Value::Object(fallback))),
+        fallback: fallback.map(Arc::new),
     }
 }
 

@@ -343,13 +343,18 @@ fn handoff_input(text: &Prose, filling: &Filling<'_>, cx: &mut Reader) -> Option
 /// into it.
 fn judge_names(own: &str, from: usize, at: Span, cx: &mut Reader) {
     for (open, _) in own.match_indices('{') {
-        let Some(length) = own[open..].find('}') else { return };
-        let name = &own[open + 1..open + length];
+        let inner = &own[open + 1..];
+        // A brace within braces names nothing: the next one may.
+        let Some(name) = inner.find(['{', '}']).map(|end| &inner[..end]) else { return };
+        if !inner[name.len()..].starts_with('}') {
+            continue;
+        }
         let like_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
         if name.chars().all(like_a_name) && !HandoffPiece::NAMES.contains(&name) {
-            let at = cx.inside(at, from + open, from + open + length + 1);
+            let at = cx.inside(at, from + open, from + open + name.len() + 2);
             let what = format!("`{{{name}}}` is nothing of a hand-off");
-            cx.error(at, what, among(name, HandoffPiece::NAMES));
+            let help = cx.among(name, HandoffPiece::NAMES);
+            cx.error(at, what, help);
         }
     }
 }

@@ -13,12 +13,12 @@ use super::build_policy::{faults, own_policy, tool_policy};
 use super::build_research;
 use super::format::{File, Pattern};
 use super::format_patterns::WorkerTable;
-use super::format_team::Argument;
 use super::format_tools::{AlertsTable, LLM, ToolTable, filled};
 use super::name::ToolName;
 use super::named::Entry;
 use super::reader::{Reader, among, closest};
 use super::research::{READ, SEARCH};
+use super::shape::TextOrTable;
 use super::template::Filling;
 use super::tool::{Contract, ToolOffer, ToolSpec};
 use super::tree::Span;
@@ -100,7 +100,7 @@ fn worker(
     };
     let place = format!("tools.{}", entry.name);
     let policy = match limits {
-        Some(table) => cx.within(&place, |cx| tool_policy(table, filling, cx))?,
+        Some(table) => cx.within(&place, |cx| tool_policy(table, file, filling, cx))?,
         None => own_policy(file),
     };
     let attempts = match limits {
@@ -158,9 +158,9 @@ fn tool(
 ) -> Option<ToolSpec> {
     let table = entry.value.as_ref()?;
     if file.agents.names().any(|agent| agent == entry.name) {
-        return asked_agent(entry, table, filling, cx);
+        return asked_agent(entry, table, file, filling, cx);
     }
-    let policy = tool_policy(table, filling, cx);
+    let policy = tool_policy(table, file, filling, cx);
     let offer = offer(entry, table, pattern, filling, cx);
     let mut attempts =
         Attempts::of_retries(&format!("tools.{}", entry.name), table.retries.as_ref()?);
@@ -193,6 +193,7 @@ fn tool(
 fn asked_agent(
     entry: &Entry<ToolTable>,
     table: &ToolTable,
+    file: &File,
     filling: &Filling<'_>,
     cx: &mut Reader,
 ) -> Option<ToolSpec> {
@@ -211,7 +212,7 @@ fn asked_agent(
         let what = format!("`{}` is an agent: it answers for itself", entry.name);
         cx.error(at, what, "a fixture, a request or a program has another name");
     }
-    let policy = tool_policy(table, filling, cx);
+    let policy = tool_policy(table, file, filling, cx);
     let faults = faults(&table.faults, cx);
     let mut policy = policy?;
     if let Some(kept) = &table.safe_mode.as_ref()?.cache_ttl_s {
@@ -264,11 +265,11 @@ fn offer(
         let told = args.map(|arg| {
             cx.within(&arg.name, |cx| {
                 let schema = match arg.value.as_ref()? {
-                    Argument::Text(text) => json!({
+                    TextOrTable::Text(text) => json!({
                         "type": "string",
                         "description": filling.text(&text.text, text.at, cx),
                     }),
-                    Argument::Schema(schema) => {
+                    TextOrTable::Table(schema) => {
                         filled(schema, &mut |text, at| filling.value_of(text, at, cx)).into()
                     }
                 };

@@ -221,26 +221,3 @@ record! {
         raw: Text = optional,
     }
 }
-
-/// What a model is told of an argument: what it is, or its JSON schema.
-#[derive(Debug, Clone)]
-pub(super) enum Argument {
-    Text(Prose),
-    Schema(Free),
-}
-
-impl Shape for Argument {
-    fn schema() -> Value {
-        json!({ "oneOf": [Prose::schema(), Free::schema()] })
-    }
-    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        match &node.value {
-            Tree::Text(_) => Prose::read(node, cx).map(Self::Text),
-            Tree::Table(_) => Free::read(node, cx).map(Self::Schema),
-            _ => {
-                cx.wrong_type(node, "a text, or a table that is a JSON schema");
-                None
-            }
-        }
-    }
-}

@@ -8,13 +8,12 @@ use serde_json::{Map, Value, json};
 use super::amount::{Fraction, Moment, Seconds};
 use super::format::FaultTable;
 use super::format_lookup::{ReadTable, SearchTable};
-use super::format_team::Argument;
 use super::model::Latency;
-use super::named::{Actor, EnvName, Header, Key, Named};
+use super::named::{Actor, EnvName, Header, Key, MAX_NAMES, Named};
 use super::reader::{Reader, among};
 use super::record::{Need, ObjectSchema, record, sentence, words};
 use super::resilience::BreakerMode;
-use super::shape::{At, Free, List, Prose, Shape, Text, Whole};
+use super::shape::{At, Free, List, Prose, Shape, Text, TextOrTable, Whole};
 use super::tool::{FieldKind, HttpMethod, Setting};
 use super::tree::{Node, Table, Tree};
 
@@ -38,6 +37,8 @@ impl Shape for ToolsTable {
             "propertyNames": names["propertyNames"],
             "properties": { LLM: LlmTable::schema() },
             "additionalProperties": names["additionalProperties"],
+            // The model is none of them.
+            "maxProperties": MAX_NAMES + 1,
         })
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
@@ -80,7 +81,7 @@ record! {
         /// What it does, for the agents that may call it.
         description: Prose = optional,
         /// The arguments that agents give it, all of them needed: what each is, or its JSON schema.
-        args: At<Named<Argument, Key>> = default(At::nowhere(Named::default())),
+        args: At<Named<TextOrTable, Key>> = default(At::nowhere(Named::default())),
         /// Seconds that one attempt may take, as a whole. Without it: task_timeout_seconds of an
         /// orchestrator; for `read_source` of research max_seconds / (max_read_pages + 2), from 2 to
         /// 10, so that pages that hang do not end the run; else 10.
@@ -182,8 +183,9 @@ record! {
         allow_partial: bool = default(true),
         /// Seconds that its last good value is kept. Without it: not at all.
         cache_ttl_s: At<Seconds> = optional,
-        /// The value that stands in for it. `{{input}}` is filled in.
-        fallback: Free = optional,
+        /// The value that is given in its place: a table, or of an agent and of a tool that agents
+        /// call a text, which is the reply. `{{input}}` is filled in.
+        fallback: TextOrTable = optional,
     }
 }
 

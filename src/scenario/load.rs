@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toml::de::DeTable;
+use toml::de::Error;
 
 use super::build;
 use super::digest;
@@ -11,13 +11,17 @@ use super::model::{Origin, Scenario};
 use super::name::ScenarioName;
 use super::overrides::Override;
 use super::pattern;
-use super::problem::Problems;
+use super::problem::{Concerns, Problems};
 use super::reader::Reader;
 use super::shape::Shape as _;
+use super::toml_text::{self, MAX_TABLES};
 use super::tree::{Node, Span, Table, Tree};
 
 /// The most bytes that a scenario file may have.
-pub const MAX_BYTES: u64 = 4 * 1024 * 1024;
+pub const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The most errors of the language that are told: one of them often causes those that follow.
+const SYNTAX_ERRORS: usize = 20;
 
 /// What reading a scenario came to.
 #[derive(Debug)]
@@ -51,17 +55,18 @@ pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
         cx.error(Span::new(0, 0..0), "the file is too long", format!("at most {MAX_BYTES} bytes"));
         return Checked { scenario: None, problems: cx.finish() };
     }
-    let (document, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let at = Span::new(0, error.span().unwrap_or_default());
-        let what = match cx.raw(at) {
-            "" if error.message().starts_with("string values must be quoted") => {
-                "a value is missing"
-            }
-            _ => error.message(),
-        };
-        cx.not_toml(at, format!("not TOML: {what}"));
-    }
+    let document = match toml_text::parse(text) {
+        Ok((document, errors)) if errors.is_empty() => document,
+        Ok((_, errors)) => {
+            not_toml(&errors, &mut cx);
+            return Checked { scenario: None, problems: cx.finish() };
+        }
+        Err(at) => {
+            let help = format!("at most {MAX_TABLES}");
+            cx.error(Span::new(0, at..at + 1), "the file has too many tables", help);
+            return Checked { scenario: None, problems: cx.finish() };
+        }
+    };
     let mut table = Table::of(document.get_ref(), 0);
     for (index, set) in overrides.iter().enumerate() {
         set.apply(index + 1, &mut table, &mut cx);
@@ -74,11 +79,39 @@ pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
     });
     let failed = cx.failed();
     let problems = cx.finish();
-    let scenario = built.filter(|_| !failed).map(|scenario| Scenario {
-        warnings: problems.to_string().lines().map(str::to_owned).collect(),
-        ..scenario
+    let scenario = built.filter(|_| !failed).map(|scenario| {
+        let lines = |of_every_run: bool| -> Vec<String> {
+            let of = problems.iter().filter(|it| (it.concerns == Concerns::Every) == of_every_run);
+            of.map(|problem| problems.line(problem)).collect()
+        };
+        let mut warnings = lines(true);
+        if problems.more() > 0 {
+            warnings.push(format!("… and {} more", problems.more()));
+        }
+        Scenario { warnings, silent: lines(false), ..scenario }
     });
     Checked { scenario, problems }
+}
+
+/// What is no TOML, alone: all else that could be told of the file would be a consequence of it.
+fn not_toml(errors: &[Error], cx: &mut Reader) {
+    let mut places: Vec<(Span, &Error)> = errors
+        .iter()
+        .map(|error| (Span::new(0, error.span().unwrap_or_default()), error))
+        .collect();
+    places.sort_by_key(|(at, _)| at.start);
+    // The first that is wrong at a place says what is.
+    places.dedup_by_key(|(at, _)| at.start);
+    for (at, error) in places.iter().take(SYNTAX_ERRORS) {
+        let what = match cx.raw(*at) {
+            "" if error.message().starts_with("string values must be quoted") => {
+                "a value is missing"
+            }
+            _ => error.message(),
+        };
+        cx.error(*at, format!("not TOML: {what}"), "");
+    }
+    cx.leave_out(places.len().saturating_sub(SYNTAX_ERRORS));
 }
 
 /// The stem of the file.

@@ -57,12 +57,20 @@ pub struct Scenario {
     pub seed: u64,
     /// Odd but not wrong, such as a role that sits twice.
     pub warnings: Vec<String>,
+    /// What offline runs alone lack: steps, roles or agents that have no scripted reply.
+    pub silent: Vec<String>,
 }
 
 impl Scenario {
     /// The flag of this name, if the scenario has it.
     pub fn flag(&self, name: &str) -> Option<&Flag> {
         self.flags.iter().find(|flag| flag.name.as_str() == name)
+    }
+
+    /// What is odd about a run of it: a live one needs no script.
+    pub fn warnings_of(&self, live: bool) -> impl Iterator<Item = &String> {
+        let silent = if live { &[] } else { &self.silent[..] };
+        self.warnings.iter().chain(silent)
     }
 }
 

@@ -89,6 +89,9 @@ impl NameRule for EnvName {
     }
 }
 
+/// The most names of one kind: they are compared with one another.
+pub(super) const MAX_NAMES: usize = 2_000;
+
 /// Tables under names that the file gives, in its order.
 #[derive(Debug, Clone)]
 pub(super) struct Named<T, R> {
@@ -129,6 +132,7 @@ impl<T: Shape, R: NameRule> Shape for Named<T, R> {
             "type": "object",
             "propertyNames": { "pattern": R::PATTERN },
             "additionalProperties": T::schema(),
+            "maxProperties": MAX_NAMES,
         })
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
@@ -136,6 +140,12 @@ impl<T: Shape, R: NameRule> Shape for Named<T, R> {
             cx.wrong_type(node, "a table");
             return Some(Self { broken: true, ..Self::default() });
         };
+        let count = table.entries.len();
+        if count > MAX_NAMES {
+            let help = format!("at most {MAX_NAMES}");
+            cx.error(node.at, format!("{count} names are too many"), help);
+            return Some(Self { broken: true, ..Self::default() });
+        }
         let mut named = Self::default();
         for (key, node) in &table.entries {
             cx.within(&key.text, |cx| {

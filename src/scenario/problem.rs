@@ -24,6 +24,18 @@ impl Severity {
     }
 }
 
+/// Which runs of the scenario a problem is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Concerns {
+    /// Every run.
+    Every,
+    /// Offline runs, which may come to a stop for it: the script has no reply for something that the
+    /// model may be asked.
+    Offline,
+    /// Offline runs, which cannot but stop for it: there is no reply for what is asked first.
+    EveryOffline,
+}
+
 /// Where a problem stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
@@ -56,8 +68,19 @@ pub struct Problem {
     pub what: String,
     /// What would be right.
     pub help: Option<String>,
+    /// Which runs it is of.
+    pub concerns: Concerns,
     /// The bytes of the file or of the override's text that it is about.
     pub range: Range<usize>,
+}
+
+/// What is told of a stretch of a text.
+pub(super) struct Told {
+    pub severity: Severity,
+    pub concerns: Concerns,
+    pub path: String,
+    pub what: String,
+    pub help: Option<String>,
 }
 
 /// Everything that was found in one scenario: errors and warnings, in the file's order.
@@ -80,22 +103,11 @@ impl Problems {
         Self { name, text, overrides, list: Vec::new(), more: (0, 0) }
     }
 
-    pub(super) fn add(
-        &mut self,
-        severity: Severity,
-        text: usize,
-        range: Range<usize>,
-        path: String,
-        what: String,
-        help: Option<String>,
-    ) {
-        if self.list.len() >= MAX_KEPT {
-            match severity {
-                Severity::Error => self.more.0 += 1,
-                Severity::Warning => self.more.1 += 1,
-            }
-            return;
-        }
+    /// One more; [`count_only`](Self::count_only) what comes once it [is full](Self::is_full).
+    pub(super) fn add(&mut self, text: usize, range: Range<usize>, told: Told) {
+        let Told { severity, concerns, path, what, help } = told;
+        let (path, what) = (clipped(path), clipped(what));
+        let help = help.map(clipped);
         let source = self.source(text);
         let start = floor(source, range.start);
         let end = floor(source, range.end.max(start));
@@ -104,7 +116,26 @@ impl Problems {
             None => Place::File { line, column },
             Some(index) => Place::Override { index, column },
         };
-        self.list.push(Problem { severity, place, path, what, help, range: start..end });
+        let range = start..end;
+        self.list.push(Problem { severity, place, path, what, help, concerns, range });
+    }
+
+    /// Whether only the number is kept of what is added now.
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= MAX_KEPT
+    }
+
+    /// One more of which only the number is kept.
+    pub(super) fn count_only(&mut self, severity: Severity) {
+        match severity {
+            Severity::Error => self.more.0 += 1,
+            Severity::Warning => self.more.1 += 1,
+        }
+    }
+
+    /// So many errors more of which only the number is kept.
+    pub(super) fn leave_out(&mut self, errors: usize) {
+        self.more.0 += errors;
     }
 
     /// Whether there is an error about this field or one in it.
@@ -121,6 +152,20 @@ impl Problems {
         self.list.dedup();
     }
 
+    /// Those that matter for a run: a live one needs no script, and an offline one cannot do without
+    /// a reply to what is asked first.
+    pub fn for_run(mut self, live: bool) -> Self {
+        if live {
+            self.list.retain(|problem| problem.concerns == Concerns::Every);
+        }
+        for problem in &mut self.list {
+            if problem.concerns == Concerns::EveryOffline {
+                problem.severity = Severity::Error;
+            }
+        }
+        self
+    }
+
     fn source(&self, text: usize) -> &str {
         match text.checked_sub(1) {
             None => &self.text,
@@ -133,7 +178,7 @@ impl Problems {
         &self.name
     }
 
-    /// How many were found past the 200 that are kept.
+    /// How many were found past those that are kept.
     pub fn more(&self) -> usize {
         self.more.0 + self.more.1
     }
@@ -183,14 +228,18 @@ impl Problems {
         }
     }
 
-    /// Every problem with its line and a caret, as compilers do it, and a last line that counts.
+    /// Every problem with its line and a caret, as compilers do it, warnings before errors, and a last
+    /// line that counts.
     /// `colour` asks for ANSI colours.
     pub fn pretty(&self, colour: bool) -> String {
         let paint = Paint { colour };
         let mut out = String::new();
-        for problem in &self.list {
-            self.write_pretty(&mut out, problem, paint);
-            out.push('\n');
+        // What keeps it from being run stands last, where people look first.
+        for severity in [Severity::Warning, Severity::Error] {
+            for problem in self.list.iter().filter(|problem| problem.severity == severity) {
+                self.write_pretty(&mut out, problem, paint);
+                out.push('\n');
+            }
         }
         if self.more() > 0 {
             let _ = writeln!(out, "… and {} more\n", self.more());
@@ -286,11 +335,16 @@ struct Window {
 
 impl Window {
     fn around(line: &str, before: &str, marked: &str) -> Self {
-        let whole = shown(line);
-        let indent = shown(before).width();
-        let width = shown(marked).width();
-        if whole.width() <= LINE_COLUMNS {
-            return Self { line: whole, indent, width };
+        // Of a line that is long whatever it holds only the part is worked out that is shown.
+        if line.len() <= 4 * LINE_COLUMNS {
+            let whole = shown(line);
+            if whole.width() <= LINE_COLUMNS {
+                return Self {
+                    line: whole,
+                    indent: shown(before).width(),
+                    width: shown(marked).width(),
+                };
+            }
         }
         // A long line: begin a little before the mark, at a character of the line itself.
         let lead: String = before.chars().rev().take(40).collect();
@@ -300,9 +354,10 @@ impl Window {
         let tail: String = rest.chars().take(60).collect();
         let more = tail.len() < rest.len();
         let head = format!("{}{}", if cut { "…" } else { "" }, shown(&lead));
+        let marked: String = marked.chars().take(60).collect();
         Self {
             indent: head.width(),
-            width: width.min(shown(&tail).width()),
+            width: shown(&marked).width(),
             line: format!("{head}{}{}", shown(&tail), if more { "…" } else { "" }),
         }
     }
@@ -316,6 +371,17 @@ struct Paint {
 impl Paint {
     fn with(self, code: &str, text: &str) -> String {
         if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// The most characters of a field's path, of what is wrong and of what would be right: names of the
+/// file stand in them, and those may be long.
+const MOST_CHARS: usize = 400;
+
+fn clipped(text: String) -> String {
+    match text.char_indices().nth(MOST_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Takes note, while a file is read, of everything that is wrong with it and where.
 
 use super::literal;
-use super::problem::{Problems, Severity};
+use super::problem::{Concerns, Problems, Severity, Told};
 use super::tree::{Node, Span, Table, Tree};
 
 /// Takes note of what is wrong while a file is read.
@@ -9,7 +9,6 @@ pub(super) struct Reader {
     texts: Vec<String>,
     problems: Problems,
     path: String,
-    guesses: Vec<usize>,
 }
 
 impl Reader {
@@ -18,7 +17,7 @@ impl Reader {
         let mut texts = vec![text.to_owned()];
         texts.extend(overrides.iter().cloned());
         let problems = Problems::new(name, text.to_owned(), overrides);
-        Self { texts, problems, path: String::new(), guesses: Vec::new() }
+        Self { texts, problems, path: String::new() }
     }
 
     /// Everything that was found.
@@ -34,20 +33,36 @@ impl Reader {
 
     /// Something is wrong here; `help` says what would be right.
     pub fn error(&mut self, at: Span, what: impl Into<String>, help: impl Into<String>) {
-        self.note(Severity::Error, at, what.into(), help.into());
+        self.note(Severity::Error, Concerns::Every, at, what.into(), help.into());
     }
 
     /// Something is odd here.
     pub fn warn(&mut self, at: Span, what: impl Into<String>, help: impl Into<String>) {
-        self.note(Severity::Warning, at, what.into(), help.into());
+        self.note(Severity::Warning, Concerns::Every, at, what.into(), help.into());
     }
 
-    fn note(&mut self, severity: Severity, at: Span, what: String, help: String) {
-        if at.text == 0 && at.start > 0 && self.guesses.contains(&at.start) {
+    /// An offline run has no reply to something; `certain`: it surely asks for it.
+    pub fn silent(&mut self, at: Span, what: impl Into<String>, help: &str, certain: bool) {
+        let concerns = if certain { Concerns::EveryOffline } else { Concerns::Offline };
+        self.note(Severity::Warning, concerns, at, what.into(), help.to_owned());
+    }
+
+    fn note(
+        &mut self,
+        severity: Severity,
+        concerns: Concerns,
+        at: Span,
+        what: String,
+        help: String,
+    ) {
+        if self.is_full() {
+            self.problems.count_only(severity);
             return;
         }
         let help = Some(help).filter(|help| !help.is_empty());
-        self.problems.add(severity, at.text, at.start..at.end, self.path.clone(), what, help);
+        let path = self.path.clone();
+        let told = Told { severity, concerns, path, what, help };
+        self.problems.add(at.text, at.start..at.end, told);
     }
 
     /// Another type of value than the one here is wanted.
@@ -78,6 +93,9 @@ impl Reader {
 
     /// The stretch of a text node that holds the bytes `from..to` of the text it stands for.
     pub fn inside(&self, at: Span, from: usize, to: usize) -> Span {
+        if self.is_full() {
+            return at;
+        }
         let raw = self.raw(at);
         let start = at.start + literal::offset(raw, from);
         let end = at.start + literal::offset(raw, to);
@@ -98,11 +116,17 @@ impl Reader {
         for (key, _) in &table.entries {
             if !known.contains(&key.text.as_str()) {
                 let what = format!("unknown key `{}`", key.text);
-                let help = among(&key.text, known.iter().copied());
+                let help = self.among(&key.text, known.iter().copied());
                 self.within(&key.text, |cx| cx.error(key.at, what, help));
             }
         }
         Some(table)
+    }
+
+    /// What was meant by a name that is none of these, see [`among`]; nothing where nobody would
+    /// read it.
+    pub fn among<'n>(&self, given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+        if self.is_full() { String::new() } else { among(given, known) }
     }
 
     /// A key must be there and is not; the path says which.
@@ -111,11 +135,14 @@ impl Reader {
         self.error(node.at, format!("`{key}` is missing"), about);
     }
 
-    /// A place that is no TOML. What is read there is no more than a guess, so nothing else is told
-    /// of it.
-    pub fn not_toml(&mut self, at: Span, what: String) {
-        self.error(at, what, "");
-        self.guesses.push(at.start);
+    /// So many errors more that nothing but their number is said of.
+    pub fn leave_out(&mut self, errors: usize) {
+        self.problems.leave_out(errors);
+    }
+
+    /// Nothing that is told from now on is kept: what takes work to say need not be worked out.
+    pub fn is_full(&self) -> bool {
+        self.problems.is_full()
     }
 
     /// Whether an error was told of what stands here, or of anything in it.
@@ -157,12 +184,19 @@ pub(super) fn closest<'n>(
     given: &str,
     known: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {
-    if given.chars().count() > 64 {
+    /// The most names that are compared.
+    const COMPARED: usize = 1_000;
+    /// The most letters that a slip adds or takes away.
+    const SLIP: usize = 3;
+    let letters = given.chars().count();
+    if letters > 64 {
         return None;
     }
     let given = given.to_lowercase();
     known
         .into_iter()
+        .take(COMPARED)
+        .filter(|name| name.len() <= 4 * 64 && name.chars().count().abs_diff(letters) <= SLIP)
         .map(|name| (strsim::damerau_levenshtein(&given, &name.to_lowercase()), name))
         .filter(|(distance, name)| *distance <= (name.chars().count() / 3).clamp(1, 3))
         .min_by_key(|(distance, _)| *distance)

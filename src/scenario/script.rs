@@ -41,7 +41,7 @@ pub(super) fn build(
         .collect();
     never_used(file, pattern, cx);
     silent(file, cx);
-    script_team::silent(file, cx);
+    script_team::silent(file, pattern, cx);
     Script { rows }
 }
 
@@ -323,11 +323,38 @@ fn silent(file: &File, cx: &mut Reader) {
             row.step.is_none() && row.role.as_ref().is_none_or(|role| role.text == entry.name)
         });
         if sits && !speaks {
+            let certain = is_asked(&entry.name, file);
             cx.within(&format!("roles.{}", entry.name), |cx| {
-                let what = format!("offline `{}` would have nothing to say", entry.name);
-                cx.warn(entry.at, what, "give it a row in [[script]]");
+                let what = format!("offline `{}` has no scripted reply", entry.name);
+                cx.silent(entry.at, what, "give it a row in [[script]]", certain);
             });
         }
     }
     script_steps::silent(file, cx);
+}
+
+/// Whether the first round surely comes to the seat of a role: it is behind no flag, and nothing
+/// before it can stop the run.
+fn is_asked(role: &str, file: &File) -> bool {
+    let seats = file.collaboration.iter().flat_map(|table| &table.sequence);
+    let mut seats = seats.flat_map(|sequence| &sequence.value.0);
+    let place = seats.clone().position(|seat| seat.text == role);
+    let messages = file.budget.as_ref().map_or(0, |budget| budget.max_messages.value.0);
+    if place.is_none_or(|place| place as u64 >= u64::from(messages)) {
+        return false;
+    }
+    // A reply that is no `reply` may be there to break the contract.
+    let all_good = |name: &str| {
+        file.script.0.iter().all(|row| {
+            let table = &row.value;
+            let is_its = table.role.as_ref().is_none_or(|role| role.text == name);
+            !is_its || table.step.is_some() || (table.reply.is_some() && table.fault.is_none())
+        })
+    };
+    let flagged = |name: &str| {
+        let entry = file.roles.entries.iter().find(|entry| entry.name == name);
+        entry.and_then(|entry| entry.value.as_ref()).is_none_or(|table| table.flag.is_some())
+    };
+    let before = seats.by_ref().take_while(|seat| seat.text != role);
+    !flagged(role) && before.into_iter().all(|seat| !flagged(&seat.text) && all_good(&seat.text))
 }

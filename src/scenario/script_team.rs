@@ -8,7 +8,7 @@ use super::agent::TRANSFER;
 use super::build::unknown;
 use super::build_team::Kind;
 use super::format::{File, Pattern, ScriptTable};
-use super::format_team::{AgentTable, CallTable, Members};
+use super::format_team::{AgentTable, CallTable, Members, Start};
 use super::format_tools::filled;
 use super::named::Entry;
 use super::reader::{Reader, among};
@@ -173,7 +173,7 @@ fn is_swarm(entry: &Entry<AgentTable>) -> bool {
 }
 
 /// Agents that offline would have nothing to say.
-pub(super) fn silent(file: &File, cx: &mut Reader) {
+pub(super) fn silent(file: &File, pattern: Pattern, cx: &mut Reader) {
     if cx.within("script", |cx| cx.failed_here()) {
         return;
     }
@@ -181,10 +181,23 @@ pub(super) fn silent(file: &File, cx: &mut Reader) {
         let speaks = matches!(Kind::of(entry), Some(Kind::Model | Kind::Team));
         let mut rows = file.script.0.iter().map(|row| &row.value.agent);
         if speaks && !rows.any(|agent| agent.as_ref().is_none_or(|it| it.text == entry.name)) {
+            let certain = speaks_first(entry, pattern, file);
             cx.within(&format!("agents.{}", entry.name), |cx| {
-                let what = format!("offline `{}` would have nothing to say", entry.name);
-                cx.warn(entry.at, what, "give it a row in [[script]]");
+                let what = format!("offline `{}` has no scripted reply", entry.name);
+                cx.silent(entry.at, what, "give it a row in [[script]]", certain);
             });
         }
     }
+}
+
+/// Whether it is the coordinator that a person talks to, or the member that starts their swarm.
+fn speaks_first(entry: &Entry<AgentTable>, pattern: Pattern, file: &File) -> bool {
+    let table = if pattern == Pattern::Swarm { &file.swarm } else { &file.team };
+    let Some(root) = table.as_ref().and_then(|table| table.root.as_ref()) else { return false };
+    if pattern != Pattern::Swarm {
+        return root.text == entry.name;
+    }
+    let root = file.agents.entries.iter().find(|agent| agent.name == root.text);
+    let start = root.and_then(|root| root.value.as_ref()?.entry.as_ref());
+    start.is_some_and(|Start(start)| start.text == entry.name)
 }

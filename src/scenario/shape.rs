@@ -203,3 +203,26 @@ impl Shape for Free {
         Value::Object(Map::new())
     }
 }
+
+/// A text that says something, or a table whose keys and values are the author's own.
+#[derive(Debug, Clone)]
+pub(super) enum TextOrTable {
+    Text(Prose),
+    Table(Free),
+}
+
+impl Shape for TextOrTable {
+    fn schema() -> Value {
+        json!({ "oneOf": [Prose::schema(), Free::schema()] })
+    }
+    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+        match &node.value {
+            Tree::Text(_) => Prose::read(node, cx).map(Self::Text),
+            Tree::Table(_) => Free::read(node, cx).map(Self::Table),
+            _ => {
+                cx.wrong_type(node, "a text or a table");
+                None
+            }
+        }
+    }
+}

@@ -3,10 +3,11 @@
 use std::sync::LazyLock;
 
 use include_dir::{Dir, include_dir};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 use super::model::Origin;
 use super::name::ScenarioName;
+use super::toml_text;
 
 static DIR: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 
@@ -67,10 +68,13 @@ pub struct Listing {
 impl Listing {
     /// Reads what a list needs. Whatever else is wrong with the text does not matter here.
     pub fn read(name: &str, text: &str) -> Self {
-        let (document, _) = DeTable::parse_recoverable(text);
-        let field = |key: &str| match document.get_ref().get(key).map(|value| value.get_ref()) {
-            Some(DeValue::String(text)) => text.to_string(),
-            _ => String::new(),
+        let document = toml_text::parse(text).map(|(document, _)| document).ok();
+        let field = |key: &str| {
+            let found = document.as_ref().and_then(|document| document.get_ref().get(key));
+            match found.map(|value| value.get_ref()) {
+                Some(DeValue::String(text)) => text.to_string(),
+                _ => String::new(),
+            }
         };
         let title = Some(field("title")).filter(|title| !title.trim().is_empty());
         Self {

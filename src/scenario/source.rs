@@ -1,11 +1,15 @@
 //! Where a scenario's text is found: a person's file, or one that comes inside the program.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::load::MAX_BYTES;
 use super::model::Origin;
 use super::reader::closest;
 use super::shipped::shipped;
+
+/// What standard input is called on the command line. Problems of it are told of the file `stdin`.
+pub const STDIN: &str = "-";
 
 /// A scenario's text and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,12 +63,15 @@ fn hint(help: &Option<String>) -> String {
 }
 
 impl Source {
-    /// Finds a scenario by the path of a file, by the name of a file in `./scenarios`, or by the name
+    /// Finds a scenario by the path of a file, as `-` on standard input, by the name of a file in `./scenarios`, or by the name
     /// (or the repository path) of one that comes inside the program. A file wins.
     ///
     /// # Errors
     /// There is none, or it cannot be read.
     pub fn find(what: &str) -> Result<Self, SourceError> {
+        if what == STDIN {
+            return Self::take(std::io::stdin().lock(), Path::new("stdin"));
+        }
         let path = Path::new(what);
         if path.is_file() {
             return Self::read(path);
@@ -90,11 +97,17 @@ impl Source {
     /// # Errors
     /// It cannot be read, is too long, or is no text.
     pub fn read(path: &Path) -> Result<Self, SourceError> {
-        let unreadable = |source| SourceError::Unreadable { path: path.to_owned(), source };
+        let file = std::fs::File::open(path)
+            .map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })?;
+        Self::take(file, path)
+    }
+
+    /// Reads what people know by this path.
+    fn take(from: impl Read, path: &Path) -> Result<Self, SourceError> {
         let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).map_err(unreadable)?;
-        std::io::Read::read_to_end(&mut std::io::Read::take(file, MAX_BYTES + 1), &mut bytes)
-            .map_err(unreadable)?;
+        from.take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })?;
         if bytes.len() as u64 > MAX_BYTES {
             return Err(SourceError::TooLong { path: path.to_owned() });
         }

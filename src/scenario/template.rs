@@ -111,6 +111,7 @@ impl Filling<'_> {
         let inputs = self.inputs.iter().map(|(name, _)| *name);
         let help = match name.starts_with("facts.") && self.facts.is_some() {
             true => "there is no such fact".to_owned(),
+            false if cx.is_full() => String::new(),
             false => among_own("inputs", name, inputs),
         };
         cx.error(at, format!("`{{{{{name}}}}}` is no input"), help);

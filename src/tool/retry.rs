@@ -42,6 +42,7 @@ pub fn is_retried(failure: &AttemptFailed) -> bool {
         | FailureClass::TooLarge
         | FailureClass::Denied
         | FailureClass::Limit
+        | FailureClass::ScriptMissing
         | FailureClass::Panic
         | FailureClass::Cancelled => false,
     }

@@ -172,7 +172,7 @@ fn scenario_row(entry: &Entry, cx: &Cx, mut pen: Pen, [name, pattern, title]: [u
     let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
     match &entry.loaded {
         Ok(scenario) => {
-            if scenario.warnings.is_empty() {
+            if scenario.warnings_of(false).next().is_none() {
                 pen.space(2);
             } else {
                 pen.glyph(Glyph::Alert, cx.theme.style(Role::Retry)).space(1);

@@ -73,6 +73,8 @@ impl LastWords {
     /// What the call said that stopped a run for this reason, if it was a model's.
     pub fn of(&self, stop: &StopReason) -> Option<&Arc<str>> {
         let failed = self.failed.iter().find(|failed| failed.reason == *stop)?;
-        (stop.class() == StopClass::Unreachable).then_some(&failed.said)
+        // A script that has no reply says whose, and what to add.
+        let told = matches!(stop, StopReason::ScriptMissing(_));
+        (told || stop.class() == StopClass::Unreachable).then_some(&failed.said)
     }
 }

@@ -1,0 +1,115 @@
+//! Files that nobody wrote on purpose, or that somebody wrote to do harm: reading one takes work in
+//! proportion to its length, the report of it is bounded, and every problem stands inside the file.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use roundtable::scenario::{MAX_BYTES, Origin, Place, Problems, check};
+use rustix::time::{ClockId, clock_gettime};
+
+fn problems(text: &str) -> Problems {
+    check(text, Origin::File("x.toml".into()), &[]).problems
+}
+
+/// What this thread has worked so far: other tests and programs do not count.
+fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).expect("a fraction"))
+}
+
+/// The least work of three readings.
+fn work(text: &str) -> Duration {
+    let once = || {
+        let before = worked();
+        let found = problems(text);
+        assert!(found.pretty(false).len() < 400_000, "a report that can be read");
+        worked() - before
+    };
+    (0..3).map(|_| once()).min().expect("three readings")
+}
+
+/// Four times the length may take about four times the work; in a square it would be sixteen.
+const MOST: f64 = 9.0;
+
+#[track_caller]
+fn grows_with_its_length(what: &str, lines: usize, text: impl Fn(usize) -> String) {
+    let (short, long) = (text(lines), text(4 * lines));
+    assert!(long.len() as u64 <= MAX_BYTES, "{what}: {} bytes", long.len());
+    let (little, much) = (work(&short), work(&long));
+    // Below that the clock says more of itself than of the work.
+    let little = little.max(Duration::from_millis(2));
+    let ratio = much.as_secs_f64() / little.as_secs_f64();
+    assert!(ratio < MOST, "{what}: {little:?}, then {much:?}: {ratio:.1} times");
+}
+
+/// A scenario with this before its tables.
+fn team(instruction: &str, handoff_input: &str, rest: &str) -> String {
+    format!(
+        "title = \"T\"\npattern = \"swarm\"\ngoal = \"g\"\nswarm.root = \"s\"\n\
+         [agents.s]\ndescription = \"S\"\nmembers = [\"a\"]\nentry = \"a\"\n\
+         handoff_input = \"{handoff_input}\"\n\
+         [agents.a]\ndescription = \"A\"\ninstruction = \"{instruction}\"\n\
+         [[script]]\ntext = \"x\"\n{rest}"
+    )
+}
+
+#[test]
+fn a_file_full_of_errors_takes_work_in_proportion_to_its_length() {
+    grows_with_its_length("values that are missing", 2_000, |n| "a = \n".repeat(n));
+    grows_with_its_length("tables that are there already", 1_000, |n| "[a]\n".repeat(n));
+    grows_with_its_length("quotes", 2_000, |n| "\"\n".repeat(n));
+    grows_with_its_length("keys that there are not", 500, |n| {
+        let keys = (0..n).fold(String::new(), |mut keys, at| {
+            let _ = writeln!(keys, "budgets{at} = {at}");
+            keys
+        });
+        team("i", "", "") + "[facts]\n" + &keys + "[model]\n" + &keys
+    });
+    grows_with_its_length("inputs that there are not", 1_000, |n| {
+        team(&"{{what}} ".repeat(n), "", "")
+    });
+    grows_with_its_length("braces that are open", 2_000, |n| {
+        team("i", &format!("{}}}", "{ ".repeat(n)), "")
+    });
+    grows_with_its_length("a long name that is wrong in many places", 100, |n| {
+        let name = "x".repeat(20 * n);
+        let keys = (0..n).fold(String::new(), |keys, at| keys + &format!("k{at} = 1\n"));
+        team("i", "", &format!("[agents.{name}]\n{keys}"))
+    });
+}
+
+/// The parser itself is worse than quadratic in tables that are named twice: 20,000 of them, 180 kB,
+/// took 7 seconds. So they are counted before it sees them.
+#[test]
+fn a_file_of_too_many_tables_is_refused_before_it_is_parsed() {
+    let twice = |n: usize| -> String {
+        let within = (0..n).map(|at| format!("[a{at}.b]\n"));
+        within.chain((0..n).map(|at| format!(" \t[a{at}]\r"))).collect()
+    };
+    let told = problems(&twice(40_000)).to_string();
+    assert!(told.contains("too many tables (at most 10000)"), "{told}");
+    assert_eq!(told.lines().count(), 1, "nothing else is said of it: {told}");
+}
+
+#[test]
+fn names_are_counted() {
+    let agents = (0..3_000).fold(String::new(), |text, at| {
+        text + &format!("[agents.n{at}]\ndescription = \"N\"\nmembers = [\"m\", \"n{at}\"]\n")
+    });
+    let told = problems(&team("i", "", &agents)).to_string();
+    assert!(told.contains("agents: 3002 names are too many (at most 2000)"), "{told}");
+}
+
+#[test]
+fn errors_of_the_language_are_told_alone_and_a_few_of_them() {
+    let text = "pattern = \"swarm\"\nmax_rounds = \n".to_owned() + &"b = \n".repeat(50);
+    let found = problems(&text);
+    let told = found.to_string();
+    assert!(told.starts_with("x.toml:2:14: error: not TOML: a value is missing\n"), "{told}");
+    assert!(told.lines().all(|line| line.contains("not TOML") || line.starts_with('…')), "{told}");
+    // Each line but the first names a key that is there already, too.
+    assert_eq!((found.iter().count(), found.more()), (20, 80), "{told}");
+    assert!(told.ends_with("\n… and 80 more"), "{told}");
+    assert!(found.pretty(false).contains("… and 80 more\n"));
+    assert!(found.iter().all(|it| matches!(it.place, Place::File { line: 2..=13, .. })), "{told}");
+}
