@@ -271,6 +271,33 @@ fn a_member_that_fails_is_told_of_once() {
 }
 
 #[test]
+fn an_answer_that_is_without_a_failed_member_says_so() {
+    let home = Home::new();
+    let skipping = MUTE.replacen(
+        "members = [\"one\", \"desk\"]",
+        "members = [\"one\", \"desk\"]\nmember_tools = { skip_summarization = true }",
+        1,
+    );
+    let speaks = "[[script]]\nagent = \"front\"\ntext = \"The desk says so.\"\n";
+    home.write("desk.toml", &format!("{skipping}{speaks}"));
+    let ended = run(&home, &["--format", "text"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let told = told(&ended);
+    let note = "  ! note         one  the answer is without it: error: llm_error:bad_response";
+    assert!(told.iter().any(|line| line.trim_end() == note), "{}", ended.out);
+    assert!(
+        told.iter().any(|line| line.starts_with("✓ DONE") && line.contains("degraded")),
+        "{}",
+        ended.out
+    );
+    let ended = run(&home, &["--format", "json", "--fail-on", "degraded"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let missing = serde_json::json!([{ "of": "one", "text": "error: llm_error:bad_response" }]);
+    assert_eq!(ended.json()["missing"], missing);
+    assert_eq!(ended.json()["answer"], "The desk says so.");
+}
+
+#[test]
 fn agents_are_listed_as_agents_and_tools_as_tools() {
     let home = Home::new();
     home.write("desk.toml", MUTE);

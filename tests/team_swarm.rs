@@ -310,11 +310,16 @@ async fn a_refusal_says_what_the_member_can_do_now() {
     }
 }
 
+/// It works on without a word, for longer than a run may take.
+fn working(heard: &Heard) -> Line {
+    calls("look", json!({ "n": heard.round })).after(50_000)
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_swarm_that_is_stopped_from_outside_keeps_its_best_text() {
     let slow = |heard: &Heard| match heard.agent.as_str() {
         "a" => hands("b", None).saying("The first half."),
-        _ => says("late").after(3_600_000),
+        _ => working(heard),
     };
     let two = || of(&["a", "b"], |_| {});
     // The deadline.
@@ -332,7 +337,7 @@ async fn a_swarm_that_is_stopped_from_outside_keeps_its_best_text() {
     let told = |kind: &EventKind| matches!(kind, EventKind::AnswerPartial { .. });
     assert_eq!(ended(&run).await.iter().filter(|event| told(&event.kind)).count(), 1);
     // Where nothing was said there is nothing to keep.
-    let silent = play(&two(), &Cast::new(|_| says("late").after(3_600_000))).await;
+    let silent = play(&two(), &Cast::new(working)).await;
     assert_eq!(reason(&silent), "max_seconds");
     assert!(outcome(&silent).get("partial_answer").is_none());
     // A swarm within a team tells it where it stands; the run's answer is the team's.
@@ -722,4 +727,21 @@ async fn a_hand_off_and_the_first_call_after_it_are_one_step() {
         })
         .collect();
     assert_eq!(stepped, ["ask:1:swarm/a.1", "handoff:1:b", "ask:2:swarm/b.1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_hop_took_leaves_pauses_out() {
+    let cast = Cast::new(|_| says("done").after(2_000));
+    let run = engine().start(launch(&of(&["a"], |_| {}), &cast));
+    run.send(Command::Pause { by: By::You });
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    tokio::time::advance(Duration::from_secs(60)).await;
+    run.send(Command::Resume { by: By::You });
+    let world = world(&run).await;
+    let (team, _) = world.team().expect("a team");
+    let hop = team.hops.get(0).expect("a hop");
+    assert_eq!(hop.until.expect("it has ended").since(hop.at), Duration::from_secs(62));
+    let told = outcome(&world);
+    assert_eq!(told["trace"][0]["elapsed_ms"], 2_000);
+    assert_eq!((&told["elapsed_ms"], &told["paused_ms"]), (&json!(2_000), &json!(60_000)));
 }

@@ -33,7 +33,12 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
             told.what = format!("the best text so far: {text}").into();
         }
         EventKind::AnswerIncomplete { missing } => {
-            told.what = format!("the answer is without {}", without(missing)).into();
+            let each = |of: fn(&Missing) -> &str, between: &str| {
+                missing.iter().map(of).collect::<Vec<_>>().join(between)
+            };
+            told.who = each(|it| &it.of, ", ").into();
+            let it = if missing.len() == 1 { "it" } else { "them" };
+            told.what = format!("the answer is without {it}: {}", each(|it| &it.text, "; ")).into();
             told.tone = Tone::Failed;
         }
         EventKind::HandoffMade { from, to, message, .. } => {
@@ -65,10 +70,4 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
         }
         _ => {}
     }
-}
-
-/// The failed calls that an answer is without, each with what it failed of.
-fn without(missing: &[Missing]) -> String {
-    let each = missing.iter().map(|it| format!("{} ({})", it.of, it.text));
-    each.collect::<Vec<_>>().join(", ")
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::value;
 use crate::event::StopReason;
+use crate::event::id::millis;
 use crate::event::kind::TeamPlan;
 use crate::event::world::World;
 use crate::event::world::team::{HopKind, HopRow, HopState, Line, LineKind, Team};
@@ -40,8 +41,46 @@ impl World {
         if let Some(after) = &plan.session.after {
             add("after", value(after));
         }
-        add("trace", world.hops.iter().map(step).collect());
+        add("trace", world.hops.iter().map(|hop| self.step(hop)).collect());
         add("history", world.lines.iter().map(said).collect());
+    }
+
+    /// One time that an agent was put to work; what it took leaves pauses out.
+    fn step(&self, hop: &HopRow) -> Value {
+        let mut stand_in = None;
+        let (status, reason) = match &hop.state {
+            HopState::Running => ("cancelled", None),
+            HopState::Done => ("done", None),
+            HopState::HandedOver => ("handed_over", None),
+            HopState::Failed(StopReason::Cancelled) => ("cancelled", None),
+            HopState::Failed(reason) => ("failed", Some(reason.to_string())),
+            HopState::Degraded { by, reason } => {
+                stand_in = Some(by.word());
+                ("degraded", Some(reason.to_string()))
+            }
+            HopState::Refused(why) => ("refused", Some(why.to_string())),
+        };
+        let mut row = json!({
+            "agent": hop.to,
+            "team": hop.team,
+            "from": hop.from,
+            "kind": match hop.kind {
+                HopKind::Start => "start",
+                HopKind::Handoff => "handoff",
+                HopKind::Consult => "consult",
+            },
+            "status": status,
+            "at": hop.at.0 / 1_000,
+            "elapsed_ms": hop.until.map(|until| millis(self.took(hop.at, until))),
+            "context_tokens": hop.context,
+        });
+        if let Some(reason) = reason {
+            row["stop_reason"] = reason.into();
+        }
+        if let Some(by) = stand_in {
+            row["stand_in"] = by.into();
+        }
+        row
     }
 }
 
@@ -55,44 +94,6 @@ fn handoff(hop: &HopRow, plan: &TeamPlan) -> Value {
     });
     if hop.team != plan.root {
         row["swarm"] = value(&hop.team);
-    }
-    row
-}
-
-/// One time that an agent was put to work.
-fn step(hop: &HopRow) -> Value {
-    let mut stand_in = None;
-    let (status, reason) = match &hop.state {
-        HopState::Running => ("cancelled", None),
-        HopState::Done => ("done", None),
-        HopState::HandedOver => ("handed_over", None),
-        HopState::Failed(StopReason::Cancelled) => ("cancelled", None),
-        HopState::Failed(reason) => ("failed", Some(reason.to_string())),
-        HopState::Degraded { by, reason } => {
-            stand_in = Some(by.word());
-            ("degraded", Some(reason.to_string()))
-        }
-        HopState::Refused(why) => ("refused", Some(why.to_string())),
-    };
-    let mut row = json!({
-        "agent": hop.to,
-        "team": hop.team,
-        "from": hop.from,
-        "kind": match hop.kind {
-            HopKind::Start => "start",
-            HopKind::Handoff => "handoff",
-            HopKind::Consult => "consult",
-        },
-        "status": status,
-        "at": hop.at.0 / 1_000,
-        "elapsed_ms": hop.until.map(|until| until.0.saturating_sub(hop.at.0) / 1_000),
-        "context_tokens": hop.context,
-    });
-    if let Some(reason) = reason {
-        row["stop_reason"] = reason.into();
-    }
-    if let Some(by) = stand_in {
-        row["stand_in"] = by.into();
     }
     row
 }
