@@ -107,6 +107,27 @@ async fn a_server_that_does_not_stream_is_understood() {
     assert_eq!(&*reply.text, "hello");
 }
 
+/// A reply without a choice is no chat completion, however it comes.
+#[tokio::test]
+async fn a_reply_without_a_single_choice_is_a_bad_response_streamed_as_well_as_whole() {
+    let counted =
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":0}}\n\n";
+    for stream in [
+        "data: {\"choices\":[]}\n\ndata: [DONE]\n\n".to_owned(),
+        format!("{counted}data: [DONE]\n\n"),
+        format!("{counted}data: [DONE]"),
+        "data: [DONE]\n\n".to_owned(),
+    ] {
+        let failed = streamed(format!("{STREAM_HEAD}{stream}")).await.expect_err(&stream);
+        assert_eq!((failed.class, failed.partial), (FailureClass::BadResponse, None), "{stream}");
+        assert!(failed.text.contains("without a single choice"), "{}", failed.text);
+    }
+    let server = Server::start().await;
+    let whole = json("200 OK", "{\"choices\":[]}");
+    let failed = server.one(&server.model(), &whole).await.expect_err("no choice");
+    assert_eq!(failed.class, FailureClass::BadResponse);
+}
+
 #[tokio::test]
 async fn a_stream_that_is_cut_keeps_what_had_come() {
     let whole = format!("{}{}", piece("grü"), piece("n 👍 and more"));

@@ -110,20 +110,23 @@ async fn fault_01_a_429_is_asked_again_and_is_no_failure() {
 }
 
 #[tokio::test]
-async fn fault_02_a_retry_after_of_an_hour_is_not_waited_for() {
-    let scope = Scope::with(Duration::from_secs(60));
-    let guard = guard(policy(), &scope);
-    let server = Server::start().await;
-    let tool = tool(&format!("http://{}/v1", server.host()));
-    let limited = async {
-        let bytes = answer("429 Too Many Requests", &["retry-after: 3600"], "{}");
-        says(server.accept().await, bytes).await;
-    };
-    let behind = Behind(&tool);
-    let (failed, ()) = wire::both(call(&scope, &guard, &behind), limited).await;
-    assert_eq!(failed.expect_err("limited").attempts, 1);
-    let again = call(&scope, &guard, &Behind(&tool)).await.expect_err("gated");
-    assert_eq!(again.reason.to_string(), "circuit_open:vendor");
+async fn fault_02_a_retry_after_of_an_hour_or_of_ages_is_not_waited_for() {
+    for wait in ["3600", "99999999999999999999999999"] {
+        let scope = Scope::with(Duration::from_secs(60));
+        let guard = guard(policy(), &scope);
+        let server = Server::start().await;
+        let tool = tool(&format!("http://{}/v1", server.host()));
+        let limited = async {
+            let header = format!("retry-after: {wait}");
+            let bytes = answer("429 Too Many Requests", &[&header], "{}");
+            says(server.accept().await, bytes).await;
+        };
+        let behind = Behind(&tool);
+        let (failed, ()) = wire::both(call(&scope, &guard, &behind), limited).await;
+        assert_eq!(failed.expect_err("limited").attempts, 1, "{wait}");
+        let again = call(&scope, &guard, &Behind(&tool)).await.expect_err("gated");
+        assert_eq!(again.reason.to_string(), "circuit_open:vendor", "{wait}");
+    }
 }
 
 #[tokio::test]

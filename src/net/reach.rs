@@ -37,13 +37,13 @@ fn is_internet(ip: IpAddr) -> bool {
     if is_own_network(ip) {
         return false;
     }
-    match ip.to_canonical() {
+    match ip {
         IpAddr::V4(ip) => is_internet_v4(ip),
         IpAddr::V6(ip) => {
             let inner = inner_v4(ip).is_none_or(|ip| is_internet(ip.into()));
             // site-local addresses, deprecated and still private
             let site_local = ip.segments()[0] & 0xffc0 == 0xfec0;
-            inner && !site_local && !ip.is_multicast() && !ip.is_unspecified()
+            inner && !site_local && !is_on_no_wire(ip) && !ip.is_multicast() && !ip.is_unspecified()
         }
     }
 }
@@ -67,6 +67,20 @@ fn inner_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
         [0x2002, high, low, ..] => Some(v4(high, low)),
         _ => None,
     }
+}
+
+/// Whether no machine of the internet answers under this address: what stands for an address of the
+/// old internet inside of one machine (`::ffff:0:0/96`, and `::ffff:0:0:0/96` of RFC 2765) or of one
+/// network (`64:ff9b:1::/48`, RFC 8215), and Teredo (`2001::/32`), a tunnel to an address behind
+/// somebody's NAT. What they lead to is decided elsewhere, so their inner address is not judged.
+fn is_on_no_wire(ip: Ipv6Addr) -> bool {
+    matches!(
+        ip.segments(),
+        [0, 0, 0, 0, 0, 0xffff, ..]
+            | [0, 0, 0, 0, 0xffff, 0, ..]
+            | [0x64, 0xff9b, 1, ..]
+            | [0x2001, 0, ..]
+    )
 }
 
 /// An address that is refused.
@@ -144,6 +158,14 @@ mod tests {
             ("::127.0.0.1", false),
             ("::ffff:127.0.0.1", false),
             ("::ffff:10.0.0.1", false),
+            ("::ffff:8.8.8.8", false),
+            ("::ffff:0:8.8.8.8", false),
+            ("64:ff9b:1::808:808", false),
+            ("64:ff9b:1:ffff::1", false),
+            ("64:ff9b:2::1", true),
+            ("2001::1", false),
+            ("2001:0:4136:e378:8000:63bf:3fff:fdd2", false),
+            ("2001:4860:4860::8888", true),
             ("64:ff9b::7f00:1", false),
             ("64:ff9b::a00:1", false),
             ("2002:7f00:1::", false),
@@ -169,6 +191,9 @@ mod tests {
             "http://0177.0.0.1/",
             "http://[::1]:80/",
             "http://[::ffff:192.168.0.1]/",
+            "http://[::ffff:8.8.8.8]/",
+            "http://[64:ff9b:1::7f00:1]/",
+            "http://[2001:0:7f00:1::]/",
             "http://169.254.169.254/latest",
         ] {
             assert!(!check(url), "{url}");

@@ -91,6 +91,8 @@ struct Gathered<'a> {
     request: &'a ChatRequest,
     asked: Instant,
     events: usize,
+    /// A choice has come, be it an empty one.
+    chosen: bool,
     text: String,
     calls: Calls,
     /// How many bytes of the text the listener has been told.
@@ -109,6 +111,7 @@ impl<'a> Gathered<'a> {
             request,
             asked,
             events: 0,
+            chosen: false,
             text: String::new(),
             calls: Calls::default(),
             said: 0,
@@ -150,6 +153,7 @@ impl<'a> Gathered<'a> {
         let Some(choice) = piece.choices.and_then(|choices| choices.into_iter().next()) else {
             return Ok(Next::More);
         };
+        self.chosen = true;
         if let Some(delta) = choice.delta {
             if let Some(text) = delta.content.filter(|text| !text.0.is_empty()) {
                 self.has_begun();
@@ -197,6 +201,9 @@ impl<'a> Gathered<'a> {
     }
 
     fn done(self) -> Result<Reply, Box<Failure>> {
+        if !self.chosen {
+            return Err(self.by.without_choice());
+        }
         let partial = self.partial();
         let calls = self.calls.done(self.by, &self.request.messages);
         Ok(Reply {

@@ -99,6 +99,12 @@ impl OpenAi {
         failed
     }
 
+    /// The stream ended in good order, and no event of it had a choice.
+    pub(super) fn without_choice(&self) -> Box<Failure> {
+        let host = self.endpoint.host();
+        self.misplaced(&format!("{host} ended the stream without a single choice"))
+    }
+
     /// The stream cannot be read on.
     pub(super) fn unparsed(&self, error: SseError, partial: Option<Arc<str>>) -> Box<Failure> {
         let class = match error {
