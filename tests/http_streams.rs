@@ -107,6 +107,60 @@ async fn a_server_that_does_not_stream_is_understood() {
     assert_eq!(&*reply.text, "hello");
 }
 
+/// A key that is sent back encoded is found too, in whole and in pieces.
+#[tokio::test]
+async fn a_key_that_comes_back_encoded_is_neither_heard_nor_kept() {
+    let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent: String = KEY.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let spelled = [
+        // base64 of the key, of `x` and the key, of `xy` and the key
+        ("c2stdGVzdC00ZjlhOGM3YjZkNWU=", "***="),
+        ("eHNrLXRlc3QtNGY5YThjN2I2ZDVl", "e***"),
+        ("eHlzay10ZXN0LTRmOWE4YzdiNmQ1ZQ==", "eH***=="),
+        (&hex, "***"),
+        (&hex.to_uppercase(), "***"),
+        (&percent, "***"),
+    ];
+    for (text, kept) in spelled {
+        let (said, kept) = (format!("it is {text} and"), format!("it is {kept} and"));
+        let server = Server::start().await;
+        let body = json!({ "choices": [{ "message": { "content": said } }] });
+        let whole = answer("200 OK", &["connection: close"], &body.to_string());
+        let reply = server.one(&server.model(), &whole).await.expect(text);
+        assert_eq!(&*reply.text, kept, "whole");
+
+        let body = json!({ "error": { "message": said } });
+        let refused = answer("400 Bad Request", &["connection: close"], &body.to_string());
+        let failed = server.one(&server.model(), &refused).await.expect_err(text);
+        assert!(failed.text.contains("it is ") && failed.text.contains("***"), "{}", failed.text);
+        assert!(!failed.text.contains(&text[4..16]), "{}", failed.text);
+
+        let pieces: String = said.chars().map(|letter| piece(&letter.to_string())).collect();
+        let (heard, mut pieces_heard) = Heard::new();
+        let (model, request) = (server.streaming(), ask(true));
+        let (reply, ()) = both(model.chat(&request, &heard), async {
+            let mut connection = server.accept().await;
+            connection.request().await;
+            connection.send(format!("{STREAM_HEAD}{pieces}{ENDING}")).await;
+        })
+        .await;
+        assert_eq!(&*reply.expect(text).text, kept, "streamed");
+        drop(heard);
+        let mut all = String::new();
+        while let Some(piece) = pieces_heard.recv().await {
+            all.push_str(&piece);
+        }
+        assert!(all.starts_with("it is ") && all.ends_with(" and"), "{all}");
+        assert!(all.contains("***") && !all.contains(&text[4..12]), "{all}");
+        // Cut off in the middle, the part is kept without it.
+        let half: String =
+            said[..6 + text.len() / 2].chars().map(|c| piece(&c.to_string())).collect();
+        let cut = server.one(&model, format!("{STREAM_HEAD}{half}").as_bytes()).await;
+        let partial = cut.expect_err("cut off").partial.expect("a part");
+        assert!(partial.ends_with("***") && partial.len() < 14, "{partial}");
+    }
+}
+
 /// A reply without a choice is no chat completion, however it comes.
 #[tokio::test]
 async fn a_reply_without_a_single_choice_is_a_bad_response_streamed_as_well_as_whole() {

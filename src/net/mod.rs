@@ -11,6 +11,7 @@ pub mod reach;
 pub mod redact;
 pub mod retry_after;
 pub mod secret;
+mod spelling;
 pub mod sse;
 
 pub use error::NetError;

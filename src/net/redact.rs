@@ -4,8 +4,10 @@
 //! It would rather take too much: `***` in an error says less, a key in a log is lost for good.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::secret::Secret;
+use super::spelling::{Spellings, Watch};
 
 /// What stands in place of a secret.
 const STARS: &str = "***";
@@ -41,7 +43,7 @@ const SCHEMES: [&str; 2] = ["bearer", "basic"];
 /// Takes out secrets: those it was told of, and whatever has the look of one.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
-    known: Vec<Secret>,
+    known: Arc<Spellings>,
 }
 
 impl Redactor {
@@ -50,12 +52,13 @@ impl Redactor {
     /// be taken for them. What a header or field that is named for a secret says is hidden all the
     /// same by [`redact`](Self::redact).
     pub fn knowing(known: impl IntoIterator<Item = Secret>) -> Self {
-        let known = known.into_iter().filter(Secret::is_worth_hiding).collect();
-        Self { known }
+        let known: Vec<Secret> = known.into_iter().filter(Secret::is_worth_hiding).collect();
+        Self { known: Arc::new(Spellings::of(&known)) }
     }
 
     /// The text without
-    /// - the secrets it knows, in whole, and, where the text was cut off, their beginnings;
+    /// - the secrets it knows, in whole, and, where the text was cut off, their beginnings: as they
+    ///   are, in base64, in hex, percent-encoded;
     /// - user names, passwords, queries and fragments of addresses;
     /// - values of headers and fields that are named for a secret;
     /// - what follows `Bearer` and `Basic`, and words that begin as keys do (`sk-`).
@@ -82,11 +85,20 @@ impl Redactor {
     /// The text without the secrets it knows; nothing else is looked for. For data, which has to
     /// stay what it is.
     pub fn redact_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut out = Cow::Borrowed(text);
-        for secret in &self.known {
-            step(&mut out, |text| known(text, secret.expose()));
-        }
+        let mut out = self.redact_whole(text);
+        step(&mut out, |text| {
+            let start = self.known.beginning_at_end(text)?;
+            starred(text, &vec![(start, text.len())])
+        });
         out
+    }
+
+    /// The text without the secrets it knows, as far as they stand there in whole.
+    pub fn redact_whole<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match starred(text, &self.known.find(text)) {
+            Some(starred) => Cow::Owned(starred),
+            None => Cow::Borrowed(text),
+        }
     }
 
     /// Whether it knows of no secret.
@@ -120,28 +132,23 @@ fn starred(text: &str, cuts: &Cuts) -> Option<String> {
     Some(out)
 }
 
-/// So much of a secret's beginning, at the end of a text that was cut off, is taken for it.
-const BEGINNING: usize = 6;
+/// Follows a text that comes piece by piece, for whoever shows it while it comes: what may be the
+/// beginning of a secret is held back until more has come.
+#[derive(Debug, Default)]
+pub struct Unfinished {
+    watch: Watch,
+    told: usize,
+}
 
-fn known(text: &str, secret: &str) -> Option<String> {
-    let mut cuts = Cuts::new();
-    let mut from = 0;
-    while let Some(found) = text.get(from..).and_then(|rest| rest.find(secret)) {
-        let (start, end) = (from + found, from + found + secret.len());
-        cuts.push((start, end));
-        from = end;
+impl Unfinished {
+    /// What of the text so far is new and may be shown, the secrets that `redactor` knows taken out.
+    /// The text is the one of the call before, with more at its end.
+    pub fn next<'t>(&mut self, redactor: &Redactor, text: &'t str) -> Option<Cow<'t, str>> {
+        let until = text.len() - self.watch.held(&redactor.known, text);
+        let new = text.get(self.told..until).filter(|new| !new.is_empty())?;
+        self.told = until;
+        Some(redactor.redact_whole(new))
     }
-    let beginning = (BEGINNING..secret.len())
-        .rev()
-        .filter_map(|length| secret.get(..length))
-        .find(|beginning| text.ends_with(beginning));
-    if let Some(beginning) = beginning {
-        let start = text.len() - beginning.len();
-        if cuts.last().is_none_or(|&(_, end)| end <= start) {
-            cuts.push((start, text.len()));
-        }
-    }
-    starred(text, &cuts)
 }
 
 fn word_starts(text: &str, at: usize) -> bool {
@@ -307,6 +314,121 @@ mod tests {
             let found = redactor.redact(text);
             assert_eq!(found, redacted.unwrap_or(text), "{text}");
             assert_eq!(redactor.redact(&found), found, "twice is once");
+        }
+    }
+
+    const KEY: &str = "sk-test-4f9a8c7b6d5e+/?~";
+
+    /// Every way to write the key down that is looked for.
+    fn spelled(before: &str, after: &str) -> Vec<String> {
+        use base64::Engine as _;
+        use base64::prelude::*;
+        let text = format!("{before}{KEY}{after}");
+        let percent = |all: bool| -> String {
+            let each = KEY.bytes().enumerate().map(|(nth, byte)| match nth % 2 {
+                0 if !all => char::from(byte).to_string(),
+                1 => format!("%{byte:02x}"),
+                _ => format!("%{byte:02X}"),
+            });
+            each.collect()
+        };
+        let standard = BASE64_STANDARD.encode(&text);
+        let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+        vec![
+            text.clone(),
+            standard.replace('+', "%2B").replace('/', "%2f").replace('=', "%3D"),
+            standard,
+            BASE64_URL_SAFE.encode(&text),
+            BASE64_URL_SAFE_NO_PAD.encode(&text),
+            hex.to_ascii_uppercase(),
+            hex,
+            format!("{before}{}{after}", percent(true)),
+            format!("{before}{}{after}", percent(false)),
+            format!("%{before}%4{}%{after}", percent(true)),
+        ]
+    }
+
+    /// Whether the key can be had from a text, however it is written there.
+    fn tells_the_key(text: &str) -> bool {
+        use base64::Engine as _;
+        use base64::prelude::*;
+        let holds = |bytes: &[u8]| bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes());
+        let plain: Vec<u8> = percent_encoding::percent_decode_str(text).collect();
+        let Ok(plain) = String::from_utf8(plain) else { return false };
+        let hex = |text: &str| -> Option<Vec<u8>> {
+            let digits = text.as_bytes().chunks(2);
+            let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
+            digits.map(byte).collect()
+        };
+        let bare = plain.trim_end_matches('=');
+        holds(plain.as_bytes())
+            || BASE64_STANDARD_NO_PAD.decode(bare).is_ok_and(|bytes| holds(&bytes))
+            || BASE64_URL_SAFE_NO_PAD.decode(bare).is_ok_and(|bytes| holds(&bytes))
+            || hex(&plain).is_some_and(|bytes| holds(&bytes))
+    }
+
+    #[test]
+    fn a_known_secret_is_taken_out_however_it_is_spelled() {
+        let redactor = Redactor::knowing([Secret::new(KEY)]);
+        // Before it stands as much as puts it at each place of three bytes.
+        for (before, after) in [("", ""), ("a", ""), ("ab", "c"), ("abc", "de"), ("user:", "\n")] {
+            for text in spelled(before, after) {
+                assert!(tells_the_key(&text) || text.starts_with('%'), "{text}");
+                let found = redactor.redact_whole(&text);
+                assert!(found.contains("***") && !tells_the_key(&found), "{text}: {found}");
+                let left = found.replace("***", "").len();
+                let around = before.len() + after.len();
+                assert!(left <= 3 * around + 4, "{text}: {found}");
+                let said = format!("it says {text} and goes on");
+                let found = redactor.redact_known(&said);
+                assert!(
+                    found.starts_with("it says ") && found.ends_with(" and goes on"),
+                    "{found}"
+                );
+            }
+        }
+        for plain in ["c2st", "nothing", "100 % of it", "%41%4", "", "736b2d"] {
+            assert_eq!(redactor.redact_known(plain), plain);
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_spelling_at_a_cut_is_taken_out() {
+        let redactor = Redactor::knowing([Secret::new(KEY)]);
+        for text in spelled("", "") {
+            let found = redactor.redact_known(&text[..text.len() / 2]).into_owned();
+            assert!(found.ends_with("***"), "{text}: {found}");
+            assert!(found.len() <= 8, "{text}: {found}");
+        }
+    }
+
+    proptest! {
+        /// What is shown of a text that comes in pieces is the text without the secret, whatever the
+        /// pieces.
+        #[test]
+        fn no_piece_of_a_spelling_is_shown_before_it_is_known_for_one(
+            before in "[a-zA-Z0-9 +/=-]{0,9}",
+            after in "[a-zA-Z0-9 %+/=-]{0,9}",
+            which in 0_usize..10,
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
+        ) {
+            let redactor = Redactor::knowing([Secret::new(KEY)]);
+            let text = format!("{before}{}{after}", spelled("", "")[which]);
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+            cuts.push(text.len());
+            cuts.sort_unstable();
+            let (mut shown, mut follows) = (String::new(), Unfinished::default());
+            for cut in cuts {
+                shown.extend(follows.next(&redactor, &text[..cut]).as_deref());
+            }
+            let whole = redactor.redact_whole(&text);
+            prop_assert!(whole.contains("***"), "{}", whole);
+            for part in [&shown, &*whole] {
+                prop_assert!(!tells_the_key(part.trim_start_matches(&*before)), "{}", part);
+            }
+            prop_assert!(shown.len() <= text.len());
+            let kept = shown.split("***").next().unwrap_or_default();
+            prop_assert!(kept.len() <= before.len() + 3, "{} of {}", shown, text);
         }
     }
 

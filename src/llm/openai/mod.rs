@@ -109,20 +109,10 @@ impl OpenAi {
         }
     }
 
-    /// The key in use, where it is [worth hiding](Secret::is_worth_hiding): a shorter one is no
-    /// secret, and what a model says would lose plain words to it.
-    fn hidden_key(&self) -> Option<&str> {
-        let key = &self.endpoint.key()?.value;
-        key.is_worth_hiding().then(|| key.expose())
-    }
-
     /// A reply's text as it is kept: whatever an endpoint says, the key in use does not stand in
     /// it, where that is a secret.
     fn without_the_key(&self, text: &str) -> Arc<str> {
-        match self.hidden_key() {
-            Some(key) if text.contains(key) => text.replace(key, "***").into(),
-            _ => text.into(),
-        }
+        self.redactor.redact_whole(text).into()
     }
 
     async fn read_whole(

@@ -9,6 +9,7 @@ use super::wire::{Completion, Counted};
 use super::{EVENT_CAP, OpenAi, STREAM_CAP, TEXT_CAP};
 use crate::event::kind::{Reply, Usage};
 use crate::llm::{ChatRequest, Failure, Listener};
+use crate::net::redact::Unfinished;
 use crate::net::sse::{SseEvent, SseParser};
 use crate::net::{Answer, NetError};
 
@@ -95,8 +96,8 @@ struct Gathered<'a> {
     chosen: bool,
     text: String,
     calls: Calls,
-    /// How many bytes of the text the listener has been told.
-    said: usize,
+    /// How much of the text the listener has been told.
+    said: Unfinished,
     first_token_ms: Option<u64>,
     usage: Option<Usage>,
     model: Option<String>,
@@ -114,7 +115,7 @@ impl<'a> Gathered<'a> {
             chosen: false,
             text: String::new(),
             calls: Calls::default(),
-            said: 0,
+            said: Unfinished::default(),
             first_token_ms: None,
             usage: None,
             model: None,
@@ -189,14 +190,8 @@ impl<'a> Gathered<'a> {
     /// Says what is new, as far as it cannot be the beginning of the key in use: that waits for the
     /// next piece, and the key itself is never said.
     fn say(&mut self, listener: &dyn Listener) {
-        let may_be_key = self.by.hidden_key().map_or(0, |key| {
-            let ends = |n: &usize| key.get(..*n).is_some_and(|start| self.text.ends_with(start));
-            (1..key.len()).rev().find(ends).unwrap_or(0)
-        });
-        let until = self.text.len() - may_be_key;
-        if let Some(new) = self.text.get(self.said..until).filter(|new| !new.is_empty()) {
-            listener.piece(&self.by.without_the_key(new));
-            self.said = until;
+        if let Some(new) = self.said.next(&self.by.redactor, &self.text) {
+            listener.piece(&new);
         }
     }
 
@@ -229,7 +224,8 @@ impl<'a> Gathered<'a> {
     }
 
     fn partial(&self) -> Option<Arc<str>> {
-        (!self.text.is_empty()).then(|| self.by.without_the_key(&self.text))
+        // It ends anywhere, in the middle of the key too.
+        (!self.text.is_empty()).then(|| self.by.redactor.redact_known(&self.text).into())
     }
 }
 

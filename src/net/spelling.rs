@@ -1,0 +1,269 @@
+//! The ways in which others write a secret down: as it is, in base64 (standard and url-safe, wherever
+//! in the encoded bytes it stands), in hex, percent-encoded in whole or in part.
+
+use std::fmt;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+
+use super::secret::Secret;
+
+/// Every spelling of some secrets.
+#[derive(Default)]
+pub(super) struct Spellings {
+    forms: Vec<Form>,
+    /// Finds them all in one pass.
+    search: Option<AhoCorasick>,
+}
+
+/// One spelling. Percent-encoding is none: it is taken off the text that is searched.
+struct Form {
+    text: Vec<u8>,
+    /// For each length of a beginning, how much of its end is a beginning too (Knuth, Morris, Pratt).
+    borders: Vec<usize>,
+    /// It is no plain text.
+    encoded: bool,
+    /// The characters before and after it hold bits of it.
+    shares: (bool, bool),
+}
+
+/// So much of a plain secret's beginning, at the end of a text that was cut off, is taken for it.
+const BEGINNING: usize = 6;
+/// The same of an encoded one.
+const ENCODED_BEGINNING: usize = 8;
+
+impl Form {
+    fn new(text: &[u8], encoded: bool, shares: (bool, bool)) -> Self {
+        let mut borders = vec![0; text.len() + 1];
+        for end in 2..=text.len() {
+            let mut border = borders[end - 1];
+            while border > 0 && text[border] != text[end - 1] {
+                border = borders[border];
+            }
+            borders[end] = if text[border] == text[end - 1] { border + 1 } else { 0 };
+        }
+        Self { text: text.to_vec(), borders, encoded, shares }
+    }
+
+    /// How much of its beginning the text ends with after this byte, never all of it.
+    fn after(&self, mut matched: usize, byte: u8) -> usize {
+        while matched > 0 && self.text[matched] != byte {
+            matched = self.borders[matched];
+        }
+        if self.text[matched] == byte {
+            matched += 1;
+        }
+        if matched == self.text.len() { self.borders[matched] } else { matched }
+    }
+}
+
+impl Spellings {
+    pub(super) fn of(secrets: &[Secret]) -> Self {
+        let mut forms: Vec<Form> = Vec::new();
+        let mut add = |form: Form| {
+            if forms.iter().all(|had| had.text != form.text) {
+                forms.push(form);
+            }
+        };
+        for secret in secrets {
+            let secret = secret.expose().as_bytes();
+            add(Form::new(secret, false, (false, false)));
+            for engine in [BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD] {
+                for ahead in 0..3 {
+                    let bytes = [&[0; 2][..ahead], secret].concat();
+                    let text = engine.encode(&bytes);
+                    // A character holds six bits: those that others decide are left out.
+                    let from = [0, 2, 3][ahead];
+                    let shared_after = bytes.len() % 3 != 0;
+                    let until = text.len() - usize::from(shared_after);
+                    let text = text.as_bytes().get(from..until).unwrap_or_default();
+                    add(Form::new(text, true, (ahead > 0, shared_after)));
+                }
+            }
+            let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+            add(Form::new(hex.as_bytes(), true, (false, false)));
+            add(Form::new(hex.to_ascii_uppercase().as_bytes(), true, (false, false)));
+        }
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(forms.iter().map(|form| &form.text));
+        // It fails only past billions of bytes of secrets.
+        let search = search.ok().filter(|_| !forms.is_empty());
+        Self { forms, search }
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.forms.is_empty()
+    }
+
+    /// Where they stand in a text, in order and apart from each other.
+    pub(super) fn find(&self, text: &str) -> Vec<(usize, usize)> {
+        let Some(search) = &self.search else { return Vec::new() };
+        let mut cuts = self.cuts(search, text.as_bytes());
+        if let Some((bytes, places)) = decoded(text) {
+            let found = self.cuts(search, &bytes).into_iter();
+            cuts.extend(found.map(|(start, end)| (places[start], places[end])));
+            cuts.sort_unstable();
+            cuts.dedup_by(|next, before| {
+                let meets = next.0 <= before.1;
+                if meets {
+                    before.1 = before.1.max(next.1);
+                }
+                meets
+            });
+        }
+        cuts
+    }
+
+    fn cuts(&self, search: &AhoCorasick, bytes: &[u8]) -> Vec<(usize, usize)> {
+        let shared = |at: Option<usize>| {
+            let byte = at.and_then(|at| bytes.get(at));
+            usize::from(byte.is_some_and(|b| b.is_ascii_alphanumeric() || b"+/-_".contains(b)))
+        };
+        let mut cuts: Vec<(usize, usize)> = Vec::new();
+        for found in search.find_iter(bytes) {
+            let (before, after) = self.forms[found.pattern().as_usize()].shares;
+            let (mut start, mut end) = (found.start(), found.end());
+            if before {
+                start -= shared(start.checked_sub(1));
+            }
+            if after {
+                end += shared(Some(end));
+            }
+            match cuts.last_mut().filter(|last| last.1 >= start) {
+                Some(last) => last.1 = end,
+                None => cuts.push((start, end)),
+            }
+        }
+        cuts
+    }
+
+    /// Where the beginning of one stands with which a text that was cut off ends.
+    pub(super) fn beginning_at_end(&self, text: &str) -> Option<usize> {
+        let long = |form: &Form, matched: usize| {
+            matched >= if form.encoded { ENCODED_BEGINNING } else { BEGINNING }
+        };
+        let most = self.forms.iter().map(|form| 3 * form.text.len()).max()?;
+        let from = text.len().saturating_sub(most);
+        let from = (from..=text.len()).find(|at| text.is_char_boundary(*at))?;
+        let tail = text.get(from..)?.as_bytes();
+        let mut watch = Watch::default();
+        watch.read(&self.forms, tail);
+        let begun = watch.matched(&self.forms, tail, long);
+        (begun > 0).then_some(text.len() - begun)
+    }
+}
+
+impl fmt::Debug for Spellings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// A text with its percent-encoding taken off, and where each byte of it stands, its end last; `None`
+/// where it has none.
+fn decoded(text: &str) -> Option<(Vec<u8>, Vec<usize>)> {
+    let raw = text.as_bytes();
+    let mut at = raw.iter().position(|byte| *byte == b'%')?;
+    let mut bytes = raw[..at].to_vec();
+    let mut places: Vec<usize> = (0..at).collect();
+    while at < raw.len() {
+        places.push(at);
+        let (byte, length) = match escape(&raw[at..]) {
+            Some(byte) => (byte, 3),
+            None => (raw[at], 1),
+        };
+        bytes.push(byte);
+        at += length;
+    }
+    places.push(raw.len());
+    Some((bytes, places))
+}
+
+/// The byte that an escape stands for, if one stands at the start.
+fn escape(text: &[u8]) -> Option<u8> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let [b'%', high, low, ..] = text else { return None };
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+}
+
+/// Follows a text that comes piece by piece, and says how much of its end may be the beginning of a
+/// secret, which is not to be shown before more has come.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// For each form, how much of its beginning the text ends with.
+    plain: Vec<usize>,
+    /// The same of the text with its percent-encoding taken off, once it has any.
+    decoded: Option<Vec<usize>>,
+    /// Bytes at its end that may become an escape.
+    escape: usize,
+    read: usize,
+}
+
+impl Watch {
+    /// Reads on in a text of which this has seen the beginning; how many bytes at its end are to be
+    /// held back.
+    pub(super) fn held(&mut self, spellings: &Spellings, text: &str) -> usize {
+        self.read(&spellings.forms, text.as_bytes());
+        let begun = self.matched(&spellings.forms, text.as_bytes(), |_, matched| matched > 0);
+        begun.max(self.escape)
+    }
+
+    /// How many bytes at the end are the longest beginning that counts.
+    fn matched(&self, forms: &[Form], text: &[u8], counts: impl Fn(&Form, usize) -> bool) -> usize {
+        let longest = |matched: &[usize]| {
+            let each = forms.iter().zip(matched).filter(|(form, matched)| counts(form, **matched));
+            each.map(|(_, matched)| *matched).max().unwrap_or(0)
+        };
+        let encoded = self.decoded.as_ref().map_or(0, |decoded| match longest(decoded) {
+            0 => 0,
+            matched => {
+                let mut at = text.len() - self.escape;
+                for _ in 0..matched {
+                    let escaped = at.checked_sub(3).filter(|at| escape(&text[*at..]).is_some());
+                    at = escaped.unwrap_or(at.saturating_sub(1));
+                }
+                text.len() - at
+            }
+        });
+        longest(&self.plain).max(encoded)
+    }
+
+    fn read(&mut self, forms: &[Form], text: &[u8]) {
+        self.plain.resize(forms.len(), 0);
+        for (at, byte) in text.iter().enumerate().skip(self.read) {
+            if *byte == b'%' && self.decoded.is_none() {
+                self.decoded = Some(self.plain.clone());
+            }
+            step(&mut self.plain, forms, *byte);
+            let Some(decoded) = &mut self.decoded else { continue };
+            let begun = &text[at - self.escape..=at];
+            self.escape = match (begun, escape(begun)) {
+                (_, Some(byte)) => {
+                    step(decoded, forms, byte);
+                    0
+                }
+                ([b'%'], None) => 1,
+                ([b'%', digit], None) if digit.is_ascii_hexdigit() => 2,
+                ([b'%', before @ .., b'%'], None) => {
+                    step(decoded, forms, b'%');
+                    before.iter().for_each(|byte| step(decoded, forms, *byte));
+                    1
+                }
+                (_, None) => {
+                    begun.iter().for_each(|byte| step(decoded, forms, *byte));
+                    0
+                }
+            };
+        }
+        self.read = text.len();
+    }
+}
+
+fn step(matched: &mut [usize], forms: &[Form], byte: u8) {
+    for (matched, form) in matched.iter_mut().zip(forms) {
+        *matched = form.after(*matched, byte);
+    }
+}
