@@ -261,11 +261,12 @@ impl Engine {
         let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
         let seed = seed.unwrap_or(scenario.seed);
         let instant = matches!(model, ModelChoice::Scripted { instant: true });
-        let (model, default_timeout): (Arc<dyn ChatModel>, _) = match model {
+        let (model, llm, default_timeout): (Arc<dyn ChatModel>, _, _) = match model {
             ModelChoice::Scripted { instant } => {
-                (Arc::new(Scripted::new(Arc::clone(&scenario), instant)), endpoint::DEFAULT_TIMEOUT)
+                let scripted = Scripted::new(Arc::clone(&scenario), instant);
+                (Arc::new(scripted), scenario.llm.clone(), endpoint::DEFAULT_TIMEOUT)
             }
-            ModelChoice::Live(model, timeout) => (model, timeout),
+            ModelChoice::Live(model, timeout) => (model, scenario.llm_live(), timeout),
         };
         let mut positions: Vec<FlagAt> = scenario
             .flags
@@ -284,8 +285,7 @@ impl Engine {
         let bus = Bus::new();
         let wall_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
-        let mut guarded =
-            vec![model_tool(scenario.llm.clone(), default_timeout, scenario.llm_faults.clone())];
+        let mut guarded = vec![model_tool(llm, default_timeout, scenario.llm_faults.clone())];
         guarded.extend(self.shared.guarded(&scenario, tools));
         let (done, done_later) = watch::channel(false);
         let context;

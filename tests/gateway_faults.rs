@@ -10,11 +10,13 @@ use futures::FutureExt;
 use gateway_call::{Odd, Scope, call, fails, guard, limited, policy, status};
 use roundtable::event::command::BreakerHand;
 use roundtable::event::kind::{
-    AttemptFailed, BreakerStage, By, FailureClass, LimitChange, StandIn,
+    AttemptFailed, BreakerStage, By, FailureClass, LimitChange, RetryLimit, StandIn,
 };
 use roundtable::event::{EventKind, StopReason};
 use roundtable::scenario::model::{CallPolicy, SafeMode};
-use roundtable::scenario::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
+use roundtable::scenario::resilience::{
+    BreakerCounts, BreakerLimits, BulkheadLimits, RetryBudgetLimits,
+};
 use roundtable::tool::Guard;
 use roundtable::tool::breaker::BreakerView;
 use serde_json::json;
@@ -118,6 +120,85 @@ async fn fault_04_four_failures_and_a_success_never_open_it() {
     }
     assert_eq!(failures(&guard), 0);
     at_rest(&guard, &scope);
+}
+
+/// Four attempts of a call, of which the breaker is told once.
+fn by_calls() -> CallPolicy {
+    let breaker = BreakerLimits { counts: BreakerCounts::Calls, ..BreakerLimits::default() };
+    CallPolicy { max_attempts: 4, breaker: Some(breaker), retry_budget: None, ..policy() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_breaker_that_counts_calls_counts_each_once_by_its_last_attempt() {
+    let scope = Scope::new();
+    let guard = guard(by_calls(), &scope);
+    let (bad, late) = (
+        Odd::failing(|_| status(500)),
+        Odd::failing(|number| if number < 4 { status(500) } else { None }),
+    );
+    for nth in 1..=4 {
+        call(&scope, &guard, &bad).await.expect_err("500");
+        assert_eq!(failures(&guard), nth, "call {nth}, not its attempts");
+    }
+    call(&scope, &guard, &late).await.expect("answered at the fourth attempt");
+    assert_eq!(failures(&guard), 0, "its last attempt was good");
+    for _ in 1..=4 {
+        call(&scope, &guard, &bad).await.expect_err("500");
+    }
+    let fifth = call(&scope, &guard, &bad).await.expect_err("500");
+    assert_eq!(fifth.attempts, 4, "it opens with the last attempt, not before");
+    assert_eq!(fifth.reason.to_string(), "tool_error:vendor:status");
+    let refused = call(&scope, &guard, &bad).await.expect_err("open");
+    assert_eq!(refused.reason.to_string(), "circuit_open:vendor");
+    at_rest(&guard, &scope);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_decides_by_itself_also_where_calls_are_counted() {
+    let scope = Scope::new();
+    let guard = guard(by_calls(), &scope);
+    guard.by_hand(BreakerHand::Trip, By::You);
+    advance(Duration::from_secs(30)).await;
+    let bad = Odd::failing(|_| status(500));
+    let failed = call(&scope, &guard, &bad).await.expect_err("500");
+    assert_eq!((failed.attempts, bad.asked()), (1, 1), "the probe opened it again");
+    assert!(matches!(guard.snapshot().breaker, BreakerView::Open { held: false, .. }));
+    advance(Duration::from_secs(30)).await;
+    call(&scope, &guard, &Odd::failing(|_| None)).await.expect("a good probe");
+    assert_eq!(failures(&guard), 0);
+    at_rest(&guard, &scope);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_a_limit_refuses_says_which() {
+    let limit_of = async |left: u64, policy: CallPolicy, failure: fn() -> _| {
+        let scope = Scope::with(Duration::from_secs(left));
+        let guard = guard(policy, &scope);
+        let tool = Odd::failing(move |_| failure());
+        let failed = call(&scope, &guard, &tool).await.expect_err("it fails");
+        let facts = scope.facts().await;
+        let closing: Vec<_> = facts.iter().rev().take(2).map(|fact| fact.kind.name()).collect();
+        assert_eq!(closing[0], "call.failed");
+        at_rest(&guard, &scope);
+        facts.iter().find_map(|fact| match &fact.kind {
+            EventKind::RetryRefused { attempt, limit } => {
+                assert_eq!(*attempt, failed.attempts + 1);
+                Some(*limit)
+            }
+            _ => None,
+        })
+    };
+    let none = RetryBudgetLimits { ratio_percent: 0, min: 0 };
+    let broke = CallPolicy { retry_budget: Some(none), ..policy() };
+    let budget = RetryLimit::RetryBudget { used: 0, allowed: 0 };
+    assert_eq!(limit_of(60, broke.clone(), || status(503)).await, Some(budget));
+    let late = |asked| RetryLimit::Deadline { wait_ms: 3_600_000, left_ms: 60_000, asked };
+    assert_eq!(limit_of(60, policy(), || limited(3_600_000)).await, Some(late(true)));
+    let slow = CallPolicy { backoff: [Duration::from_secs(3_600)].into(), ..policy() };
+    assert_eq!(limit_of(60, slow, || status(503)).await, Some(late(false)));
+    // No limit is in the way of what would not be retried anyhow.
+    assert_eq!(limit_of(60, broke.clone(), || status(404)).await, None);
+    assert_eq!(limit_of(60, CallPolicy { max_attempts: 1, ..broke }, || status(503)).await, None);
 }
 
 /// Faults 5 to 9 and 12 to 14 as the gateway takes them: whether it asks again, and whether it is a

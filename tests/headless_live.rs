@@ -147,6 +147,66 @@ async fn an_endpoint_that_refuses_the_key_is_exit_6_and_its_echo_is_redacted() {
     }
 }
 
+/// No wait between attempts, and `sets` besides.
+fn at_once<'a>(format: &'a str, sets: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec!["run", "checkout-unanimous", "--live", "--format", format];
+    for set in [&["tools.llm.retries.backoff_ms=[0]"], sets].concat() {
+        args.extend(["--set", set]);
+    }
+    args
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_down_is_named_with_its_host_and_how_often_it_was_asked() {
+    let closed = Server::start().await.host();
+    let home = Home::new();
+    for format in ["text", "json"] {
+        let mut command = home.command(&at_once(format, &[]));
+        command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", format!("http://{closed}/v1"));
+        let ended = ended(command).await;
+        assert_eq!(ended.code, Some(6), "{ended:?}");
+        for said in ["llm_error:connection", &format!("no connection to {closed}"), "4 attempts."] {
+            assert!(ended.out.contains(said), "no {said} in {}", ended.out);
+        }
+        assert!(!ended.out.contains("probe"), "nobody waits for it: {}", ended.out);
+    }
+}
+
+#[tokio::test]
+async fn a_wait_that_the_run_has_no_time_for_is_named_with_what_was_left() {
+    let limited = |_: &Asking| {
+        let headers = ["retry-after: 3600", "connection: close"];
+        answer("429 Too Many Requests", &headers, "{\"error\":\"slow down\"}")
+    };
+    let scene = Scene::with(limited).await;
+    for format in ["text", "json", "jsonl"] {
+        let ended = scene.run(&at_once(format, &[])).await;
+        assert_eq!(ended.code, Some(6), "{ended:?}");
+        for said in ["asked for a wait of 3600 s, and ", " of the run were left", &scene.host] {
+            assert!(ended.out.contains(said), "no {said} in {}", ended.out);
+        }
+        assert!(!ended.out.contains("raise tools.llm.retries"), "{}", ended.out);
+    }
+}
+
+#[tokio::test]
+async fn a_retry_that_the_budget_refuses_says_so_in_the_event_the_outcome_and_the_text() {
+    let busy = |_: &Asking| answer("503 Service Unavailable", &["connection: close"], "{}");
+    let scene = Scene::with(busy).await;
+    let none = ["tools.llm.retry_budget.min=0", "tools.llm.retry_budget.percent=0"];
+    let says = "Not retried: 0 of 0 retries of the last minute are used up \
+                (tools.llm.retry_budget).";
+    let text = scene.run(&at_once("text", &none)).await;
+    assert!(text.out.contains("no retry") && text.out.contains(says), "{}", text.out);
+    let json = scene.run(&at_once("json", &none)).await.json();
+    let error = json["error"].as_str().expect("an error");
+    assert!(error.contains("HTTP 503") && error.ends_with(says), "{error}");
+    let lines = scene.run(&at_once("jsonl", &none)).await.lines();
+    let refused = lines.iter().find(|line| line["kind"] == "retry.refused").expect("the event");
+    assert_eq!((&refused["limit"], &refused["attempt"]), (&json!("retry_budget"), &json!(2)));
+    assert_eq!((&refused["used"], &refused["allowed"]), (&json!(0), &json!(0)));
+}
+
 #[tokio::test]
 async fn a_key_and_its_endpoint_may_stand_in_dotenv() {
     let scene = Scene::with(agreeing).await;

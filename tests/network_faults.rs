@@ -129,6 +129,37 @@ async fn fault_02_a_retry_after_of_an_hour_or_of_ages_is_not_waited_for() {
     }
 }
 
+/// `retry-after-ms` goes before `Retry-After`, and `x-should-retry` before what its status says.
+#[tokio::test]
+async fn what_the_endpoint_says_of_another_attempt_is_heard() {
+    let good = || answer("200 OK", &[], GOOD);
+    let (came, scope, _) = served(LONG, async |connection, number| match number {
+        1 => {
+            let headers = ["retry-after: 7200", "retry-after-ms: 20"];
+            says(connection, answer("429 Too Many Requests", &headers, "{}")).await;
+        }
+        _ => says(connection, good()).await,
+    })
+    .await;
+    assert_eq!(came, Came { failed: None, attempts: 2, failures: 0 });
+    assert_eq!(scope.waits().await, [20]);
+    for (status, header, attempts) in [
+        ("408 Request Timeout", "x: y", 2),
+        ("409 Conflict", "x: y", 2),
+        ("400 Bad Request", "x-should-retry: true", 2),
+        ("503 Service Unavailable", "x-should-retry: false", 1),
+        ("404 Not Found", "x-should-retry: perhaps", 1),
+    ] {
+        let (came, ..) = served(LONG, async |connection, number| match number {
+            1 => says(connection, answer(status, &[header], "{}")).await,
+            _ => says(connection, good()).await,
+        })
+        .await;
+        assert_eq!(came.attempts, attempts, "{status}, {header}");
+        assert_eq!(came.failed.is_none(), attempts == 2, "{status}, {header}");
+    }
+}
+
 #[tokio::test]
 async fn fault_03_a_500_is_asked_again_and_counts() {
     let (came, ..) = served(LONG, async |connection, _| {

@@ -6,7 +6,7 @@ use roundtable::scenario::model::{
     CallPolicy, Latency, PatternSpec, RetryOn, SafeMode, ScriptFault, ScriptFaultKind, ScriptStep,
 };
 use roundtable::scenario::resilience::{
-    BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
+    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
 };
 use roundtable::scenario::storm::Naive;
 use roundtable::scenario::tool::{
@@ -86,7 +86,7 @@ retries = { max_attempts = 3, backoff_ms = [10], jitter = false }
 idempotent = false
 shared = true
 retry_budget = { percent = 20, min = 1 }
-breaker = { fail_threshold = 2, open_for_s = 4, probe_permits = 2, mode = "source" }
+breaker = { fail_threshold = 2, open_for_s = 4, probe_permits = 2, mode = "source", counts = "calls" }
 bulkhead = { max_in_flight = 5, max_wait_ms = 20 }
 safe_mode = { allow_partial = false, cache_ttl_s = 300, fallback = { name = "{{name}}" } }
 faults = [{ kind = "latency", ms = 20 }, { kind = "errors", percent = 30 }, { kind = "hang" }]
@@ -240,6 +240,7 @@ fn a_storm_is_read_with_its_tools_faults_and_alerts() {
             open_for: ms(4_000),
             probe_permits: 2,
             mode: BreakerMode::Source,
+            counts: BreakerCounts::Calls,
         }),
         bulkhead: Some(BulkheadLimits { max_in_flight: 5, max_wait: Some(ms(20)) }),
         safe_mode: SafeMode {

@@ -102,7 +102,12 @@ async fn a_model_that_must_not_be_asked_any_more_ends_the_run_whoever_asked() {
         _ => fails(FailureClass::Reset),
     });
     // The member's failure opens the breaker of `llm`; the coordinator's next call is refused.
-    assert_eq!(reason(&play(&Arc::new(scenario), &cast).await), "circuit_open:llm");
+    let world = play(&Arc::new(scenario), &cast).await;
+    assert_eq!(reason(&world), "circuit_open:llm");
+    let error = outcome(&world)["error"].as_str().expect("what lies behind it").to_owned();
+    assert_eq!(error, "The breaker of llm was open, so it was not asked. Opened by: as told");
+    let advice = world.stop_advice().expect("advice");
+    assert!(!advice.contains("wait") && advice.contains("what opened it"), "{advice}");
 }
 
 #[tokio::test(start_paused = true)]

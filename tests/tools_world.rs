@@ -7,13 +7,13 @@ use std::time::Duration;
 use roundtable::event::kind::{
     AttemptFailed, BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, By, CallStarted,
     FailureClass, LimitChange, ModelLabel, PatternPlan, Prompt, Purpose, Reply, ResiliencePlan,
-    RunStarted, StandIn, Task, ToolHead, ToolLimits,
+    RetryLimit, RunStarted, StandIn, Task, ToolHead, ToolLimits,
 };
 use roundtable::event::world::alerts::AlertKind;
 use roundtable::event::world::tools::CallMark;
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
 use roundtable::scenario::alert::AlertLimits;
-use roundtable::scenario::resilience::{BreakerMode, RetryBudgetLimits};
+use roundtable::scenario::resilience::{BreakerCounts, BreakerMode, RetryBudgetLimits};
 use roundtable::scenario::tool::{Fault, FaultKind};
 use serde_json::{Map, Value, json};
 
@@ -28,6 +28,7 @@ fn limits() -> ToolLimits {
             open_for_ms: 30_000,
             probe_permits: 1,
             mode: BreakerMode::HalfOpen,
+            counts: BreakerCounts::Attempts,
         }),
         bulkhead: Some(BulkheadHead { max_in_flight: 10, max_wait_ms: Some(0) }),
         retry_budget: Some(RetryBudgetLimits::default()),
@@ -403,6 +404,14 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
         EventKind::ResultsAggregated {
             aggregate: Arc::new(json!({ "health": "red" })),
             overwritten: vec!["t1".into()],
+        },
+        EventKind::RetryRefused {
+            attempt: 2,
+            limit: RetryLimit::RetryBudget { used: 8, allowed: 8 },
+        },
+        EventKind::RetryRefused {
+            attempt: 3,
+            limit: RetryLimit::Deadline { wait_ms: 3_600_000, left_ms: 38_000, asked: true },
         },
         EventKind::CallQueued,
         EventKind::CallAdmitted { waited_ms: 7 },

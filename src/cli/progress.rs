@@ -86,6 +86,12 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
                 paint.role(Role::Retry, &word)
             )
         }
+        EventKind::RetryRefused { limit, .. } => {
+            let word = format!("{} {:<11}", paint.glyph(Glyph::Failed), "no retry");
+            let row = world.tools.of_call(event.span)?;
+            let why = limit.sentence(row.name());
+            format!("  {}  {}  {why}", paint.role(Role::Failed, &word), who(event, world))
+        }
         // Its task says so.
         EventKind::CallFailed { .. } if is_task(event, world) => return None,
         EventKind::CallFailed { reason, .. } => {
@@ -137,6 +143,7 @@ fn of_many(kind: &EventKind, world: &World) -> bool {
     let of_call = matches!(
         kind,
         EventKind::CallRetried { .. }
+            | EventKind::RetryRefused { .. }
             | EventKind::CallFailed { .. }
             | EventKind::CallDegraded { .. }
     );
@@ -164,8 +171,8 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
         }
     }
     out.push_str(&tools::closing(outcome, world));
-    if let Some(advice) = outcome.stop_reason.advice() {
-        out.push_str(advice);
+    for said in [outcome.error.as_deref(), world.stop_advice()].into_iter().flatten() {
+        out.push_str(&visible(said));
         out.push('\n');
     }
     out

@@ -323,6 +323,9 @@ pub struct AttemptFailed {
     /// What `Retry-After` asked for, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// Whether the endpoint said itself that asking again makes sense (`x-should-retry`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub should_retry: Option<bool>,
     /// The part of the reply that had come; it stays with its attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Arc<str>>,
@@ -336,6 +339,7 @@ impl AttemptFailed {
             status: None,
             text: text.into(),
             retry_after_ms: None,
+            should_retry: None,
             partial: None,
         })
     }

@@ -51,6 +51,7 @@ impl EventKind {
             Self::CallAnswered { .. } => "call.answered",
             Self::CallFailed { .. } => "call.failed",
             Self::CallRetried { .. } => "call.retried",
+            Self::RetryRefused { .. } => "retry.refused",
             Self::CallQueued => "call.queued",
             Self::CallAdmitted { .. } => "call.admitted",
             Self::CallDegraded { .. } => "call.degraded",

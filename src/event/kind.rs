@@ -26,8 +26,8 @@ pub use super::team::{
     CallFault, Entry, HandoffRefusal, Inner, LoopGuard, Missing, RosterChange, SessionHead,
 };
 pub use super::tool::{
-    BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, LimitChange, SafeModeHead, StandIn,
-    ToolHead, ToolLimits,
+    BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, LimitChange, RetryLimit, SafeModeHead,
+    StandIn, ToolHead, ToolLimits, seconds,
 };
 
 use super::contribution::{Conflict, Contribution, Decision};
@@ -390,6 +390,16 @@ pub enum EventKind {
         /// Its HTTP status, if it had one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
+    },
+    /// A failed attempt is followed by no other, though what it failed of may pass: a limit is in the
+    /// way. The fact stands in the call's span, before the one that closes it.
+    #[serde(rename = "retry.refused")]
+    RetryRefused {
+        /// The number of the attempt that does not follow.
+        attempt: u32,
+        /// Which limit.
+        #[serde(flatten)]
+        limit: RetryLimit,
     },
     /// A call waits for one of the slots that all calls of the run share.
     #[serde(rename = "call.queued")]

@@ -214,7 +214,7 @@ impl StopReason {
                 "The endpoint refused the key: check OPENAI_API_KEY with `roundtable doctor`."
             }
             Self::LlmError(LlmError::RateLimited) => {
-                "The endpoint's rate limit: wait, or raise tools.llm.retries."
+                "The endpoint limits the rate of calls: start the run again later."
             }
             Self::LlmError(LlmError::Http(_)) => {
                 "The endpoint failed: inspect the attempt for what it said."
@@ -299,7 +299,9 @@ impl StopReason {
             Self::Worker(WorkerTrouble::Error, _) | Self::ToolError(..) => {
                 "The tool failed: the attempt says how."
             }
-            Self::CircuitOpen(_) => "The breaker is open: wait until it probes again.",
+            Self::CircuitOpen(_) => {
+                "The breaker was open, so the tool was not asked: see what opened it."
+            }
             Self::BulkheadFull(_) => "Too many calls at once: raise max_in_flight or max_wait_ms.",
             Self::ScriptMissing(_) => {
                 "Offline the script answers: add a [[script]] row for it whose conditions hold."

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::name::ToolName;
-use crate::scenario::resilience::{BreakerMode, RetryBudgetLimits};
+use crate::scenario::resilience::{BreakerCounts, BreakerMode, RetryBudgetLimits};
 use crate::scenario::tool::Fault;
 
 /// A tool behind the gateway, as a run was started with it.
@@ -68,6 +68,9 @@ pub struct BreakerHead {
     pub probe_permits: u32,
     /// How it works.
     pub mode: BreakerMode,
+    /// What it counts.
+    #[serde(default, skip_serializing_if = "BreakerCounts::is_of_source")]
+    pub counts: BreakerCounts,
 }
 
 /// Limits of a bulkhead.
@@ -172,6 +175,74 @@ impl BreakerWhy {
     /// Whether failures of the tool moved it, as opposed to a person or a request to wait.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failures | Self::ProbeFailed)
+    }
+}
+
+/// Which limit keeps a failed attempt from being followed by another, though what it failed of may
+/// pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "limit", rename_all = "snake_case")]
+pub enum RetryLimit {
+    /// The retry budget of the tool is used up.
+    RetryBudget {
+        /// Retries of the last minute.
+        used: u64,
+        /// How many there may be.
+        allowed: u64,
+    },
+    /// The run has less time left than the wait takes.
+    Deadline {
+        /// Milliseconds of the wait.
+        wait_ms: u64,
+        /// Milliseconds that are left of the run.
+        left_ms: u64,
+        /// The tool asked for the wait (`Retry-After`).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asked: bool,
+    },
+}
+
+impl RetryLimit {
+    /// Its word in files.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::RetryBudget { .. } => "retry_budget",
+            Self::Deadline { .. } => "deadline",
+        }
+    }
+
+    /// What is in the way.
+    pub fn words(&self) -> String {
+        match *self {
+            Self::RetryBudget { used, allowed } => {
+                format!("{used} of {allowed} retries of the last minute are used up")
+            }
+            Self::Deadline { wait_ms, left_ms, asked } => {
+                let wait = if asked { "it asked for a wait of" } else { "the wait is" };
+                let (wait_for, left) = (seconds(wait_ms), seconds(left_ms));
+                format!("{wait} {wait_for}, and {left} of the run were left")
+            }
+        }
+    }
+
+    /// It as a sentence, with the setting that states the limit for a tool of this name.
+    pub fn sentence(&self, tool: &ToolName) -> String {
+        let words = self.words();
+        match self {
+            Self::RetryBudget { .. } => {
+                format!("Not retried: {words} (tools.{tool}.retry_budget).")
+            }
+            Self::Deadline { .. } => format!("Not retried: {words} (max_seconds)."),
+        }
+    }
+}
+
+/// A time for people, of milliseconds: `3600 s`, `1.5 s`, `40 ms`.
+pub fn seconds(ms: u64) -> String {
+    match (ms / 1_000, ms % 1_000 / 100) {
+        (0, _) => format!("{ms} ms"),
+        (whole, 0) => format!("{whole} s"),
+        (whole, tenths) => format!("{whole}.{tenths} s"),
     }
 }
 

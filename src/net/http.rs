@@ -21,6 +21,7 @@ use reqwest::{Method, Request, Response, Url};
 use super::body;
 use super::error::NetError;
 use super::reach::{InternetOnly, Reach};
+use super::retry_after::{retry_after, retry_after_ms};
 
 /// Which way out requests take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -276,6 +277,21 @@ impl Answer {
     /// The length that the head announces.
     pub fn announced(&self) -> Option<u64> {
         self.response.content_length()
+    }
+
+    /// How long it asks to be left alone: `retry-after-ms`, else `Retry-After`.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let millis = self.header("retry-after-ms").and_then(retry_after_ms);
+        millis.or_else(|| retry_after(self.header("retry-after"), self.header("date")))
+    }
+
+    /// Whether it says itself that asking again makes sense, or does not: `x-should-retry`.
+    pub fn should_retry(&self) -> Option<bool> {
+        match self.header("x-should-retry")?.trim() {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
     }
 
     /// The next piece of the body; `None` at its end.

@@ -1,4 +1,4 @@
-//! `Retry-After`, as seconds or as a date.
+//! `Retry-After`, as seconds or as a date, and `retry-after-ms`.
 
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +28,12 @@ pub fn retry_after(value: Option<&str>, date: Option<&str>) -> Option<Duration> 
     wait.map(|wait| wait.min(LONGEST))
 }
 
+/// How long `retry-after-ms` asks to wait, at most [`LONGEST`]; `None` where it is nonsense. Clients of
+/// OpenAI's API read it before `Retry-After`, for it is the finer one.
+pub fn retry_after_ms(value: &str) -> Option<Duration> {
+    seconds(value.trim()).map(|thousand| (thousand / 1_000).min(LONGEST))
+}
+
 /// Whole seconds, as the standard has them, or with a fraction, as some servers send them.
 fn seconds(value: &str) -> Option<Duration> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -39,7 +45,7 @@ fn seconds(value: &str) -> Option<Duration> {
         return None;
     }
     // Digits are neither negative nor NaN: what fails here is too long for a duration.
-    Some(Duration::try_from_secs_f64(value.parse().ok()?).unwrap_or(LONGEST))
+    Some(Duration::try_from_secs_f64(value.parse().ok()?).unwrap_or(Duration::MAX))
 }
 
 #[cfg(test)]
@@ -61,6 +67,21 @@ mod tests {
         }
         let millis = u64::try_from(LONGEST.as_millis());
         assert!(millis.is_ok(), "it fits a fact");
+    }
+
+    #[test]
+    fn milliseconds_are_read_alike() {
+        for (value, wait) in [
+            ("1500", Some(1_500_000)),
+            (" 20.5 ", Some(20_500)),
+            ("0", Some(0)),
+            ("-1", None),
+            ("soon", None),
+            ("", None),
+        ] {
+            assert_eq!(retry_after_ms(value), wait.map(Duration::from_micros), "{value}");
+        }
+        assert_eq!(retry_after_ms(&"9".repeat(60)), Some(LONGEST));
     }
 
     #[test]

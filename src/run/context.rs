@@ -360,6 +360,17 @@ impl CallScope for AskScope<'_> {
             _ => stop_reason(failure),
         }
     }
+
+    fn keeps_reason(&self) -> bool {
+        true
+    }
+
+    fn asks(&self) -> Option<String> {
+        match self.cx.model.label() {
+            ModelLabel::Live { host, .. } => Some(host),
+            ModelLabel::Scripted => None,
+        }
+    }
 }
 
 /// What a model call that failed for good gives the run (spec section 1, "Model failures").

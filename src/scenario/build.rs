@@ -86,7 +86,7 @@ pub(super) fn scenario(
         .as_ref()
         .and_then(|tools| tools.llm.as_ref())
         .and_then(|llm| build_policy::llm(llm, cx));
-    let (llm, llm_faults) = llm?;
+    let (llm, llm_unset, llm_faults) = llm?;
     // A file that names no pattern there is has been judged all the same.
     file.pattern?;
     Some(Scenario {
@@ -102,6 +102,7 @@ pub(super) fn scenario(
         pattern: spec?,
         model: model(file.model?),
         llm,
+        llm_unset,
         llm_faults,
         tools,
         alerts: build_tools::alerts(&file.alerts?),

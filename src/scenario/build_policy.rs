@@ -10,6 +10,7 @@ use super::format_tools::{
     BreakerTable, BulkheadTable, InjectedTable, InjectedWord, LlmTable, RetriesTable,
     RetryBudgetTable, SafeModeTable, ToolTable, filled,
 };
+use super::live::Unset;
 use super::model::{CallPolicy, RetryOn, SafeMode};
 use super::reader::Reader;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
@@ -64,8 +65,9 @@ pub(super) fn tool_policy(
     })
 }
 
-/// What the gateway does with the model's calls, and the faults that are injected into them.
-pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Vec<Fault>)> {
+/// What the gateway does with the model's calls, what of it the file leaves open, and the faults that
+/// are injected into them.
+pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Unset, Vec<Fault>)> {
     let faults = cx.within("tools.llm", |cx| faults(&table.faults, cx));
     let limits = Limits {
         retries: table.retries.as_ref()?,
@@ -79,7 +81,13 @@ pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Vec<
         idempotent: table.idempotent,
         ..limits.policy()
     };
-    Some((policy, faults?))
+    let unset = Unset {
+        max_attempts: limits.retries.max_attempts.is_nowhere(),
+        backoff: limits.retries.backoff_ms.is_nowhere(),
+        retry_min: limits.budget.min.is_nowhere(),
+        breaker_counts: table.breaker.as_ref()?.counts.is_none(),
+    };
+    Some((policy, unset, faults?))
 }
 
 /// The part of a policy that model and tools have in common.
@@ -98,11 +106,11 @@ impl Limits<'_> {
         let Self { retries, budget, breaker, bulkhead, wait } = self;
         CallPolicy {
             max_attempts: retries.max_attempts.value.0,
-            backoff: retries.backoff_ms.0.iter().map(|wait| millis(wait.0)).collect(),
+            backoff: retries.backoff_ms.value.0.iter().map(|wait| millis(wait.0)).collect(),
             jitter: retries.jitter,
             retry_budget: Some(RetryBudgetLimits {
                 ratio_percent: budget.percent.0,
-                min: budget.min.0,
+                min: budget.min.value.0,
             }),
             breaker: *breaker,
             bulkhead: bulkhead.enabled.then(|| BulkheadLimits {
@@ -120,6 +128,7 @@ fn limits(breaker: &BreakerTable) -> Option<BreakerLimits> {
         open_for: breaker.open_for_s.0,
         probe_permits: breaker.probe_permits.0,
         mode: breaker.mode,
+        counts: breaker.counts.unwrap_or_default(),
     })
 }
 

@@ -12,7 +12,7 @@ use super::model::Latency;
 use super::named::{Actor, EnvName, Header, Key, MAX_NAMES, Named};
 use super::reader::{Reader, among};
 use super::record::{Need, ObjectSchema, record, sentence, words};
-use super::resilience::BreakerMode;
+use super::resilience::{BreakerCounts, BreakerMode};
 use super::shape::{At, Free, List, Prose, Shape, Text, TextOrTable, Whole};
 use super::tool::{FieldKind, HttpMethod, Setting};
 use super::tree::{Node, Table, Tree};
@@ -57,11 +57,13 @@ record! {
     struct LlmTable => {
         /// Seconds that one attempt may take, as a whole. Without it: OPENAI_TIMEOUT_SECONDS, else 60.
         timeout_s: Seconds = optional,
-        /// When a call that failed is made again.
+        /// When a call that failed is made again. A model that is asked live has 4 attempts and waits
+        /// of 500, 1000, 2000, 4000 and 8000 ms where the file says nothing.
         retries: RetriesTable = table,
         /// Whether a call may be made again at all.
         idempotent: bool = default(true),
-        /// How many attempts may be repeats.
+        /// How many attempts may be repeats. Of a model that is asked live at least two for each seat
+        /// or agent that asks it, where the file sets no min.
         retry_budget: RetryBudgetTable = table,
         /// When the model is no longer asked.
         breaker: BreakerTable = table,
@@ -124,7 +126,8 @@ record! {
         /// Attempts of one call, the first included.
         max_attempts: At<Whole<1, 20>> = default(At::nowhere(Whole(2))),
         /// Milliseconds before attempt 2, 3, …; the last repeats.
-        backoff_ms: List<Whole<0, 600_000>, 0, 20> = default(List(vec![Whole(250), Whole(750)])),
+        backoff_ms: At<List<Whole<0, 600_000>, 0, 20>> =
+            default(At::nowhere(List(vec![Whole(250), Whole(750)]))),
         /// Whether half of each wait is drawn by the seed.
         jitter: bool = default(true),
     }
@@ -136,7 +139,7 @@ record! {
         /// In per cent of the attempts.
         percent: Whole<0, 100> = default(Whole(10)),
         /// Repeats that are allowed however few attempts there were.
-        min: Whole<0, 10_000> = default(Whole(3)),
+        min: At<Whole<0, 10_000>> = default(At::nowhere(Whole(3))),
     }
 }
 
@@ -153,12 +156,20 @@ record! {
         probe_permits: Whole<1, 1_000> = default(Whole(1)),
         /// What comes after the open time.
         mode: BreakerMode = default(BreakerMode::HalfOpen),
+        /// What counts as a failure. Without it: each attempt; of a model that is asked live, each
+        /// call by its last attempt.
+        counts: BreakerCounts = optional,
     }
 }
 
 words! { BreakerMode:
     "half_open" => BreakerMode::HalfOpen, "A few probes decide whether it closes.";
     "source" => BreakerMode::Source, "The next attempt closes it with a clean count.";
+}
+
+words! { BreakerCounts:
+    "attempts" => BreakerCounts::Attempts, "Each attempt.";
+    "calls" => BreakerCounts::Calls, "Each call, once, by its last attempt.";
 }
 
 record! {

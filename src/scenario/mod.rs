@@ -28,6 +28,7 @@ mod format_tools;
 mod input;
 pub mod integer;
 mod literal;
+pub mod live;
 mod load;
 pub mod lookup;
 pub mod model;

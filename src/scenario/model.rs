@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::agent::TeamSpec;
 use super::alert::AlertLimits;
 use super::condition::Condition;
+use super::live::Unset;
 use super::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use super::orchestrator::OrchestratorSpec;
 use super::research::ResearchSpec;
@@ -45,6 +46,8 @@ pub struct Scenario {
     pub model: ModelSettings,
     /// The gateway's policy for model calls (`[tools.llm]`).
     pub llm: CallPolicy,
+    /// What of it the file leaves to the defaults of a live model: see [`Scenario::llm_live`].
+    pub llm_unset: Unset,
     /// Faults that are injected into model calls from the start.
     pub llm_faults: Vec<Fault>,
     /// The tools behind the gateway, by name; `llm` is none of them.

@@ -18,6 +18,8 @@ pub struct BreakerLimits {
     pub probe_permits: u32,
     /// What comes after the open time, and what a late result does.
     pub mode: BreakerMode,
+    /// What it counts.
+    pub counts: BreakerCounts,
 }
 
 impl Default for BreakerLimits {
@@ -27,7 +29,27 @@ impl Default for BreakerLimits {
             open_for: Duration::from_secs(30),
             probe_permits: 1,
             mode: BreakerMode::HalfOpen,
+            counts: BreakerCounts::Attempts,
         }
+    }
+}
+
+/// What a breaker counts as a failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerCounts {
+    /// Each attempt that fails by the tool's fault (source `003`).
+    #[default]
+    Attempts,
+    /// Each call, once, by its last attempt: an attempt that is followed by another says nothing. A
+    /// probe is judged by itself all the same.
+    Calls,
+}
+
+impl BreakerCounts {
+    /// Whether it is what the source counts.
+    pub fn is_of_source(&self) -> bool {
+        *self == Self::Attempts
     }
 }
 

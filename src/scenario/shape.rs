@@ -30,6 +30,11 @@ impl<T> At<T> {
     pub fn nowhere(value: T) -> Self {
         Self { at: Span::new(0, 0..0), value }
     }
+
+    /// Whether it is one of those: nobody wrote it.
+    pub fn is_nowhere(&self) -> bool {
+        self.at == Span::new(0, 0..0)
+    }
 }
 
 impl<T: Shape> Shape for At<T> {

@@ -9,20 +9,20 @@
 //! span; a call that is dropped in the middle says so itself, so no span is left open when a run
 //! ends.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
-use super::breaker::{Recorded, Verdict};
-use super::contained::Contained;
+use super::breaker::Verdict;
+use super::failed_attempt::{FailedAttempt, stale};
 use super::guard::{Guard, NotNow};
-use super::retry::{self, Next};
+use super::retry;
+pub use super::time_limit::bounded;
+use super::time_limit::{timed_out, within, within_clock};
 use crate::bus::{Bus, LiveSlot};
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply, StandIn};
@@ -41,6 +41,15 @@ pub trait CallScope: Send + Sync {
     fn in_flight(&self, out: bool);
     /// The reason that this failure gives a run which cannot do without the call.
     fn reason(&self, failure: &AttemptFailed) -> StopReason;
+    /// Whether a call of which an attempt failed keeps that attempt's reason when the tool may not
+    /// be asked again (`circuit_open`): what it met is not what came of the calls beside it.
+    fn keeps_reason(&self) -> bool {
+        false
+    }
+    /// Whom an attempt asks, where the tool's name does not say it: the host of a model.
+    fn asks(&self) -> Option<String> {
+        None
+    }
     /// Awaited before each attempt: a boundary, and the caller's own policy. `None`: nothing to
     /// wait for. A refused attempt counts as used.
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
@@ -129,13 +138,10 @@ pub trait Callee: Send + Sync {
 }
 
 /// How one attempt ended.
-enum Tried {
+enum Tried<'a> {
     Answered(Reply),
-    /// It failed; `tripped`: it opened the breaker.
-    Failed {
-        failed: Box<AttemptFailed>,
-        tripped: bool,
-    },
+    /// It failed. What the breaker is told of it is decided with what follows it.
+    Failed(FailedAttempt<'a>),
     /// It was not made. `tool`: the tool could not be had, as opposed to the caller not being let.
     Refused {
         reason: StopReason,
@@ -161,10 +167,11 @@ impl Call {
         let mut open = OpenCall { bus, span, attempts: 0, open: true };
         let _slot = slot(scope, span).await;
         let key = self.safe_key.as_deref();
+        let mut before: Option<Box<AttemptFailed>> = None;
         let (reason, last) = loop {
             open.attempts += 1;
             let number = open.attempts;
-            let (failed, tripped) = match attempt(scope, guard, span, number, callee).await {
+            let attempt = match attempt(scope, guard, span, number, callee).await {
                 Tried::Answered(reply) => {
                     if let (Some(key), Some(value)) = (key, &reply.result) {
                         guard.keep_good(key, value);
@@ -176,13 +183,21 @@ impl Call {
                     open.close(EventKind::CallFailed { attempts: number, reason: reason.clone() });
                     return Err(open.failed(reason, None, false));
                 }
-                Tried::Refused { reason, tool: true } => break (reason, None),
-                Tried::Failed { failed, tripped } => (failed, tripped),
+                Tried::Refused { reason, tool: true } => {
+                    break match before.filter(|_| scope.keeps_reason()) {
+                        Some(failed) => (scope.reason(&failed), Some(failed)),
+                        None => (reason, None),
+                    };
+                }
+                Tried::Failed(attempt) => attempt,
             };
             let (policy, _) = guard.policy();
+            let left = scope.remaining();
             let draw = || scope.draw(number, "wait");
-            match retry::next(&policy, number, &failed, scope.remaining(), draw) {
-                Next::Retry(wait) if !tripped && guard.may_retry() => {
+            let next = retry::next(&policy, number, &attempt.failed, left, draw);
+            let (failed, follows) = attempt.follows(bus, guard, &policy, next, left);
+            match follows {
+                Ok(wait) => {
                     bus.publish(
                         span,
                         EventKind::CallRetried {
@@ -193,8 +208,13 @@ impl Call {
                         },
                     );
                     sleep(wait).await;
+                    before = Some(failed);
                 }
-                Next::Retry(_) | Next::GiveUp => {
+                Err(limit) => {
+                    if let Some(limit) = limit {
+                        let attempt = number + 1;
+                        bus.publish(span, EventKind::RetryRefused { attempt, limit });
+                    }
                     // Without a breaker a tool is always asked: what one site asks for, where many
                     // stand behind it, keeps nobody from the others.
                     if let Some(asked) = retry::asked_for(&policy, &failed)
@@ -224,13 +244,13 @@ async fn slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePermit<'_>
     Some(permit)
 }
 
-async fn attempt(
+async fn attempt<'g>(
     scope: &dyn CallScope,
-    guard: &Guard,
+    guard: &'g Guard,
     call: SpanId,
     number: u32,
     callee: &dyn Callee,
-) -> Tried {
+) -> Tried<'g> {
     let bus = scope.bus();
     let refuse = |reason: StopReason, retry_in: Option<Duration>, tool| {
         let retry_in_ms = retry_in.map(millis);
@@ -276,9 +296,10 @@ async fn attempt(
     let mut open = OpenAttempt { scope, span, live: bus.live(span), open: true };
     let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
     let ended = match scope.time_up(limit) {
-        Some(time_up) => bounded_by(limit, time_up, attempt).await,
-        None => bounded(limit, attempt).await,
+        Some(time_up) => within_clock(time_up, attempt).await,
+        None => within(limit, attempt).await,
     };
+    let ended = ended.unwrap_or_else(|| Err(timed_out(limit, scope.asks())));
     match ended {
         Ok(reply) => {
             open.close(EventKind::AttemptAnswered(Box::new(reply.clone())));
@@ -290,65 +311,9 @@ async fn attempt(
                 failed.partial = open.partial();
             }
             open.close(EventKind::AttemptFailed(failed.clone()));
-            let of_tool = failed.class.is_failure_of_tool(failed.status);
-            let verdict = if of_tool { Verdict::Failure } else { Verdict::Neither };
-            let recorded = pass.settle(verdict);
-            stale(bus, span, guard, recorded, false);
-            Tried::Failed { failed, tripped: recorded == Recorded::Opened }
+            Tried::Failed(FailedAttempt { span, failed, leave: pass.end() })
         }
     }
-}
-
-/// Says that a result came after the breaker had moved on, if it did.
-fn stale(bus: &Bus, span: SpanId, guard: &Guard, recorded: Recorded, ok: bool) {
-    if recorded == Recorded::Stale {
-        bus.publish(span, EventKind::ResultStale { tool: guard.name().clone(), ok });
-    }
-}
-
-/// An attempt within its time, its panics contained. Nothing is allocated for an attempt that is
-/// answered at once.
-///
-/// # Errors
-/// The attempt's own failure, a time-out, or a panic.
-pub async fn bounded<T>(
-    limit: Duration,
-    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
-) -> Result<T, Box<AttemptFailed>> {
-    let attempt = pin!(attempt);
-    match timeout(limit, Contained::new(attempt)).await {
-        Ok(ended) => contained(ended),
-        Err(_) => Err(timed_out(limit)),
-    }
-}
-
-/// The same by the caller's own clock.
-async fn bounded_by<T>(
-    limit: Duration,
-    time_up: BoxFuture<'_, ()>,
-    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
-) -> Result<T, Box<AttemptFailed>> {
-    let attempt = pin!(attempt);
-    tokio::select! {
-        biased;
-        ended = Contained::new(attempt) => contained(ended),
-        () = time_up => Err(timed_out(limit)),
-    }
-}
-
-fn contained<T>(
-    ended: Result<Result<T, Box<AttemptFailed>>, String>,
-) -> Result<T, Box<AttemptFailed>> {
-    ended.unwrap_or_else(|panic| {
-        tracing::error!(%panic, "a tool panicked; its attempt failed and the run goes on");
-        Err(AttemptFailed::of(FailureClass::Panic, format!("a panic, contained: {panic}")))
-    })
-}
-
-fn timed_out(limit: Duration) -> Box<AttemptFailed> {
-    let limit = limit.as_secs_f64();
-    let text = format!("no answer within {limit:.1} s, the limit of one attempt");
-    AttemptFailed::of(FailureClass::Timeout, text)
 }
 
 /// A call that closes its span when it is dropped in the middle.

@@ -21,7 +21,8 @@ use crate::bus::Bus;
 use crate::event::command::BreakerHand;
 use crate::event::id::millis;
 use crate::event::kind::{
-    BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, By, LimitChange, SafeModeHead, ToolLimits,
+    BreakerHead, BreakerStage, BreakerWhy, BulkheadHead, By, LimitChange, RetryLimit, SafeModeHead,
+    ToolLimits,
 };
 use crate::event::{EventKind, SpanId};
 use crate::scenario::model::CallPolicy;
@@ -87,8 +88,8 @@ pub enum NotNow {
     BulkheadFull,
 }
 
-/// Leave for one attempt: the breaker's ticket and the bulkhead's permit. Dropped without a
-/// verdict both go back unrecorded.
+/// Leave for one attempt: the breaker's ticket and the bulkhead's permit. Dropped, both go back
+/// unrecorded.
 pub struct Pass<'a> {
     leave: Leave<'a>,
     _permit: Permit,
@@ -96,8 +97,8 @@ pub struct Pass<'a> {
     pub waited: Duration,
 }
 
-/// A ticket that goes back unrecorded when it is dropped.
-struct Leave<'a> {
+/// The breaker's ticket of an attempt. It goes back unrecorded when it is dropped.
+pub struct Leave<'a> {
     guard: &'a Guard,
     ticket: Option<Ticket>,
     /// A half-open breaker lets it through to find out.
@@ -112,16 +113,33 @@ impl Drop for Leave<'_> {
     }
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    /// The attempt has ended: gives its permit back. What is left is its verdict.
+    pub fn end(self) -> Leave<'a> {
+        self.leave
+    }
+
     /// Gives the attempt's verdict, and the permit back.
-    pub fn settle(mut self, verdict: Verdict) -> Recorded {
-        let ticket = self.leave.ticket.take();
-        ticket.map_or(Recorded::Counted, |ticket| self.leave.guard.record(ticket, verdict))
+    pub fn settle(self, verdict: Verdict) -> Recorded {
+        self.end().settle(verdict)
     }
 
     /// Whether a half-open breaker lets it through to find out.
     pub fn is_probe(&self) -> bool {
         self.leave.probe
+    }
+}
+
+impl Leave<'_> {
+    /// Gives the attempt's verdict.
+    pub fn settle(mut self, verdict: Verdict) -> Recorded {
+        let ticket = self.ticket.take();
+        ticket.map_or(Recorded::Counted, |ticket| self.guard.record(ticket, verdict))
+    }
+
+    /// Whether a half-open breaker lets it through to find out.
+    pub fn is_probe(&self) -> bool {
+        self.probe
     }
 }
 
@@ -271,13 +289,19 @@ impl Guard {
         recorded
     }
 
-    /// Whether one more retry is within the budget; notes it where it is.
-    pub fn may_retry(&self) -> bool {
+    /// Notes one more retry where it is within the budget.
+    ///
+    /// # Errors
+    /// [`RetryLimit::RetryBudget`] where it is not.
+    pub fn take_retry(&self) -> Result<(), RetryLimit> {
         let mut state = self.lock();
-        match state.policy.retry_budget {
-            Some(limits) => state.budget.take(Instant::now(), limits),
-            None => true,
+        let Some(limits) = state.policy.retry_budget else { return Ok(()) };
+        let now = Instant::now();
+        if state.budget.take(now, limits) {
+            return Ok(());
         }
+        let (used, allowed) = state.budget.used(now, limits);
+        Err(RetryLimit::RetryBudget { used, allowed })
     }
 
     /// Nobody asks the tool before so much time is over: it said so itself (`Retry-After`).
@@ -445,6 +469,7 @@ pub fn limits(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
             open_for_ms: millis(it.open_for),
             probe_permits: it.probe_permits,
             mode: it.mode,
+            counts: it.counts,
         }),
         bulkhead: policy.bulkhead.map(|it| BulkheadHead {
             max_in_flight: it.max_in_flight,

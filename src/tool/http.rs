@@ -15,7 +15,6 @@ use super::settings::{Environment, NotReady, Settings};
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::net::body::beginning;
-use crate::net::retry_after::retry_after;
 use crate::net::{Answer, Http, NetError, Redactor, Target};
 use crate::scenario::tool::{HttpMethod, HttpSpec};
 
@@ -129,7 +128,7 @@ impl HttpTool {
     /// An answer whose status is no success.
     async fn refused(&self, answer: Answer) -> Box<AttemptFailed> {
         let status = answer.status();
-        let wait = retry_after(answer.header("retry-after"), answer.header("date"));
+        let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
         let to = answer.header("location").map(|to| reading::said(to, &self.redactor));
         let (body, _) = beginning(answer, REFUSAL_BYTES).await;
         let text = String::from_utf8_lossy(&body);
@@ -147,6 +146,7 @@ impl HttpTool {
         let mut failed = AttemptFailed::of_status(status, "");
         failed.text = self.trouble(failed.class, &what, advice).text;
         failed.retry_after_ms = wait.map(millis);
+        failed.should_retry = should_retry;
         failed
     }
 

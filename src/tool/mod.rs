@@ -17,6 +17,7 @@ pub mod contained;
 pub mod contract;
 pub mod document;
 pub mod endpoint;
+mod failed_attempt;
 pub mod faults;
 pub mod fixture;
 pub mod folder;
@@ -28,6 +29,7 @@ mod process_group;
 mod reading;
 pub mod retry;
 pub mod settings;
+mod time_limit;
 pub mod web;
 
 pub use answering::{Tool, ToolRequest};

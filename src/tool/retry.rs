@@ -12,6 +12,8 @@ use crate::scenario::model::{CallPolicy, RetryOn};
 pub enum Next {
     /// Another attempt after this wait.
     Retry(Duration),
+    /// Nothing, for the run has no time left for this wait.
+    TooLate(Duration),
     /// Nothing: the call has failed.
     GiveUp,
 }
@@ -26,15 +28,21 @@ pub fn asked_for(policy: &CallPolicy, failure: &AttemptFailed) -> Option<Duratio
 }
 
 /// Whether a failure of this kind may be followed by another attempt at all: time-out, connection
-/// trouble, 5xx and 429 may; a refused key, a broken contract, a panic may not.
+/// trouble, 5xx, 408, 409 and 429 may; a refused key, a broken contract, a panic may not. What an
+/// endpoint says of it itself (`x-should-retry`) goes before that.
 pub fn is_retried(failure: &AttemptFailed) -> bool {
+    if let Some(should) = failure.should_retry {
+        return should;
+    }
     match failure.class {
         FailureClass::Timeout
         | FailureClass::Resolve
         | FailureClass::Connect
         | FailureClass::Reset
         | FailureClass::RateLimited => true,
-        FailureClass::Status => failure.status.is_some_and(|status| status >= 500),
+        FailureClass::Status => {
+            failure.status.is_some_and(|status| matches!(status, 408 | 409) || status >= 500)
+        }
         FailureClass::Tls
         | FailureClass::Tool
         | FailureClass::Auth
@@ -66,7 +74,7 @@ pub fn next(
         return Next::GiveUp;
     }
     let wait = backoff(policy, attempt, draw).max(asked);
-    if wait >= remaining { Next::GiveUp } else { Next::Retry(wait) }
+    if wait >= remaining { Next::TooLate(wait) } else { Next::Retry(wait) }
 }
 
 /// The wait after attempt `attempt` (from 1): its place in the list, the last repeats; with equal
@@ -97,7 +105,7 @@ mod tests {
         status: Option<u16>,
         retry_after_ms: Option<u64>,
     ) -> AttemptFailed {
-        AttemptFailed { class, status, text: String::new(), retry_after_ms, partial: None }
+        AttemptFailed { status, retry_after_ms, ..*AttemptFailed::of(class, "") }
     }
 
     #[test]
@@ -111,6 +119,8 @@ mod tests {
             (RateLimited, Some(429), true),
             (Status, Some(500), true),
             (Status, Some(503), true),
+            (Status, Some(408), true),
+            (Status, Some(409), true),
             (Status, Some(400), false),
             (Status, Some(404), false),
             (Auth, Some(401), false),
@@ -125,6 +135,18 @@ mod tests {
         ];
         for (class, status, expected) in table {
             assert_eq!(is_retried(&failed(class, status, None)), expected, "{class:?} {status:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_endpoint_says_itself_of_another_attempt_goes_first() {
+        let told = |status, should| AttemptFailed {
+            should_retry: Some(should),
+            ..*AttemptFailed::of_status(status, "")
+        };
+        for status in [400, 401, 404, 429, 500, 503] {
+            assert!(is_retried(&told(status, true)), "{status}");
+            assert!(!is_retried(&told(status, false)), "{status}");
         }
     }
 
@@ -152,8 +174,9 @@ mod tests {
         assert_eq!(at(Some(2000), LONG), Next::Retry(Duration::from_secs(2)));
         assert_eq!(at(Some(100), LONG), Next::Retry(Duration::from_millis(250)));
         assert_eq!(at(None, LONG), Next::Retry(Duration::from_millis(250)));
-        assert_eq!(at(Some(2000), Duration::from_secs(2)), Next::GiveUp);
-        assert_eq!(at(Some(3_600_000), Duration::from_secs(40)), Next::GiveUp);
+        let (two, hour) = (Duration::from_secs(2), Duration::from_secs(3_600));
+        assert_eq!(at(Some(2000), two), Next::TooLate(two));
+        assert_eq!(at(Some(3_600_000), Duration::from_secs(40)), Next::TooLate(hour));
     }
 
     #[test]

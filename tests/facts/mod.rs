@@ -359,6 +359,7 @@ fn failure(status: u16, text: &str) -> AttemptFailed {
         status: Some(status),
         text: text.to_owned(),
         retry_after_ms: None,
+        should_retry: None,
         partial: None,
     }
 }

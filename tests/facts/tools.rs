@@ -13,7 +13,7 @@ use roundtable::event::kind::{
 };
 use roundtable::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use roundtable::scenario::alert::AlertLimits;
-use roundtable::scenario::resilience::BreakerMode;
+use roundtable::scenario::resilience::{BreakerCounts, BreakerMode};
 use serde_json::{Map, Value, json};
 
 /// A log that is being written.
@@ -37,6 +37,7 @@ fn limits(timeout_ms: u64, guarded: bool) -> ToolLimits {
             open_for_ms: 3_000,
             probe_permits: 1,
             mode: BreakerMode::HalfOpen,
+            counts: BreakerCounts::Attempts,
         }),
         bulkhead: guarded.then_some(BulkheadHead { max_in_flight: 8, max_wait_ms: Some(200) }),
         retry_budget: None,

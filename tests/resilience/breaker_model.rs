@@ -360,7 +360,13 @@ fn live(mode: BreakerMode, ops: Vec<Op>) -> Result<(), TestCaseError> {
             }
             Op::Limits { fail_threshold, open_ms, probe_permits } => {
                 let open_for = Duration::from_millis(open_ms);
-                let limits = BreakerLimits { fail_threshold, open_for, probe_permits, mode };
+                let limits = BreakerLimits {
+                    fail_threshold,
+                    open_for,
+                    probe_permits,
+                    mode,
+                    ..BreakerLimits::default()
+                };
                 breaker.set_limits(limits);
                 reference.set_limits(limits);
             }

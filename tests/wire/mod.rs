@@ -131,6 +131,17 @@ impl Connection {
         Asking { head, body }
     }
 
+    /// Reads a whole request, if another comes before the other side closes.
+    pub async fn next_request(&mut self) -> bool {
+        while self.read.is_empty() {
+            if !matches!(self.stream.read_buf(&mut self.read).await, Ok(read) if read > 0) {
+                return false;
+            }
+        }
+        self.request().await;
+        true
+    }
+
     async fn more(&mut self) -> bool {
         self.stream.read_buf(&mut self.read).await.expect("a connection that can be read") > 0
     }

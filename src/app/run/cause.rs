@@ -98,6 +98,7 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
         EventKind::CallAnswered { .. }
         | EventKind::CallDegraded { .. }
         | EventKind::CallFailed { .. }
+        | EventKind::RetryRefused { .. }
         | EventKind::TaskDone { .. }
         | EventKind::TaskFailed { .. } => world.spans.last_child(event.span)?.closed_by,
         EventKind::AttemptStarted { parent, .. } => opened(*parent),

@@ -125,6 +125,10 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
             status = *had;
             reason = Some(after.word().to_owned());
         }
+        EventKind::RetryRefused { attempt: nth, limit } => {
+            attempt = Some(*nth);
+            reason = Some(limit.word().to_owned());
+        }
         EventKind::CallAnswered { attempts } => attempt = Some(*attempts),
         EventKind::CallFailed { attempts, reason: why } => {
             attempt = Some(*attempts);

@@ -301,9 +301,11 @@ impl RunPage {
                     | EventKind::AnswerRefused(_)
                     | EventKind::AnswerComposed { .. },
                 ) => Tab::Reply,
-                Some(EventKind::CallRetried { .. } | EventKind::AttemptStarted { .. }) => {
-                    Tab::Timing
-                }
+                Some(
+                    EventKind::CallRetried { .. }
+                    | EventKind::RetryRefused { .. }
+                    | EventKind::AttemptStarted { .. },
+                ) => Tab::Timing,
                 _ => Tab::Raw,
             },
         }

@@ -251,6 +251,10 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.what = format!("{failed}, attempt {attempt} in {}", took_ms(*wait_ms)).into();
             told.tone = Tone::Retry;
         }
+        EventKind::RetryRefused { attempt, limit } => {
+            told.what = format!("no attempt {attempt}: {}", limit.words()).into();
+            told.tone = Tone::Failed;
+        }
         EventKind::AttemptStarted { attempt, timeout_ms, .. } => {
             told.what = format!("attempt {attempt}, {} at most", took_ms(*timeout_ms)).into();
         }

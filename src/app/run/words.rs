@@ -255,7 +255,7 @@ impl RunPage {
             };
         }
         let mut text = String::new();
-        if let Some(advice) = closed.reason.advice() {
+        if let Some(advice) = world.stop_advice() {
             text.push_str(advice);
         }
         let failed = self.last_failure();

@@ -1,11 +1,11 @@
-//! What the last attempt of a model's call said that failed for good: the cause behind a stop such
-//! as `llm_error:bad_response`.
+//! What the last attempt of a model's call said that failed for good, and which limit kept it from
+//! another: the cause behind a stop such as `llm_error:bad_response`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::spans::{SpanKind, Spans};
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, RetryLimit};
 use crate::event::stop::StopClass;
 use crate::event::{Event, EventKind, SpanId, StopReason};
 
@@ -13,16 +13,29 @@ use crate::event::{Event, EventKind, SpanId, StopReason};
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastWords {
     /// Of calls that are open, by their spans.
-    open: BTreeMap<SpanId, Arc<str>>,
+    open: BTreeMap<SpanId, Said>,
     /// For each reason that a model's call gave the run, the call that counts.
     failed: Vec<Failed>,
+}
+
+/// What an attempt said, and what kept its call from another.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    /// Its text.
+    pub text: Arc<str>,
+    /// The limit in the way, where there was one.
+    pub limit: Option<RetryLimit>,
+    /// An attempt after it that was refused: its number, and why.
+    pub refused: Option<(u32, StopReason)>,
+    /// Attempts of its call; one that was refused counts.
+    pub attempts: u32,
 }
 
 #[derive(Clone, Debug)]
 struct Failed {
     reason: StopReason,
     call: SpanId,
-    said: Arc<str>,
+    said: Said,
 }
 
 impl LastWords {
@@ -30,15 +43,28 @@ impl LastWords {
         match &event.kind {
             EventKind::AttemptFailed(failed) => {
                 if let Some(attempt) = spans.get(event.span) {
-                    self.open.insert(attempt.parent, failed.text.as_str().into());
+                    let text = failed.text.as_str().into();
+                    let said = Said { text, limit: None, refused: None, attempts: 1 };
+                    self.open.insert(attempt.parent, said);
+                }
+            }
+            EventKind::RetryRefused { limit, .. } => {
+                if let Some(said) = self.open.get_mut(&event.span) {
+                    said.limit = Some(*limit);
+                }
+            }
+            EventKind::AttemptRefused { attempt, reason, .. } => {
+                if let Some(said) = self.open.get_mut(&event.span) {
+                    said.refused = Some((*attempt, reason.clone()));
                 }
             }
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
                 self.open.remove(&event.span);
             }
-            EventKind::CallFailed { reason, .. } => {
+            EventKind::CallFailed { attempts, reason } => {
                 let said = self.open.remove(&event.span);
-                if let (Some(said), Some(call)) = (said, spans.get(event.span)) {
+                if let (Some(mut said), Some(call)) = (said, spans.get(event.span)) {
+                    said.attempts = *attempts;
                     self.note(reason, event.span, said, &call.what);
                 }
             }
@@ -49,7 +75,7 @@ impl LastWords {
         }
     }
 
-    fn note(&mut self, reason: &StopReason, call: SpanId, said: Arc<str>, what: &SpanKind) {
+    fn note(&mut self, reason: &StopReason, call: SpanId, said: Said, what: &SpanKind) {
         // Seats speak at once: the first of the sequence stops the run, whichever failed first.
         let first_counts = match what {
             SpanKind::Call(Purpose::Contribution { .. }) => true,
@@ -71,7 +97,7 @@ impl LastWords {
     }
 
     /// What the call said that stopped a run for this reason, if it was a model's.
-    pub fn of(&self, stop: &StopReason) -> Option<&Arc<str>> {
+    pub fn of(&self, stop: &StopReason) -> Option<&Said> {
         let failed = self.failed.iter().find(|failed| failed.reason == *stop)?;
         // A script that has no reply says whose, and what to add.
         let told = matches!(stop, StopReason::ScriptMissing(_));

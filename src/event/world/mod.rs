@@ -16,6 +16,7 @@ pub mod research;
 pub mod resilience;
 pub mod rests;
 pub mod spans;
+mod stop_cause;
 pub mod team;
 pub mod tools;
 

@@ -2,11 +2,14 @@
 //! stand (source `003`). The same for every pattern.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::spans::Spans;
 use super::{Activity, Rests, latency::Latencies};
-use crate::event::kind::{BreakerStage, BreakerWhy, By, CallStarted, StandIn, ToolHead};
+use crate::event::kind::{
+    BreakerStage, BreakerWhy, By, CallStarted, FailureClass, StandIn, ToolHead,
+};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::ToolName;
 use crate::scenario::tool::Fault;
@@ -57,6 +60,8 @@ pub struct ToolRow {
     pub until: Option<Elapsed>,
     /// Failures in a row.
     pub failures: u32,
+    /// What the last attempt said that failed.
+    pub last_failure: Option<Arc<str>>,
     /// Its moves, the oldest first.
     pub history: VecDeque<BreakerMove>,
     /// Faults that are injected now.
@@ -159,6 +164,8 @@ pub struct BreakerMove {
     pub why: BreakerWhy,
     /// Who moved it, where it was moved by hand.
     pub by: Option<By>,
+    /// What the attempt said that opened it, where one of this run did.
+    pub opened_by: Option<Arc<str>>,
 }
 
 impl ToolRow {
@@ -181,6 +188,7 @@ impl ToolRow {
             since: Elapsed::default(),
             until: None,
             failures: 0,
+            last_failure: None,
             history: VecDeque::new(),
         }
     }
@@ -349,6 +357,9 @@ impl Tools {
             EventKind::AttemptFailed(failed) => {
                 let Some(row) = self.row_of_attempt(event.span, spans) else { return };
                 row.in_flight = row.in_flight.saturating_sub(1);
+                if failed.class != FailureClass::Cancelled {
+                    row.last_failure = Some(failed.text.as_str().into());
+                }
                 if failed.class.is_failure_of_tool(failed.status) {
                     row.tally.bad += 1;
                     row.failures += 1;
@@ -375,6 +386,10 @@ impl Tools {
                     to: *to,
                     why: *why,
                     by: *by,
+                    opened_by: match to {
+                        BreakerStage::Open if by.is_none() => row.last_failure.clone(),
+                        _ => None,
+                    },
                 });
             }
             EventKind::ResultStale { tool, .. } => {

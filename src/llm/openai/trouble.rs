@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::calls::{MOST, Miscalled, NAME_CAP};
 use super::{OpenAi, wire};
-use crate::event::kind::FailureClass;
+use crate::event::id::millis;
+use crate::event::kind::{FailureClass, seconds};
 use crate::event::visible::visible_within;
 use crate::llm::Failure;
 use crate::net::body::beginning;
-use crate::net::retry_after::retry_after;
 use crate::net::sse::SseError;
 use crate::net::{Answer, NetError};
 
@@ -191,7 +191,7 @@ impl OpenAi {
     /// An answer whose status is no success.
     pub(super) async fn refused(&self, answer: Answer, requested: Requested) -> Box<Failure> {
         let status = answer.status();
-        let wait = retry_after(answer.header("retry-after"), answer.header("date"));
+        let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
         let to = answer.header("location").map(|to| self.said(to));
         let (body, _) = beginning(answer, REFUSAL_BYTES).await;
         let text = String::from_utf8_lossy(&body);
@@ -222,14 +222,22 @@ impl OpenAi {
         } else if !said.is_empty() {
             what = format!("{what}: {said}");
         }
-        let mut failed = self.trouble(class, &what, &self.advice(status, quota, requested));
+        let wait = wait.map(millis);
+        let advice = self.advice(status, quota, wait, requested);
+        let mut failed = self.trouble(class, &what, &advice);
         failed.status = Some(status);
-        failed.retry_after_ms =
-            wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        failed.retry_after_ms = wait;
+        failed.should_retry = should_retry;
         failed
     }
 
-    fn advice(&self, status: u16, quota: bool, requested: Requested) -> String {
+    fn advice(
+        &self,
+        status: u16,
+        quota: bool,
+        wait_ms: Option<u64>,
+        requested: Requested,
+    ) -> String {
         let url = self.endpoint.base_url().origin;
         match (status, self.endpoint.key()) {
             (401 | 403, Some(key)) => {
@@ -237,7 +245,10 @@ impl OpenAi {
             }
             (401 | 403, None) => "Set OPENAI_API_KEY beside the base URL.".to_owned(),
             (429, _) if quota => "Look at the plan and its billing.".to_owned(),
-            (429, _) => "Wait, or raise tools.llm.retries.".to_owned(),
+            (429, _) => match wait_ms {
+                Some(wait) => format!("It asks for a wait of {}.", seconds(wait)),
+                None => "Wait, or raise tools.llm.retries.max_attempts.".to_owned(),
+            },
             (404, _) => {
                 let model = self.endpoint.model();
                 let name = visible_within(&model.value, 40);

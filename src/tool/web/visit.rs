@@ -20,7 +20,6 @@ use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::event::visible::visible_within;
 use crate::net::error::size;
-use crate::net::retry_after::retry_after;
 use crate::net::{Answer, NetError, Redactor, Target};
 use crate::scenario::lookup::WebSpec;
 use crate::tool::document::Format;
@@ -120,7 +119,7 @@ impl Visit<'_> {
     /// by the next request, and for longer its pages cannot be had.
     fn busy(&self, way: &Way<'_>, answer: &Answer) -> Ended {
         let status = answer.status();
-        let asked = retry_after(answer.header("retry-after"), answer.header("date"));
+        let asked = answer.retry_after();
         let rested = asked.map(|it| self.web.manners().hosts.leave_alone(way.host(), status, it));
         if let Some(Err(resting)) = rested {
             return left_alone(way, resting).into();

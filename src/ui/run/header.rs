@@ -260,7 +260,7 @@ fn note(page: &RunPage, cx: &Cx, world: &World) -> Option<(String, Role, bool)> 
                 closed.reason,
                 place.unwrap_or_default()
             );
-            if let Some(advice) = closed.reason.advice() {
+            if let Some(advice) = world.stop_advice() {
                 text.push_str(&format!("\n{advice}"));
             }
             let cancelled = closed.reason.class() == crate::event::StopClass::Cancelled;

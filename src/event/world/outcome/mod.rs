@@ -31,7 +31,8 @@ pub struct Outcome {
     /// Where, when it was stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// What the last attempt said, when a failed call of the model stopped the run.
+    /// What lies behind the stop, where a call of the model or an open breaker caused it: what the
+    /// last attempt said, which limit kept it from another, what opened the breaker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
     /// The pattern's own fields, `trace` and `history` last.
@@ -100,7 +101,7 @@ impl World {
             status: if success { "ok" } else { "stopped" },
             stop_reason: closed.reason.clone(),
             phase: closed.phase.clone(),
-            error: self.last_words.of(&closed.reason).cloned(),
+            error: self.stop_cause(),
             fields,
             run_id: head.run.clone(),
             pattern: head.plan.name(),

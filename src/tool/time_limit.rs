@@ -1,0 +1,62 @@
+//! The time that one attempt may take, and its panics.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::time::timeout;
+
+use super::contained::Contained;
+use crate::event::kind::{AttemptFailed, FailureClass};
+
+/// An attempt within its time, its panics contained. Nothing is allocated for an attempt that is
+/// answered at once.
+///
+/// # Errors
+/// The attempt's own failure, a time-out, or a panic.
+pub async fn bounded<T>(
+    limit: Duration,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Result<T, Box<AttemptFailed>> {
+    within(limit, attempt).await.unwrap_or_else(|| Err(timed_out(limit, None)))
+}
+
+/// The same; `None`: its time is up.
+pub(super) async fn within<T>(
+    limit: Duration,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Option<Result<T, Box<AttemptFailed>>> {
+    let attempt = pin!(attempt);
+    timeout(limit, Contained::new(attempt)).await.ok().map(contained)
+}
+
+/// The same by the caller's own clock.
+pub(super) async fn within_clock<T>(
+    time_up: BoxFuture<'_, ()>,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Option<Result<T, Box<AttemptFailed>>> {
+    let attempt = pin!(attempt);
+    tokio::select! {
+        biased;
+        ended = Contained::new(attempt) => Some(contained(ended)),
+        () = time_up => None,
+    }
+}
+
+fn contained<T>(
+    ended: Result<Result<T, Box<AttemptFailed>>, String>,
+) -> Result<T, Box<AttemptFailed>> {
+    ended.unwrap_or_else(|panic| {
+        tracing::error!(%panic, "a tool panicked; its attempt failed and the run goes on");
+        Err(AttemptFailed::of(FailureClass::Panic, format!("a panic, contained: {panic}")))
+    })
+}
+
+pub(super) fn timed_out(limit: Duration, from: Option<String>) -> Box<AttemptFailed> {
+    let limit = limit.as_secs_f64();
+    let from = from.map_or_else(String::new, |host| format!(" from {host}"));
+    let text =
+        format!("no answer{from} within {limit:.1} s, the limit of one attempt (timeout_s).");
+    AttemptFailed::of(FailureClass::Timeout, text)
+}
