@@ -279,10 +279,10 @@ async fn what_never_ends_is_ended_by_the_limit_of_the_attempt() {
             held.lock().await.push(connection);
         });
         assert_eq!(deaf.await, Err(FailureClass::Timeout));
-        let body = format!("HTTP/1.1 200 OK\r\ncontent-length: 90000\r\n\r\n{{\"choices\":");
+        let body = "HTTP/1.1 200 OK\r\ncontent-length: 90000\r\n\r\n{\"choices\":";
         for (what, head, drop) in [
             ("it drips its head", "HTTP/1.1 200 OK\r\nx: ", "y"),
-            ("it drips its body", &body, " "),
+            ("it drips its body", body, " "),
             ("it drips comments", STREAM_HEAD, ":\n"),
             ("it drips a reply", STREAM_HEAD, &piece("x")),
             ("it says to go on", "", "HTTP/1.1 100 Continue\r\n\r\n"),

@@ -10,7 +10,7 @@ use crate::event::kind::ToolLimits;
 use crate::event::world::alerts::{Alert, AlertKind};
 use crate::event::world::tools::{ToolRow, ToolTally};
 use crate::event::{EventKind, SpanId};
-use crate::scenario::resilience::BreakerMode;
+use crate::scenario::resilience::{BreakerCounts, BreakerMode};
 
 /// Facts that are looked at for the latest calls that were tried again.
 const LOOKED_AT: usize = 4_096;
@@ -35,9 +35,13 @@ pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
     let mut lines = vec![("attempts", attempts)];
     lines.push(match limits.breaker {
         Some(breaker) => {
+            let counted = match breaker.counts {
+                BreakerCounts::Attempts => "failure",
+                BreakerCounts::Calls => "failed call",
+            };
             let opens = format!(
                 "after {}, {}",
-                format::things(breaker.fail_threshold.into(), "failure"),
+                format::things(breaker.fail_threshold.into(), counted),
                 ms(breaker.open_for_ms)
             );
             let then = match breaker.mode {
