@@ -363,6 +363,20 @@ fn a_second_interrupt_ends_at_once() {
     drop(stdin);
 }
 
+#[cfg(all(unix, debug_assertions))]
+#[test]
+fn interrupts_wait_for_no_thread_of_the_runtime() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let home = Home::new();
+        let mut running = Running::start(&mut home.command(&["panic-test", "headless"]));
+        running.until("run.started");
+        running.signal(signal);
+        assert!(running.complains().contains("cancelling"), "{signal}");
+        running.signal(signal);
+        assert_eq!(running.end().0.code(), Some(130), "{signal}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn the_log_is_a_file_for_its_owner_alone() {

@@ -58,7 +58,7 @@ fn a_person_pauses_steps_and_seats_the_lawyer() {
     terminal.sees("joins at round 2");
     terminal.press(" ");
     terminal.press("\u{1b}");
-    terminal.loses("joins at round 2");
+    terminal.loses("If you switch");
     terminal.press("S");
     terminal.sees("rests before round 3");
     let text = terminal.sees("joined in R2");

@@ -90,6 +90,24 @@ fn the_pager_gets_the_terminal_and_gives_it_back() {
 }
 
 #[test]
+fn a_signal_ends_the_pager_and_the_program() {
+    // One that goes when it is told to, and one that does not.
+    for deaf in ["", "trap '' TERM; "] {
+        let pager =
+            format!("{deaf}echo $$ > pid; stty -echo; echo in the pager; read line </dev/tty");
+        let mut terminal = done(&[("PAGER", &pager)]);
+        terminal.press("5");
+        terminal.press("o");
+        terminal.sees("in the pager");
+        terminal.signal("TERM");
+        assert_eq!(terminal.ends(), 143);
+        let pid = std::fs::read_to_string(terminal.home.path().join("pid")).expect("a pager");
+        let lives = std::process::Command::new("kill").args(["-0", pid.trim()]).output();
+        assert!(!lives.expect("kill").status.success(), "the pager {pid} goes on");
+    }
+}
+
+#[test]
 fn a_pager_that_is_not_there_is_said() {
     let mut terminal = done(&[("PAGER", "no-such-pager")]);
     terminal.press("5");

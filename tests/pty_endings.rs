@@ -15,7 +15,7 @@ fn live() -> Terminal {
 
 #[test]
 fn signals_end_it_with_their_own_code() {
-    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
         let terminal = live();
         terminal.signal(signal);
         assert_eq!(terminal.ends(), code, "{signal}");
@@ -34,6 +34,85 @@ fn a_panic_gives_the_terminal_back_and_says_what_happened() {
         assert_eq!(terminal.ends(), 101, "{place}");
         let text = terminal.sees(says);
         assert!(text.contains("bug"), "{text}");
+    }
+}
+
+/// A dashboard of which something is broken, with its first frame drawn.
+#[cfg(debug_assertions)]
+fn broken(place: &str) -> Terminal {
+    let args = &["panic-test", place];
+    let terminal = Terminal::start(Start { args, ..Start::default() });
+    terminal.sees("1 Scenarios");
+    terminal
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn an_abort_gives_the_terminal_back() {
+    let args = &["panic-test", "abort"];
+    let terminal = Terminal::start(Start { args, ..Start::default() });
+    assert_ne!(terminal.ends(), 0);
+    let bytes = terminal.bytes();
+    assert!(String::from_utf8_lossy(&bytes).contains("\u{1b}[?1049h"), "it was taken before");
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_loop_that_is_stuck_is_left_with_the_terminal_as_it_was() {
+    let terminal = broken("stuck");
+    terminal.signal("TERM");
+    assert_eq!(terminal.ends(), 143);
+    terminal.sees("ended at once");
+
+    let mut terminal = broken("stuck");
+    // One more than is needed: the first may come before the loop is stuck.
+    terminal.press("\u{3}\u{3}\u{3}");
+    assert_eq!(terminal.ends(), 130);
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn no_thread_of_the_runtime_is_needed_to_answer_keys_and_signals() {
+    let mut terminal = broken("workers");
+    terminal.sees("checkout-launch");
+    terminal.press("\u{3}");
+    terminal.sees("Ctrl-C again quits");
+    terminal.press("\u{3}");
+    assert_eq!(terminal.ends(), 130);
+    let terminal = broken("workers");
+    terminal.sees("checkout-launch");
+    terminal.resize(100, 30);
+    terminal.sees_that("the new size", |screen| {
+        screen.contents().lines().all(|line| line.chars().count() <= 100)
+            && screen.contents().contains("checkout-launch")
+    });
+    terminal.signal("TERM");
+    assert_eq!(terminal.ends(), 143);
+}
+
+#[test]
+fn sequences_that_never_end_keep_no_ctrl_c_away() {
+    let unfinished = [
+        "\u{1b}",
+        "\u{1b}[",
+        "\u{1b}[<",
+        "\u{1b}[<0;1",
+        "\u{1b}[?",
+        "\u{1b}[200~",
+        "\u{1b}[M",
+        "\u{1b}O",
+        "\u{1b}]11;",
+        "\u{1b}P",
+    ];
+    for junk in unfinished {
+        let mut terminal = live();
+        terminal.press(junk);
+        terminal.press("\u{3}");
+        terminal.sees("End run");
+        terminal.press(junk);
+        // An escape takes back what was asked, so that it is asked again.
+        terminal.press("\u{3}\u{3}");
+        assert_eq!(terminal.ends(), 130, "{junk:?}");
     }
 }
 

@@ -90,6 +90,14 @@ pub enum PanicPlace {
     Loop,
     /// In a task beside it.
     Task,
+    /// It is no panic: the process aborts.
+    Abort,
+    /// It is none either: the dashboard's loop turns no more.
+    Stuck,
+    /// Nor this: no thread of the runtime is free any more.
+    Workers,
+    /// The same in a headless run.
+    Headless,
 }
 
 /// `roundtable validate`.

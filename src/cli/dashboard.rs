@@ -21,9 +21,10 @@ use crate::shell::dirs::Dirs;
 use crate::shell::effects::{Answer, Extra, Services};
 use crate::shell::models::{self, Models};
 use crate::shell::run::{Ending, Opening};
-use crate::shell::signals::Signals;
+use crate::shell::signals::{self, Told};
 use crate::shell::trust::Trust;
 use crate::shell::tty::Abilities;
+use crate::shell::warden::{Ask, Warden};
 use crate::shell::{self, screen};
 use crate::ui::format;
 use crate::ui::theme::Theme;
@@ -77,18 +78,30 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         animation: !global.no_animation,
         theme: theme.name().to_owned(),
     };
-    let ended = runtime.block_on(async {
-        let console = Tty::take()?;
+    // The loop has a runtime to itself: whatever holds up the threads of the other one, it is drawn and
+    // answers.
+    let own = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
+        Ok(own) => own,
+        Err(error) => {
+            say(&format!("cannot start: {error}"));
+            return Exit::Stopped;
+        }
+    };
+    let named = wanted.run.map(|args| args.scenario.clone());
+    let (services, answers) = {
+        let _runs_go_on_in = runtime.enter();
+        let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
+        let folder = std::env::current_dir().unwrap_or_default();
+        let engine = Engine::new(EngineSettings::default());
+        Services::new(engine, models, trust, named, folder)
+    };
+    let ended = own.block_on(async {
+        let warden = Warden::start(|code| screen::end_now(code))?;
+        let console = Tty::take(warden.clone())?;
         let Size { width: cols, height: rows } = console.size();
         let state = State::new(state::Size { cols, rows }, settings, Vec::new());
         let opening = Opening { state, theme: theme.at(abilities.depth) };
-        let dirs = Dirs::find();
-        let trust = Trust::kept_in(dirs.map(|dirs| dirs.trusted()));
-        let folder = std::env::current_dir().unwrap_or_default();
-        let named = wanted.run.map(|args| args.scenario.clone());
-        let engine = Engine::new(EngineSettings::default());
-        let (services, answers) = Services::new(engine, models, trust, named, folder);
-        listen(&services)?;
+        listen(&services, warden)?;
         if let Some((request, extra)) = request {
             if wanted.run.is_some_and(|args| args.trust) {
                 services.allow(request.scenario.hash.clone(), request.scenario.title.clone());
@@ -101,6 +114,7 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         shell::run::run(console, opening, services, answers).await
     });
     // What still waits for a disk or a pager is left behind.
+    own.shutdown_background();
     runtime.shutdown_background();
     match ended {
         Ok(Ending { code, state }) => {
@@ -136,15 +150,17 @@ fn request(args: &RunArgs) -> Option<(LaunchRequest, Extra)> {
     Some((request, extra))
 }
 
-fn listen(services: &Services) -> io::Result<()> {
-    let mut signals = Signals::listen()?;
+fn listen(services: &Services, warden: Warden) -> io::Result<()> {
     let services = services.clone();
-    tokio::spawn(async move {
-        loop {
-            services.answer(Answer::Told(signals.next().await));
+    signals::listen(move |told| {
+        let tell = || services.answer(Answer::Told(told));
+        match told {
+            // It may be the pager's: one of them ends nothing that answers.
+            Told::End(signals::INTERRUPTED) => warden.asked(Ask::Interrupt, tell),
+            Told::End(code) => warden.asked(Ask::End(code), tell),
+            Told::Stop | Told::Back | Told::Resized => tell(),
         }
-    });
-    Ok(())
+    })
 }
 
 #[cfg(debug_assertions)]
@@ -155,8 +171,27 @@ fn break_something(place: Option<super::args::PanicPlace>, services: &Services) 
         Some(PanicPlace::Loop) => services.answer(Answer::Panic),
         #[allow(clippy::panic, reason = "the tests look at what it leaves behind")]
         Some(PanicPlace::Task) => {
-            tokio::spawn(async { panic!("a panic of the tests, in a task") });
+            services.runtime.spawn(async { panic!("a panic of the tests, in a task") });
         }
+        Some(PanicPlace::Abort) => {
+            services.runtime.spawn(async { std::process::abort() });
+        }
+        Some(PanicPlace::Stuck) => services.answer(Answer::Stuck),
+        Some(PanicPlace::Workers) => block_workers(&services.runtime),
+        // It has no dashboard.
+        Some(PanicPlace::Headless) => {}
+    }
+}
+
+/// Takes every thread of a runtime away from it, for good.
+#[cfg(debug_assertions)]
+pub fn block_workers(runtime: &tokio::runtime::Handle) {
+    for _ in 0..runtime.metrics().num_workers() {
+        runtime.spawn(async {
+            loop {
+                std::thread::park();
+            }
+        });
     }
 }
 

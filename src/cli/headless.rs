@@ -3,17 +3,18 @@
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
-use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc as lines;
 
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
 use super::output::Output;
 use super::run::say;
-use super::stop_signals::StopSignals;
+use super::stop_signals::on_stop;
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::event::kind::By;
 use crate::event::visible::{REASON_CHARS, visible_within};
@@ -27,6 +28,9 @@ const BATCH: usize = 256;
 
 /// The most characters of what a failed call said.
 const ERROR_CHARS: usize = 1_000;
+
+/// How long standard error may take for a line before nothing waits for it.
+const STALLED: Duration = Duration::from_millis(100);
 
 /// How a headless run is driven.
 pub struct Drive<'a> {
@@ -52,9 +56,9 @@ pub async fn run<W: Write>(
     mut output: Output<W>,
 ) -> Exit {
     let wanted = Arc::new(Wanted::default());
-    match StopSignals::listen() {
-        Ok(signals) => drop(tokio::spawn(cancel_when_told(Arc::clone(&wanted), signals))),
-        Err(error) => tracing::warn!("signals end the program at once: {error}"),
+    let told = Arc::clone(&wanted);
+    if let Err(error) = on_stop(move || told.stop(), Exit::Cancelled.code()) {
+        tracing::warn!("signals end the program at once: {error}");
     }
     let messages = turns.len();
     let mut lines = None;
@@ -225,20 +229,27 @@ impl Wanted {
         }
     }
 
+    /// Somebody asks the program to stop.
+    fn stop(&self) {
+        // Beside this thread, which takes the next signal: standard error may stall.
+        let (told, said) = mpsc::channel();
+        let tell = move || {
+            say("cancelling; once more ends at once");
+            let _ = told.send(());
+        };
+        match thread::Builder::new().spawn(tell) {
+            Ok(_) => drop(said.recv_timeout(STALLED)),
+            Err(error) => tracing::debug!("not said: {error}"),
+        }
+        self.cancel();
+    }
+
     fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
         if let Some(run) = &*self.run.lock().unwrap_or_else(PoisonError::into_inner) {
             run.send(Command::Cancel);
         }
     }
-}
-
-async fn cancel_when_told(wanted: Arc<Wanted>, mut signals: StopSignals) {
-    signals.next().await;
-    say("cancelling; once more ends at once");
-    wanted.cancel();
-    signals.next().await;
-    process::exit(Exit::Cancelled.code().into());
 }
 
 /// Where a run rests that a person is to let go.
@@ -251,18 +262,18 @@ fn rests_by_hand(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
 
 /// Lines of standard input as they come; closed at its end. The thread that reads them is left
 /// behind: a read from a terminal cannot be called off.
-type Lines = Arc<tokio::sync::Mutex<mpsc::Receiver<()>>>;
+type Lines = Arc<tokio::sync::Mutex<lines::Receiver<()>>>;
 
 fn lines_of_stdin() -> Lines {
-    let (line, lines) = mpsc::channel(1);
-    std::thread::spawn(move || {
+    let (line, read) = lines::channel(1);
+    thread::spawn(move || {
         for text in io::stdin().lock().lines() {
             if text.is_err() || line.blocking_send(()).is_err() {
                 return;
             }
         }
     });
-    Arc::new(tokio::sync::Mutex::new(lines))
+    Arc::new(tokio::sync::Mutex::new(read))
 }
 
 async fn wait_for_hand(run: RunHandle, at: BoundaryId, lines: Lines) {

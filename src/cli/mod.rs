@@ -87,6 +87,17 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
             Err(exit) => exit,
         },
         #[cfg(debug_assertions)]
+        Some(Task::PanicTest { place: args::PanicPlace::Headless }) => match runtime() {
+            Ok(runtime) => {
+                dashboard::block_workers(runtime.handle());
+                let scenario = "checkout-launch".to_owned();
+                let format = Some(args::Format::Jsonl);
+                let args = RunArgs { scenario, format, ..RunArgs::default() };
+                to_its_end(runtime, run::headless(&args, global, theme))
+            }
+            Err(exit) => exit,
+        },
+        #[cfg(debug_assertions)]
         Some(Task::PanicTest { place }) => {
             let _log = start_log(global, true);
             dashboard::open(&Wanted { run: None, panic: Some(place) }, global, theme)

@@ -1,56 +1,41 @@
-//! What asks the program to stop: Ctrl-C and, on Unix, SIGTERM and SIGHUP.
+//! What asks a headless run to stop: Ctrl-C and, on Unix, SIGTERM and SIGHUP. They are taken on a
+//! thread of their own, whatever the runtime is doing.
 
 use std::io;
 
-/// The signals that ask for an end, as a stream of requests.
-pub struct StopSignals {
-    #[cfg(unix)]
-    signals: [tokio::signal::unix::Signal; 3],
+use crate::shell::screen;
+
+/// Calls `first` when the program is asked to stop; asked once more, it ends at once with this exit
+/// code, whatever is still going on.
+///
+/// # Errors
+/// What the system says; then the signals do what they do by themselves.
+#[cfg(unix)]
+pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut first = Some(first);
+    crate::shell::signals::each(&[SIGINT, SIGTERM, SIGHUP], move |_| match first.take() {
+        Some(first) => first(),
+        None => screen::leave_now(code),
+    })
 }
 
-impl StopSignals {
-    /// Listens from now on; what the signals did by themselves they do no more.
-    ///
-    /// # Errors
-    /// What the system says.
-    #[cfg(unix)]
-    pub fn listen() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            signals: [
-                signal(SignalKind::interrupt())?,
-                signal(SignalKind::terminate())?,
-                signal(SignalKind::hangup())?,
-            ],
-        })
-    }
-
-    /// Waits for the next request.
-    #[cfg(unix)]
-    pub async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.signals;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
-
-    /// Listens from now on.
-    ///
-    /// # Errors
-    /// None.
-    #[cfg(not(unix))]
-    pub fn listen() -> io::Result<Self> {
-        Ok(Self {})
-    }
-
-    /// Waits for the next request.
-    #[cfg(not(unix))]
-    pub async fn next(&mut self) {
+/// Calls `first` at the first Ctrl-C and ends the program at the second. To be called within a
+/// runtime.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()> {
+    tokio::spawn(async move {
+        let mut first = Some(first);
         // Where Ctrl-C cannot be listened to it ends the program by itself.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
+        while tokio::signal::ctrl_c().await.is_ok() {
+            match first.take() {
+                Some(first) => first(),
+                None => screen::leave_now(code),
+            }
         }
-    }
+    });
+    Ok(())
 }

@@ -1,15 +1,22 @@
 //! The terminal as the loop needs it: where frames go, where keys come from, and how it is given
 //! away for a while. Tests bring a console of their own.
 
-use std::io::{self, Write};
-use std::process::{Command, Stdio};
+use std::io;
 
-use crossterm::event::{Event, EventStream};
+use crossterm::event::Event;
 use futures::Stream;
 use ratatui::layout::Size;
 
+use super::pager;
 use super::screen::{self, Screen};
 use super::surface::{Canvas, Surface};
+use super::warden::Warden;
+
+/// Where keys come from: on Unix a thread of ours, elsewhere crossterm's.
+#[cfg(unix)]
+type Keys = super::keyboard::Keyboard;
+#[cfg(not(unix))]
+type Keys = crossterm::event::EventStream;
 
 /// What shows a text and returns when the person has seen enough.
 pub type Pager = Box<dyn FnOnce(&str) -> io::Result<()> + Send>;
@@ -27,7 +34,10 @@ pub trait Console {
     /// When nothing can be drawn on.
     fn surface(&mut self) -> io::Result<Self::Surface>;
     /// The keys from now on.
-    fn input(&mut self) -> Self::Input;
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn input(&mut self) -> io::Result<Self::Input>;
     /// The size now.
     fn size(&self) -> Size;
     /// Gives the terminal away for a while.
@@ -42,34 +52,58 @@ pub trait Console {
     /// What shows a text in the person's pager, and returns when the pager has ended. It is run on
     /// a thread of its own while the terminal is given away.
     fn pager(&self) -> Pager;
+    /// Tells the pager to end; `now`: it did not, and is ended.
+    fn end_pager(&mut self, _now: bool) {}
+    /// Gives the terminal back to the shell after a pager that was ended.
+    fn reclaim(&mut self) {}
+    /// The loop turns: it is not stuck.
+    fn turned(&self) {}
 }
 
 /// The terminal that the program was started in.
 pub struct Tty {
     screen: Screen,
+    warden: Warden,
 }
 
 impl Tty {
-    /// Takes the terminal.
+    /// Takes the terminal; the warden ends the program where its loop answers no Ctrl-C.
     ///
     /// # Errors
     /// As [`Screen::take`].
-    pub fn take() -> io::Result<Self> {
-        Ok(Self { screen: Screen::take()? })
+    pub fn take(warden: Warden) -> io::Result<Self> {
+        Ok(Self { screen: Screen::take()?, warden })
     }
 }
 
 impl Console for Tty {
     type Surface = Canvas;
-    type Input = EventStream;
+    type Input = Keys;
 
     fn surface(&mut self) -> io::Result<Canvas> {
         // A frame that was under way when the terminal was given away is not drawn on the shell.
         Canvas::new(self.size(), screen::write_frame)
     }
 
-    fn input(&mut self) -> EventStream {
-        EventStream::new()
+    #[cfg(unix)]
+    fn input(&mut self) -> io::Result<Keys> {
+        use std::os::fd::AsFd;
+
+        use super::keyboard::is_interrupt;
+        use super::warden::Ask;
+        let warden = self.warden.clone();
+        Keys::read(
+            io::stdin().as_fd().try_clone_to_owned()?,
+            move |event, give| match is_interrupt(&event) {
+                true => warden.asked(Ask::Interrupt, || give(event)),
+                false => give(event),
+            },
+        )
+    }
+
+    #[cfg(not(unix))]
+    fn input(&mut self) -> io::Result<Keys> {
+        Ok(Keys::new())
     }
 
     fn size(&self) -> Size {
@@ -98,47 +132,18 @@ impl Console for Tty {
     }
 
     fn pager(&self) -> Pager {
-        Box::new(page)
+        Box::new(pager::show)
     }
-}
 
-/// Shows a text in `$PAGER`, else `less`, else `more`.
-fn page(text: &str) -> io::Result<()> {
-    let wanted = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
-    let pagers = match &wanted {
-        Some(pager) => vec![pager.as_str()],
-        None => vec!["less", "more"],
-    };
-    let mut failed = io::Error::from(io::ErrorKind::NotFound);
-    for pager in pagers {
-        match shell(pager).stdin(Stdio::piped()).spawn() {
-            Ok(mut child) => {
-                if let Some(mut stdin) = child.stdin.take() {
-                    // A pager that is left early reads no further.
-                    let _ = stdin.write_all(text.as_bytes());
-                }
-                let status = child.wait()?;
-                if status.success() || status.code() != Some(127) {
-                    return Ok(());
-                }
-                failed = io::Error::new(io::ErrorKind::NotFound, format!("no pager `{pager}`"));
-            }
-            Err(error) => failed = error,
-        }
+    fn end_pager(&mut self, now: bool) {
+        pager::end(now);
     }
-    Err(failed)
-}
 
-#[cfg(unix)]
-fn shell(command: &str) -> Command {
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command);
-    shell
-}
+    fn reclaim(&mut self) {
+        screen::give_back_after_pager();
+    }
 
-#[cfg(not(unix))]
-fn shell(command: &str) -> Command {
-    let mut shell = Command::new("cmd");
-    shell.arg("/C").arg(command);
-    shell
+    fn turned(&self) {
+        self.warden.turned();
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::models::Models;
@@ -42,6 +43,9 @@ pub enum Answer {
     /// The tests want to see what a panic of the loop leaves behind.
     #[cfg(debug_assertions)]
     Panic,
+    /// The tests want to see what becomes of a loop that turns no more.
+    #[cfg(debug_assertions)]
+    Stuck,
 }
 
 /// What the command line adds to a run beyond what the form knows.
@@ -66,12 +70,18 @@ pub struct Services {
     pub named: Option<String>,
     /// Where files are written.
     pub folder: PathBuf,
+    /// Where runs go on: not the loop's.
+    pub runtime: Handle,
     extras: Arc<Mutex<BTreeMap<RequestId, Extra>>>,
     answers: mpsc::UnboundedSender<Answer>,
 }
 
 impl Services {
-    /// Services of a new session, and the end that the loop reads their answers from.
+    /// Services of a new session, and the end that the loop reads their answers from. Runs go on in
+    /// the runtime that this is called in; the loop may have another.
+    ///
+    /// # Panics
+    /// Outside a runtime.
     pub fn new(
         engine: Engine,
         models: Models,
@@ -80,8 +90,8 @@ impl Services {
         folder: PathBuf,
     ) -> (Self, mpsc::UnboundedReceiver<Answer>) {
         let (answers, read) = mpsc::unbounded_channel();
-        let (engine, extras) = (Arc::new(engine), Arc::default());
-        (Self { engine, models, trust, named, folder, extras, answers }, read)
+        let (engine, extras, runtime) = (Arc::new(engine), Arc::default(), Handle::current());
+        (Self { engine, models, trust, named, folder, runtime, extras, answers }, read)
     }
 
     /// The way back to the loop.
@@ -101,7 +111,7 @@ impl Services {
     /// Runs something that may wait for the disk, off the loop.
     fn aside(&self, work: impl FnOnce(Self) + Send + 'static) {
         let services = self.clone();
-        tokio::task::spawn_blocking(move || work(services));
+        self.runtime.spawn_blocking(move || work(services));
     }
 
     /// Adds to a request what only the command line can say.
@@ -169,7 +179,7 @@ impl Services {
             session,
         });
         if !extra.rests.is_empty() {
-            tokio::spawn(pauses::let_go(run.clone(), extra.rests));
+            self.runtime.spawn(pauses::let_go(run.clone(), extra.rests));
         }
         let id = *id;
         self.answer(Answer::Started { request: id, run, launch: Some(Box::new(request)) });

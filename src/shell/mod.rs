@@ -1,6 +1,8 @@
 //! The terminal: the loop, the screen guard, input, effects, clipboard, logging, and where files
 //! of ours live. Behaviour is `app`'s, looks are `ui`'s.
 
+#[cfg(unix)]
+mod abort;
 pub mod catalogue;
 pub mod clipboard;
 pub mod console;
@@ -8,8 +10,11 @@ pub mod dirs;
 pub mod effects;
 pub mod feed;
 pub mod input;
+#[cfg(unix)]
+pub mod keyboard;
 pub mod log;
 pub mod models;
+pub mod pager;
 pub mod pauses;
 pub mod run;
 pub mod screen;
@@ -19,4 +24,5 @@ pub mod themes;
 pub mod tools;
 pub mod trust;
 pub mod tty;
+pub mod warden;
 pub mod watch;

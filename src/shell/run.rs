@@ -13,7 +13,7 @@ use ratatui::Terminal;
 use ratatui::layout::{Rect, Size};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::console::Console;
 use super::effects::{Answer, Services};
@@ -36,8 +36,11 @@ const LAND: Duration = Duration::from_millis(500);
 /// How late a signal that was meant for the pager may come.
 const LATE: Duration = Duration::from_secs(1);
 
-/// How long the last frame, and the runs that are cancelled, may take when the program ends.
-const LEAVE: Duration = Duration::from_secs(2);
+/// How long the runs that are cancelled may take when the program ends.
+const LEAVE: Duration = Duration::from_secs(1);
+
+/// How long the pager may take to end when it is told to.
+const PAGER: Duration = Duration::from_millis(300);
 
 /// What the dashboard starts with.
 pub struct Opening {
@@ -130,7 +133,7 @@ impl<C: Console> Loop<C> {
         answers: mpsc::UnboundedReceiver<Answer>,
     ) -> io::Result<Self> {
         let terminal = Terminal::new(console.surface()?)?;
-        let input = Some(console.input());
+        let input = Some(console.input()?);
         let (feed, facts) = Feed::new();
         feed.follow_session(services.engine.session().reader(crate::event::Seq(0)));
         let glyphs = Glyphs::new(opening.state.settings.ascii);
@@ -174,7 +177,9 @@ impl<C: Console> Loop<C> {
             if let Some(errand) = self.errand.take() {
                 self.go(errand).await?;
             }
-            match self.wait().await {
+            let woken = self.wait().await;
+            self.console.turned();
+            match woken {
                 Woken::Frame => self.draw()?,
                 Woken::Landed => {}
                 Woken::Input(event) => match event {
@@ -261,6 +266,10 @@ impl<C: Console> Loop<C> {
             #[cfg(debug_assertions)]
             #[allow(clippy::panic, reason = "the tests look at what it leaves behind")]
             Answer::Panic => panic!("a panic of the tests, in the loop"),
+            #[cfg(debug_assertions)]
+            Answer::Stuck => loop {
+                std::thread::park();
+            },
         }
         Ok(())
     }
@@ -279,6 +288,12 @@ impl<C: Console> Loop<C> {
                 // Somebody stopped the program by force: the terminal may be as the shell left it.
                 self.give();
                 self.take()?;
+            }
+            // Who has the terminal now is told so too; we look when it is ours again.
+            Told::Resized if self.input.is_none() => {}
+            Told::Resized => {
+                let Size { width, height } = self.console.size();
+                self.on_event(crossterm::event::Event::Resize(width, height));
             }
         }
         Ok(())
@@ -319,7 +334,7 @@ impl<C: Console> Loop<C> {
         }
         // What is still on its way would land on another program's screen.
         let landed = self.terminal.backend().free();
-        let _ = tokio::time::timeout(LAND, landed).await;
+        let _ = timeout(LAND, landed).await;
         self.give();
         match errand {
             Errand::Stop => {
@@ -354,7 +369,7 @@ impl<C: Console> Loop<C> {
 
     fn take(&mut self) -> io::Result<()> {
         self.console.enter()?;
-        self.input = Some(self.console.input());
+        self.input = Some(self.console.input()?);
         let size = self.console.size();
         let backend = self.terminal.backend_mut();
         backend.forget();
@@ -375,15 +390,16 @@ impl<C: Console> Loop<C> {
         self.dirty = true;
     }
 
-    /// Ends every run and the last frame; what is left of the facts is folded.
+    /// Ends every run, the pager and the last frame, side by side; what is left of the facts is
+    /// folded. Keys are read until it is done: who presses Ctrl-C once more does not wait.
     async fn leave(mut self) -> State {
         let engine = std::sync::Arc::clone(&self.services.engine);
-        let ended = async {
-            engine.shutdown().await;
-            self.terminal.backend().free().await;
-        };
-        if tokio::time::timeout(LEAVE, ended).await.is_err() {
-            tracing::warn!("left before everything had ended");
+        let runs = timeout(LEAVE, engine.shutdown());
+        let frame = timeout(LAND, self.terminal.backend().free());
+        let pager = end_pager(&mut self.console, self.pager.take());
+        let (runs, _, ()) = tokio::join!(runs, frame, pager);
+        if runs.is_err() {
+            tracing::warn!("left before every run had ended");
         }
         self.input = None;
         for page in &mut self.state.runs {
@@ -394,6 +410,17 @@ impl<C: Console> Loop<C> {
         }
         self.state
     }
+}
+
+/// Ends the pager, and gives its terminal to the shell.
+async fn end_pager<C: Console>(console: &mut C, pager: Option<JoinHandle<io::Result<()>>>) {
+    let Some(mut pager) = pager else { return };
+    console.end_pager(false);
+    if timeout(PAGER, &mut pager).await.is_err() {
+        console.end_pager(true);
+        let _ = timeout(PAGER, pager).await;
+    }
+    console.reclaim();
 }
 
 /// Never, where there is no time.

@@ -1,19 +1,18 @@
 //! The screen guard: takes the terminal (alternate screen, raw mode, mouse, bracketed paste,
-//! focus) and gives it back, whichever way the program ends: by dropping [`Screen`], or in the one
-//! panic hook that [`install_hooks`] sets.
+//! focus) and gives it back, whichever way the program ends: by dropping [`Screen`], in the one
+//! panic hook that [`install_hooks`] sets, before an abort, or by [`end_now`].
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError, mpsc};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 use std::{process, thread};
 
-use crossterm::event::{
-    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
-    EnableFocusChange,
-};
-use crossterm::terminal::{EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen};
-use crossterm::{Command, cursor, queue, style, terminal};
+use crossterm::event::{EnableBracketedPaste, EnableFocusChange};
+use crossterm::terminal::EnterAlternateScreen;
+use crossterm::{Command, cursor, queue, terminal};
+
+use super::pager;
 
 use crate::tool::contained;
 
@@ -23,8 +22,18 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Held while a frame is on its way: the terminal is given back after it, never in the middle.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// How long the last bytes may take before the program ends without them.
-const STALLED: Duration = Duration::from_secs(1);
+/// What gives the terminal back: no synchronised update, no focus, no pastes, no mouse, no look, the
+/// normal screen, a cursor. Made beforehand, since an abort for want of memory needs it too.
+const BACK: &[u8] =
+    b"\x1b[?2026l\x1b[?1004l\x1b[?2004l\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\
+    \x1b[?1000l\x1b[0m\x1b[?1049l\x1b[?25h";
+
+/// How long the last bytes may take before the program ends without them: a terminal that stalls
+/// (Ctrl-S, a link that hangs) takes no longer to leave than this and the time for a frame.
+const STALLED: Duration = Duration::from_millis(500);
+
+/// Whether the terminal did not take the bytes that give it back: it is asked for no more.
+static STALLS: AtomicBool = AtomicBool::new(false);
 
 /// The exit code of a program that panicked, as Rust has it.
 const PANICKED: i32 = 101;
@@ -41,6 +50,10 @@ impl Screen {
     /// When there is none, or it does not do what is asked of it; it is given back then.
     pub fn take() -> io::Result<Self> {
         let screen = Self(());
+        #[cfg(unix)]
+        if let Err(error) = super::abort::before_abort(restore) {
+            tracing::warn!("an abort will leave the terminal as it is: {error}");
+        }
         screen.enter()?;
         Ok(screen)
     }
@@ -50,6 +63,8 @@ impl Screen {
     /// # Errors
     /// As [`take`](Self::take).
     pub fn enter(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        modes::keep();
         terminal::enable_raw_mode()?;
         TAKEN.store(true, Ordering::SeqCst);
         let mut bytes = Vec::new();
@@ -116,35 +131,68 @@ pub fn write_frame(bytes: &[u8]) -> io::Result<()> {
     if is_taken() { write(bytes) } else { Ok(()) }
 }
 
-/// As [`write()`], but waits no longer than a second: a program that is told to end does so
-/// also before a terminal that takes no more bytes.
+/// As [`write()`], but waits no longer than half a second, and not at all where the terminal has
+/// stalled before: a program that is told to end does so also before a terminal that takes no more
+/// bytes.
 ///
 /// # Errors
 /// As [`write()`]; `TimedOut` when the terminal stalls.
 pub fn write_last(bytes: &[u8]) -> io::Result<()> {
-    let owned = bytes.to_vec();
-    within(STALLED, move || write(&owned))
+    match STALLS.load(Ordering::SeqCst) {
+        true => Err(io::ErrorKind::TimedOut.into()),
+        false => write_out(bytes, Instant::now() + STALLED),
+    }
 }
 
-/// Does something on a thread of its own that is left behind when it takes longer than this.
-fn within(
-    limit: Duration,
-    work: impl FnOnce() -> io::Result<()> + Send + 'static,
+/// Writes as long as the terminal takes bytes until then. A byte at a time: only of one is it known
+/// beforehand that writing it does not wait. Allocates nothing.
+#[cfg(unix)]
+fn write_by(
+    terminal: std::os::fd::BorrowedFd<'_>,
+    bytes: &[u8],
+    deadline: Instant,
 ) -> io::Result<()> {
-    let (done, result) = mpsc::channel();
-    thread::Builder::new().spawn(move || drop(done.send(work())))?;
-    result.recv_timeout(limit).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::Errno;
+    for byte in bytes {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).unwrap_or_default();
+            let mut room = [PollFd::new(&terminal, PollFlags::OUT)];
+            match poll(&mut room, Some(&left)) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => match rustix::io::write(terminal, std::slice::from_ref(byte)) {
+                    Ok(1..) => break,
+                    Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
+                    Err(error) => return Err(error.into()),
+                },
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn write_out(bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    write_by(rustix::stdio::stdout(), bytes, deadline)
+}
+
+/// Writes; a console here does not stall.
+#[cfg(not(unix))]
+fn write_out(bytes: &[u8], _deadline: Instant) -> io::Result<()> {
+    write(bytes)
 }
 
 /// The turn to write, once the frame on its way is through; `None` when that takes too long, as
 /// before a terminal that stalls, or when the writer itself is what failed.
-fn turn_soon() -> Option<MutexGuard<'static, ()>> {
-    let patience = Instant::now() + STALLED / 2;
+fn turn_by(deadline: Instant) -> Option<MutexGuard<'static, ()>> {
     loop {
         match WRITING.try_lock() {
             Ok(turn) => return Some(turn),
             Err(TryLockError::Poisoned(turn)) => return Some(turn.into_inner()),
-            Err(TryLockError::WouldBlock) if Instant::now() < patience => {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(2));
             }
             Err(TryLockError::WouldBlock) => return None,
@@ -155,26 +203,75 @@ fn turn_soon() -> Option<MutexGuard<'static, ()>> {
 /// Gives the terminal back. Does nothing when it is not ours, and never fails: there is no one
 /// left to tell.
 fn restore() {
-    if !TAKEN.swap(false, Ordering::SeqCst) {
-        return;
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        give_back();
     }
-    let mut bytes = Vec::new();
-    let _ = queue!(
-        bytes,
-        EndSynchronizedUpdate,
-        DisableFocusChange,
-        DisableBracketedPaste,
-        DisableMouseCapture,
-        style::SetAttribute(style::Attribute::Reset),
-        LeaveAlternateScreen,
-        cursor::Show,
-    );
+}
+
+fn give_back() {
+    let start = Instant::now();
     // After the frame that is on its way, unless that one does not get on.
-    let _ = within(STALLED, move || {
-        let _turn = turn_soon();
-        write(&bytes)
-    });
+    let turn = turn_by(start + STALLED / 2);
+    if write_out(BACK, start + STALLED).is_err() {
+        STALLS.store(true, Ordering::SeqCst);
+    }
+    drop(turn);
     let _ = terminal::disable_raw_mode();
+}
+
+/// Gives the terminal back after a pager that was ended in the middle: it is as it was before, whatever
+/// that one has left.
+pub fn give_back_after_pager() {
+    give_back();
+    #[cfg(unix)]
+    modes::put_back();
+}
+
+/// Ends the program at once, from whichever thread: the terminal is given back, and nothing else is
+/// waited for. A pager that has the terminal ends too.
+pub fn end_now(code: u8) -> ! {
+    if pager::is_shown() {
+        pager::end(true);
+        give_back_after_pager();
+    }
+    restore();
+    let line = "roundtable: ended at once; its runs were not waited for\n";
+    let _ = write_last(line.as_bytes());
+    leave_now(code)
+}
+
+/// Ends the process, whatever its other threads hold.
+#[cfg(unix)]
+pub fn leave_now(code: u8) -> ! {
+    signal_hook::low_level::exit(code.into())
+}
+
+/// Ends the process.
+#[cfg(not(unix))]
+pub fn leave_now(code: u8) -> ! {
+    process::exit(code.into())
+}
+
+/// The modes of the line as they were before the terminal was ours.
+#[cfg(unix)]
+mod modes {
+    use std::sync::{Mutex, PoisonError};
+
+    use rustix::stdio::stdin;
+    use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+
+    static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+    pub(super) fn keep() {
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = tcgetattr(stdin()).ok();
+    }
+
+    pub(super) fn put_back() {
+        if let Some(before) = &*BEFORE.lock().unwrap_or_else(PoisonError::into_inner) {
+            // A terminal that is gone has no modes.
+            let _ = tcsetattr(stdin(), OptionalActions::Now, before);
+        }
+    }
 }
 
 /// Clicks, the wheel and drags, without the mere motion of crossterm's own command: a mouse that
@@ -236,15 +333,42 @@ pub fn install_hooks() {
 
 #[cfg(test)]
 mod tests {
+    use crossterm::event::{DisableBracketedPaste, DisableFocusChange, DisableMouseCapture};
+    use crossterm::style;
+    use crossterm::terminal::{EndSynchronizedUpdate, LeaveAlternateScreen};
+
     use super::*;
 
     #[test]
+    fn what_gives_the_terminal_back_is_what_took_it_the_other_way_round() {
+        let mut bytes = Vec::new();
+        queue!(
+            bytes,
+            EndSynchronizedUpdate,
+            DisableFocusChange,
+            DisableBracketedPaste,
+            DisableMouseCapture,
+            style::SetAttribute(style::Attribute::Reset),
+            LeaveAlternateScreen,
+            cursor::Show,
+        )
+        .expect("in memory");
+        assert_eq!(String::from_utf8_lossy(BACK), String::from_utf8_lossy(&bytes));
+    }
+    #[cfg(unix)]
+    #[test]
     fn a_terminal_that_stalls_holds_nothing_up() {
-        let (let_go, gate) = mpsc::channel::<()>();
-        let stalled = move || gate.recv().map_err(io::Error::other);
-        let error = within(Duration::from_millis(1), stalled).expect_err("it stalls");
+        use std::io::Read;
+        use std::os::fd::AsFd;
+        let soon = || Instant::now() + Duration::from_secs(60);
+        let (mut flows, terminal) = io::pipe().expect("a pipe");
+        write_by(terminal.as_fd(), BACK, soon()).expect("it flows");
+        let mut read = vec![0; BACK.len()];
+        flows.read_exact(&mut read).expect("written");
+        assert_eq!(read, BACK);
+
+        let (_reads_nothing, stalled) = super::super::abort::full().expect("a pipe");
+        let error = write_by(stalled.as_fd(), BACK, Instant::now()).expect_err("it stalls");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        drop(let_go);
-        within(Duration::from_secs(60), || Ok(())).expect("it flows");
     }
 }

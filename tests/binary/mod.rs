@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -89,13 +89,15 @@ pub fn end(command: &mut Command) -> Ended {
 pub struct Running {
     child: Child,
     out: Option<BufReader<ChildStdout>>,
+    err: Option<BufReader<ChildStderr>>,
 }
 
 impl Running {
     pub fn start(command: &mut Command) -> Self {
         let mut child = command.spawn().expect("the program starts");
         let out = child.stdout.take().map(BufReader::new);
-        Self { child, out }
+        let err = child.stderr.take().map(BufReader::new);
+        Self { child, out, err }
     }
 
     /// Its standard input.
@@ -116,6 +118,13 @@ impl Running {
                 return event;
             }
         }
+    }
+
+    /// The next line that it writes to standard error.
+    pub fn complains(&mut self) -> String {
+        let mut line = String::new();
+        self.err.as_mut().expect("a pipe").read_line(&mut line).expect("a line");
+        line
     }
 
     /// Stops reading, as `head` does.
@@ -143,7 +152,7 @@ impl Running {
             rest.read_to_string(&mut out).expect("UTF-8");
         }
         let mut err = String::new();
-        if let Some(mut stderr) = self.child.stderr.take() {
+        if let Some(mut stderr) = self.err.take() {
             stderr.read_to_string(&mut err).expect("UTF-8");
         }
         (self.child.wait().expect("it ends"), out, err)

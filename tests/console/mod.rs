@@ -201,8 +201,8 @@ impl Console for TestConsole {
     fn surface(&mut self) -> io::Result<Page> {
         self.page.take().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
-    fn input(&mut self) -> Keys {
-        Keys { keys: Arc::clone(&self.keys), guard: None, deeds: Arc::clone(&self.deeds) }
+    fn input(&mut self) -> io::Result<Keys> {
+        Ok(Keys { keys: Arc::clone(&self.keys), guard: None, deeds: Arc::clone(&self.deeds) })
     }
     fn size(&self) -> Size {
         *self.size.lock().expect("a lock")

@@ -1,0 +1,195 @@
+//! The keys of the terminal, read on a thread of their own: whatever the loop and its runtime do, they
+//! are read, and a Ctrl-C that the loop does not answer is noticed.
+
+pub mod parser;
+mod sequence;
+
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
+use std::sync::mpsc as std_mpsc;
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+
+use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
+use futures::Stream;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use tokio::sync::mpsc;
+
+use self::parser::Parser;
+
+/// Events that wait for the loop at most. One that answers nothing loses what is typed after them.
+const WAITING: usize = 1 << 16;
+
+/// What is read at once.
+const CHUNK: usize = 4096;
+
+/// How long the thread may take to end.
+const ENDS: Duration = Duration::from_millis(200);
+
+/// The events of a terminal as a stream. Dropped, it reads no more: not a byte is taken from whoever
+/// has the terminal next.
+#[derive(Debug)]
+pub struct Keyboard {
+    events: mpsc::Receiver<io::Result<Event>>,
+    /// Closed to end the thread.
+    going: Option<PipeWriter>,
+    /// Closed by the thread when it reads no more.
+    ended: std_mpsc::Receiver<()>,
+}
+
+impl Keyboard {
+    /// Reads a terminal from now on. `pass` has every event on the reading thread, and what gives it
+    /// to the loop.
+    ///
+    /// # Errors
+    /// When there is no thread or no pipe to be had.
+    pub fn read(
+        tty: OwnedFd,
+        pass: impl FnMut(Event, &dyn Fn(Event)) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (gone, going) = io::pipe()?;
+        let (give, events) = mpsc::channel(WAITING);
+        let (reads, ended) = std_mpsc::channel();
+        thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
+            read(&tty, &gone, &give, pass);
+            drop(reads);
+        })?;
+        Ok(Self { events, going: Some(going), ended })
+    }
+}
+
+impl Stream for Keyboard {
+    type Item = io::Result<Event>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.events.poll_recv(cx)
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        drop(self.going.take());
+        // It waits for nothing but the terminal and us; where another program has read what it was
+        // told is there, it is left behind.
+        let _ = self.ended.recv_timeout(ENDS);
+    }
+}
+
+/// Whether this is Ctrl-C.
+pub fn is_interrupt(event: &Event) -> bool {
+    matches!(event, Event::Key(key)
+        if key.code == KeyCode::Char('c')
+            && key.modifiers == KeyModifiers::CONTROL
+            && key.kind != KeyEventKind::Release)
+}
+
+/// Reads until nobody listens, or the terminal is gone.
+fn read(
+    tty: &OwnedFd,
+    gone: &PipeReader,
+    events: &mpsc::Sender<io::Result<Event>>,
+    mut pass: impl FnMut(Event, &dyn Fn(Event)),
+) {
+    let mut parser = Parser::default();
+    let mut chunk = [0; CHUNK];
+    let mut give = |event: Event| {
+        pass(event, &|event| {
+            // A loop that answers nothing has enough to do when it answers again.
+            let _ = events.try_send(Ok(event));
+        });
+    };
+    let failed = loop {
+        match wait(tty, gone, &parser) {
+            Ok(Woken::Gone) => return,
+            Ok(Woken::Silent) => {
+                parser.give_up(&mut give);
+                continue;
+            }
+            Ok(Woken::Bytes) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => break error.into(),
+        }
+        match rustix::io::read(tty, &mut chunk) {
+            Ok(0) => break io::ErrorKind::UnexpectedEof.into(),
+            Ok(read) => parser.feed(&chunk[..read], &mut give),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => break error.into(),
+        }
+    };
+    // Where it finds no room, the stream's end says the same.
+    let _ = events.try_send(Err(failed));
+}
+
+enum Woken {
+    Bytes,
+    Silent,
+    Gone,
+}
+
+fn wait(tty: &OwnedFd, gone: &PipeReader, parser: &Parser) -> rustix::io::Result<Woken> {
+    let mut both = [
+        PollFd::from_borrowed_fd(tty.as_fd(), PollFlags::IN),
+        PollFd::from_borrowed_fd(gone.as_fd(), PollFlags::IN),
+    ];
+    let patience = parser.patience().and_then(|patience| Timespec::try_from(patience).ok());
+    let woken = poll(&mut both, patience.as_ref())?;
+    if both[0].revents().contains(PollFlags::NVAL) {
+        // Some systems cannot wait for `/dev/tty` itself.
+        return Err(Errno::NOTSUP);
+    }
+    Ok(match both.map(|fd| fd.revents().is_empty()) {
+        _ if woken == 0 => Woken::Silent,
+        [_, false] => Woken::Gone,
+        _ => Woken::Bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use futures::StreamExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn keys_come_as_they_are_typed_and_a_lone_escape_comes_too() {
+        let (mut keys, tty) = UnixStream::pair().expect("a pair");
+        let (passed, seen) = std::sync::mpsc::channel();
+        let pass = move |event: Event, give: &dyn Fn(Event)| {
+            passed.send(event.clone()).expect("the test looks");
+            give(event);
+        };
+        let mut keyboard = Keyboard::read(tty.into(), pass).expect("a thread");
+        keys.write_all(b"a\x1b[A\x1b").expect("typed");
+        for code in [KeyCode::Char('a'), KeyCode::Up, KeyCode::Esc] {
+            let next = keyboard.next().await.expect("a key").expect("read");
+            assert_eq!(next, Event::Key(code.into()));
+        }
+        keys.write_all(b"\x1b[<\x03").expect("typed");
+        let last = keyboard.next().await.expect("a key").expect("read");
+        assert!(is_interrupt(&last), "{last:?}");
+        assert_eq!(seen.iter().take(4).last(), Some(last));
+        drop(keys);
+        let end = keyboard.next().await.expect("an end").expect_err("nobody is there");
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[tokio::test]
+    async fn who_stops_reading_leaves_the_bytes_to_the_next() {
+        let (mut keys, tty) = UnixStream::pair().expect("a pair");
+        let same = || tty.try_clone().expect("the same terminal").into();
+        let mut first = Keyboard::read(same(), |event, give| give(event)).expect("a thread");
+        keys.write_all(b"a").expect("typed");
+        first.next().await.expect("a key").expect("read");
+        drop(first);
+        keys.write_all(b"b").expect("typed");
+        let mut second = Keyboard::read(same(), |event, give| give(event)).expect("a thread");
+        let next = second.next().await.expect("a key").expect("read");
+        assert_eq!(next, Event::Key(KeyCode::Char('b').into()));
+    }
+}

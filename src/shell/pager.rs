@@ -1,0 +1,100 @@
+//! The person's pager: shown a text, and ended where the program is told to end.
+
+use std::io::{self, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The pager that has the terminal.
+static SHOWN: Mutex<Option<Child>> = Mutex::new(None);
+
+fn shown() -> MutexGuard<'static, Option<Child>> {
+    SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Shows a text in `$PAGER`, else `less`, else `more`; returns when it has ended.
+///
+/// # Errors
+/// When none of them can be started.
+pub fn show(text: &str) -> io::Result<()> {
+    let wanted = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
+    let pagers = match &wanted {
+        Some(pager) => vec![pager.as_str()],
+        None => vec!["less", "more"],
+    };
+    let mut failed = io::Error::from(io::ErrorKind::NotFound);
+    for pager in pagers {
+        match shell(pager).stdin(Stdio::piped()).spawn() {
+            Ok(mut child) => {
+                let stdin = child.stdin.take();
+                *shown() = Some(child);
+                if let Some(mut stdin) = stdin {
+                    // A pager that is left early reads no further.
+                    let _ = stdin.write_all(text.as_bytes());
+                }
+                match wait()? {
+                    Some(127) => {}
+                    _ => return Ok(()),
+                }
+                failed = io::Error::new(io::ErrorKind::NotFound, format!("no pager `{pager}`"));
+            }
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+/// Waits for the pager's end; gives its exit code.
+#[cfg(unix)]
+fn wait() -> io::Result<Option<i32>> {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let pid = shown().as_ref().map(Child::id);
+    let pid = pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+    if let Some(pid) = pid {
+        // It is left to be waited for again: until the lock is held, its number is nobody else's.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
+    }
+    let ended = shown().take();
+    ended.map_or(Ok(None), |mut child| child.wait().map(|status| status.code()))
+}
+
+#[cfg(not(unix))]
+fn wait() -> io::Result<Option<i32>> {
+    let child = shown().take();
+    child.map_or(Ok(None), |mut child| child.wait().map(|status| status.code()))
+}
+
+/// Tells the pager to end, or ends it: `now`. Does nothing where there is none.
+#[cfg(unix)]
+pub fn end(now: bool) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let shown = shown();
+    let pid = shown.as_ref().and_then(|child| Pid::from_raw(child.id().try_into().ok()?));
+    if let Some(pid) = pid {
+        let signal = if now { Signal::KILL } else { Signal::TERM };
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Does nothing: the pager ends with its window.
+#[cfg(not(unix))]
+pub fn end(_now: bool) {}
+
+/// Whether the pager has the terminal.
+pub fn is_shown() -> bool {
+    shown().is_some()
+}
+
+#[cfg(unix)]
+fn shell(command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command);
+    shell
+}
+
+#[cfg(not(unix))]
+fn shell(command: &str) -> Command {
+    let mut shell = Command::new("cmd");
+    shell.arg("/C").arg(command);
+    shell
+}

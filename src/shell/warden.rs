@@ -1,0 +1,163 @@
+//! Ends the program where its loop does not. What asks for an end (Ctrl-C, SIGTERM, SIGHUP) is told to
+//! the loop and, beside it, to a thread of its own that looks whether the loop turns at all: one that
+//! is stuck must not keep a person from leaving.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::signals::INTERRUPTED;
+
+/// How long the loop may take to turn once it was told to end.
+pub const GRACE: Duration = Duration::from_millis(700);
+
+/// What asks for an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Ctrl-C. The loop answers one of them as it sees fit; two that it does not answer end the
+    /// program.
+    Interrupt,
+    /// End now, with this exit code.
+    End(u8),
+}
+
+/// The way to the thread that watches the loop. A clone is the same.
+#[derive(Debug, Clone)]
+pub struct Warden {
+    turns: Arc<AtomicU64>,
+    asks: mpsc::Sender<(Ask, u64)>,
+}
+
+impl Warden {
+    /// Watches from now on; `end` is called on the watching thread, once, with an exit code.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start(end: impl FnOnce(u8) + Send + 'static) -> io::Result<Self> {
+        let turns = Arc::<AtomicU64>::default();
+        let (asks, asked) = mpsc::channel();
+        let seen = Arc::clone(&turns);
+        thread::Builder::new().name("warden".to_owned()).spawn(move || {
+            if let Some(code) = watch(&asked, &seen) {
+                end(code);
+            }
+        })?;
+        Ok(Self { turns, asks })
+    }
+
+    /// The loop turns.
+    pub fn turned(&self) {
+        self.turns.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Somebody asks for an end; `tell` tells the loop so.
+    pub fn asked(&self, ask: Ask, tell: impl FnOnce()) {
+        // Looked at before it is told, or the turn that answers would be missed.
+        let turn = self.turns.load(Ordering::SeqCst);
+        tell();
+        // The thread is gone only when it ends the program.
+        let _ = self.asks.send((ask, turn));
+    }
+}
+
+/// Waits until the loop has to be ended; `None`: nobody can ask any more.
+fn watch(asked: &mpsc::Receiver<(Ask, u64)>, turns: &AtomicU64) -> Option<u8> {
+    let mut vigil = Vigil::default();
+    loop {
+        let left = vigil.until.as_ref().map(|due| due.at.saturating_duration_since(Instant::now()));
+        let next = match left {
+            Some(left) => asked.recv_timeout(left),
+            None => asked.recv().map_err(RecvTimeoutError::from),
+        };
+        match next {
+            Ok((ask, turn)) => vigil.asked(ask, turn, Instant::now()),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(code) = vigil.due(turns.load(Ordering::SeqCst), Instant::now()) {
+            return Some(code);
+        }
+    }
+}
+
+/// What is known of a loop that was asked to end.
+#[derive(Debug, Default)]
+struct Vigil {
+    /// The turn of the loop when Ctrl-C was last pressed.
+    interrupted: Option<u64>,
+    until: Option<Due>,
+}
+
+/// When the loop has to have turned.
+#[derive(Debug)]
+struct Due {
+    at: Instant,
+    turn: u64,
+    code: u8,
+}
+
+impl Vigil {
+    fn asked(&mut self, ask: Ask, turn: u64, now: Instant) {
+        let code = match ask {
+            Ask::End(code) => code,
+            Ask::Interrupt if self.interrupted == Some(turn) => INTERRUPTED,
+            Ask::Interrupt => {
+                self.interrupted = Some(turn);
+                return;
+            }
+        };
+        if self.until.is_none() {
+            self.until = Some(Due { at: now + GRACE, turn, code });
+        }
+    }
+
+    /// The exit code to end with, where the time is up and the loop has not turned.
+    fn due(&mut self, turn: u64, now: Instant) -> Option<u8> {
+        let due = self.until.take_if(|due| due.turn != turn || now >= due.at)?;
+        (due.turn == turn).then_some(due.code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_turns_is_left_alone_and_one_that_is_stuck_is_ended() {
+        use Ask::{End, Interrupt};
+        let start = Instant::now();
+        // What is asked at which turn, the turn when the time is up, and what comes of it.
+        for (asks, turn, ends) in [
+            (&[(Interrupt, 5)][..], 5, None),
+            (&[(Interrupt, 5), (Interrupt, 5)], 5, Some(INTERRUPTED)),
+            (&[(Interrupt, 5), (Interrupt, 5)], 6, None),
+            (&[(Interrupt, 5), (Interrupt, 6)], 6, None),
+            (&[(Interrupt, 5), (Interrupt, 6), (Interrupt, 6)], 6, Some(INTERRUPTED)),
+            (&[(End(143), 5)], 5, Some(143)),
+            (&[(End(143), 5)], 6, None),
+            (&[(End(143), 5), (Interrupt, 5), (End(129), 5)], 5, Some(143)),
+        ] {
+            let mut vigil = Vigil::default();
+            for (ask, turn) in asks {
+                vigil.asked(*ask, *turn, start);
+            }
+            assert_eq!(vigil.due(turn, start + GRACE / 2), None, "{asks:?}: not before its time");
+            assert_eq!(vigil.due(turn, start + GRACE), ends, "{asks:?} at {turn}");
+            assert_eq!(vigil.due(turn, start + 2 * GRACE), None, "once");
+        }
+    }
+
+    #[test]
+    fn the_watching_thread_ends_what_is_stuck() {
+        let (end, ended) = mpsc::channel();
+        let warden =
+            Warden::start(move |code| end.send(code).expect("the test waits")).expect("a thread");
+        let (tell, told) = mpsc::channel();
+        warden.asked(Ask::End(143), || tell.send(()).expect("the test looks"));
+        told.try_recv().expect("the loop was told");
+        assert_eq!(ended.recv(), Ok(143));
+    }
+}
