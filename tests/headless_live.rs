@@ -147,10 +147,12 @@ async fn an_endpoint_that_refuses_the_key_is_exit_6_and_its_echo_is_redacted() {
     }
 }
 
-/// No wait between attempts, and `sets` besides.
+/// No wait between attempts, seat after seat, so that what the others meet changes no text; and `sets`
+/// besides.
 fn at_once<'a>(format: &'a str, sets: &[&'a str]) -> Vec<&'a str> {
     let mut args = vec!["run", "checkout-unanimous", "--live", "--format", format];
-    for set in [&["tools.llm.retries.backoff_ms=[0]"], sets].concat() {
+    let always = ["tools.llm.retries.backoff_ms=[0]", "collaboration.concurrency=sequential"];
+    for set in [&always[..], sets].concat() {
         args.extend(["--set", set]);
     }
     args
