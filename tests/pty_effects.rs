@@ -10,8 +10,11 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc;
 use std::time::Duration;
+#[cfg(target_os = "linux")]
+use std::time::Instant;
 
 use pty::{Start, Terminal};
+use roundtable::shell::clipboard::osc52;
 
 fn done(env: &[(&str, &str)]) -> Terminal {
     let args = &["run", "checkout-unanimous", "--instant"];
@@ -37,6 +40,27 @@ fn exported(terminal: &Terminal) -> Vec<String> {
         .filter_map(|file| file.ok()?.file_name().into_string().ok())
         .filter(|name| name.starts_with("r-"))
         .collect()
+}
+
+#[test]
+fn what_is_copied_holds_nothing_that_a_shell_would_carry_out() {
+    let text = include_str!("../scenarios/checkout-unanimous.toml");
+    let answer = "{{campaign}} goes live";
+    assert!(text.contains(answer));
+    let file = tempfile::NamedTempFile::with_suffix(".toml").expect("a file");
+    let hostile = text.replace(answer, "\\u001b[201~rm -rf ~\\u009b\\u202e\\u200dgone");
+    std::fs::write(file.path(), hostile).expect("written");
+    let path = file.path().display().to_string();
+    let args = &["run", path.as_str(), "--instant"];
+    let mut terminal = Terminal::start(Start { args, ..Start::default() });
+    terminal.sees("DONE");
+    terminal.press("y");
+    terminal.sees("copied ");
+    let bytes = terminal.bytes();
+    let start = osc52("␛[201~rm -rf ~\u{fffd}\u{fffd}\u{fffd}gone in");
+    // Three bytes are four letters: all of them but the last, and without what ends the sequence.
+    let start = &start[..start.len() - 6];
+    assert!(bytes.windows(start.len()).any(|some| some == start), "another text was copied");
 }
 
 #[test]
@@ -89,21 +113,36 @@ fn the_pager_gets_the_terminal_and_gives_it_back() {
     assert_eq!(terminal.ends(), 143);
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_signal_ends_the_pager_and_the_program() {
-    // One that goes when it is told to, and one that does not.
-    for deaf in ["", "trap '' TERM; "] {
-        let pager =
-            format!("{deaf}echo $$ > pid; stty -echo; echo in the pager; read line </dev/tty");
-        let mut terminal = done(&[("PAGER", &pager)]);
+    // One that goes when it is told to, one that does not, one that its shell waits for.
+    for pager in [
+        "echo $$ > pid; echo in the pager; read line </dev/tty",
+        "trap '' TERM; echo $$ > pid; echo in the pager; read line </dev/tty",
+        "sh -c 'echo $$ > pid; echo in the pager; exec sleep 600'; true",
+    ] {
+        let mut terminal = done(&[("PAGER", pager)]);
         terminal.press("5");
         terminal.press("o");
         terminal.sees("in the pager");
         terminal.signal("TERM");
-        assert_eq!(terminal.ends(), 143);
+        assert_eq!(terminal.ends(), 143, "{pager}");
         let pid = std::fs::read_to_string(terminal.home.path().join("pid")).expect("a pager");
-        let lives = std::process::Command::new("kill").args(["-0", pid.trim()]).output();
-        assert!(!lives.expect("kill").status.success(), "the pager {pid} goes on");
+        ends(pid.trim());
+    }
+}
+
+/// Waits until there is no such process any more, or only what is left of it.
+#[cfg(target_os = "linux")]
+fn ends(pid: &str) {
+    let limit = Instant::now() + Duration::from_secs(60);
+    while let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        if stat.contains(") Z ") {
+            return;
+        }
+        assert!(Instant::now() < limit, "the pager goes on: {stat}");
+        std::thread::yield_now();
     }
 }
 

@@ -69,11 +69,36 @@ fn wait() -> io::Result<Option<i32>> {
 pub fn end(now: bool) {
     use rustix::process::{Pid, Signal, kill_process};
     let shown = shown();
-    let pid = shown.as_ref().and_then(|child| Pid::from_raw(child.id().try_into().ok()?));
-    if let Some(pid) = pid {
-        let signal = if now { Signal::KILL } else { Signal::TERM };
-        let _ = kill_process(pid, signal);
+    let Some(shell) = shown.as_ref().map(Child::id) else { return };
+    let signal = if now { Signal::KILL } else { Signal::TERM };
+    for pid in family(shell) {
+        if let Some(pid) = pid.try_into().ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, signal);
+        }
     }
+}
+
+/// The most programs that a pager is taken to be made of.
+#[cfg(unix)]
+const FAMILY: usize = 32;
+
+/// A process and, where the system tells, those that it has started: the shell that runs `$PAGER` is
+/// not always the pager itself.
+#[cfg(unix)]
+fn family(pid: u32) -> Vec<u32> {
+    let mut family = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = family.get(next).filter(|_| family.len() < FAMILY) {
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        family.extend(
+            children
+                .iter()
+                .flat_map(|pids| pids.split(' '))
+                .filter_map(|pid| pid.parse::<u32>().ok()),
+        );
+        next += 1;
+    }
+    family
 }
 
 /// Does nothing: the pager ends with its window.
