@@ -148,7 +148,13 @@ fn measure_flood() -> Flood {
             runtime.block_on(async {
                 let run = services.engine.start(launch);
                 *bus.lock().expect("the bus") = Some(run.bus().clone());
-                services.answer(Answer::Started { request: RequestId(1), run, launch: None });
+                let facts = Box::new(run.follow());
+                services.answer(Answer::Started {
+                    request: RequestId(1),
+                    run,
+                    facts,
+                    launch: None,
+                });
                 let size = state::Size { cols: SIZE.width, rows: SIZE.height };
                 let state = State::new(size, Settings::default(), Vec::new());
                 let opening = Opening { state, theme: Theme::default() };

@@ -161,7 +161,8 @@ fn engine(at: SocketAddr) -> Outcome<Contender> {
     let scenario = scenario::load(TABLE, origin, &[]).map_err(|problems| problems.pretty(false))?;
     let scenario = Arc::new(scenario);
     let model: Arc<dyn ChatModel> = Arc::new(open(at)?);
-    let engine = Arc::new(Engine::new(EngineSettings { finished_bytes: 8 << 20 }));
+    let engine =
+        Arc::new(Engine::new(EngineSettings { finished_bytes: 8 << 20, ..Default::default() }));
     let run = move |calls: usize| {
         let (scenario, model) = (Arc::clone(&scenario), Arc::clone(&model));
         let engine = Arc::clone(&engine);

@@ -24,7 +24,7 @@ fn one_core() -> tokio::runtime::Runtime {
 /// Runs one after another, a hundred at a time, each to its outcome. Gives runs a second.
 fn runs_a_second(scenario: &Arc<Scenario>, runs: usize) -> f64 {
     one_core().block_on(async {
-        let engine = Engine::new(EngineSettings { finished_bytes: 8 << 20 });
+        let engine = Engine::new(EngineSettings { finished_bytes: 8 << 20, ..Default::default() });
         let start = Instant::now();
         for _ in 0..runs / 100 {
             let batch: Vec<_> =

@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
-use crate::bus::Bus;
+use crate::bus::{Bounds, Bus, Reader};
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
-use crate::event::{BoundaryId, Command, EventKind, RunId, SpanId, StopReason};
+use crate::event::{BoundaryId, Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::llm::scripted::Scripted;
 use crate::llm::{ChatModel, endpoint};
 use crate::pattern::{collaboration, orchestrator, research, resilience, team};
@@ -90,11 +90,16 @@ pub struct Schedule {
 pub struct EngineSettings {
     /// About how many bytes of finished runs' logs are kept; the oldest finished go first.
     pub finished_bytes: u64,
+    /// What the log of one run holds while it goes on. Runs that go on at once share the window.
+    pub log: Bounds,
 }
+
+/// The least window of one run, in bytes, however many share it.
+const LEAST_WINDOW: u64 = 4 << 20;
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        Self { finished_bytes: 256 << 20 }
+        Self { finished_bytes: 256 << 20, log: Bounds::default() }
     }
 }
 
@@ -143,10 +148,26 @@ impl Shared {
         made.collect()
     }
 
+    /// Shares the window among the runs that go on; `ended` does not any more.
+    fn share(&self, runs: &Runs, ended: Option<&RunId>) {
+        let Bounds { window, ahead } = self.settings.log;
+        if window == 0 || window == u64::MAX {
+            return;
+        }
+        let live = runs.by_id.values().filter(|run| !run.is_over() && Some(&run.id) != ended);
+        let live: Vec<&RunHandle> = live.collect();
+        let each = window / (live.len() as u64).max(1);
+        let window = each.max(LEAST_WINDOW.min(window));
+        for run in live {
+            run.bus.bound(Bounds { window, ahead });
+        }
+    }
+
     /// Keeps the log of a finished run, and drops the oldest finished ones above the cap.
     fn finished(&self, run: &RunId, bus: &Bus, reason: StopReason) {
         self.session.publish(SpanId::RUN, EventKind::SessionRunClosed { run: run.clone(), reason });
         let mut runs = self.runs();
+        self.share(&runs, Some(run));
         runs.finished_bytes += bus.weight();
         runs.finished.push_back((run.clone(), bus.weight()));
         while runs.finished_bytes > self.settings.finished_bytes && runs.finished.len() > 1 {
@@ -173,6 +194,8 @@ pub struct RunHandle {
     session: Session,
     in_flight: Arc<AtomicU32>,
     done: watch::Receiver<bool>,
+    /// Of a log that does not keep all of its facts.
+    first: Arc<Mutex<Option<Reader>>>,
 }
 
 impl RunHandle {
@@ -186,9 +209,21 @@ impl RunHandle {
         &self.bus
     }
 
+    /// The reader that was there before the first fact, for the one who shows the run: it misses
+    /// nothing, however small the log's window is. The run waits for it once it is too far behind.
+    /// Whoever asks later gets a reader of what the log still holds.
+    pub fn follow(&self) -> Reader {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.bus.reader(Seq(0)))
+    }
+
+    fn is_over(&self) -> bool {
+        *self.done.borrow()
+    }
+
     /// Asks something of the run; it becomes facts in the log when it takes effect.
     pub fn send(&self, command: Command) {
-        if *self.done.borrow() {
+        if self.is_over() {
             return;
         }
         match self.belt.command(command) {
@@ -282,7 +317,9 @@ impl Engine {
                 flag.on = on;
             }
         }
-        let bus = Bus::new();
+        let bounds = self.shared.settings.log;
+        let bus = Bus::bounded(bounds);
+        let first = (bounds != Bounds::default()).then(|| bus.reader(Seq(0)));
         let wall_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
         let mut guarded = vec![model_tool(llm, default_timeout, scenario.llm_faults.clone())];
@@ -328,8 +365,10 @@ impl Engine {
                 session: session.clone(),
                 in_flight: context.flight(),
                 done: done_later,
+                first: Arc::new(Mutex::new(first)),
             };
             runs.by_id.insert(id, handle.clone());
+            self.shared.share(&runs, None);
             handle
         };
         let tools = context.belt().iter().map(|tool| tool.head()).collect();

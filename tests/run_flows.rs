@@ -576,7 +576,8 @@ async fn many_runs_of_one_session_have_ids_of_their_own_and_are_listed() {
 
 #[tokio::test(start_paused = true)]
 async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
-    let settings = roundtable::engine::EngineSettings { finished_bytes: 200_000 };
+    let settings =
+        roundtable::engine::EngineSettings { finished_bytes: 200_000, ..Default::default() };
     let engine = roundtable::engine::Engine::new(settings);
     let scenario = scenario(&agreed(), &[]);
     let mut ids = Vec::new();

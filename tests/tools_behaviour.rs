@@ -300,7 +300,7 @@ fn facts_are_found_by_tool_and_by_task() {
     let mut dash = dash(&tools::working());
     let found = |dash: &Dash| {
         let page = dash.state.watched().expect("a run");
-        page.list().len(page.log().len())
+        page.list().len(page.log())
     };
     dash.text("/").text("task == \"t2\"").press(KeyCode::Enter);
     assert_eq!(found(&dash), 6, "{}", dash.screen());

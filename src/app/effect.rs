@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Command, Event, RunId, safe_json};
+use crate::event::{Command, Event, EventKind, RunId, safe_json};
 use crate::scenario::Scenario;
 use crate::scenario::name::FlagName;
 
@@ -64,6 +64,16 @@ pub enum Contents {
 }
 
 impl Contents {
+    /// How many facts of the run it lacks: they were dropped to bound memory before it was made.
+    pub fn lacks(&self) -> u64 {
+        let Self::Facts(facts) = self else { return 0 };
+        // Right after the head, as the page puts it.
+        match facts.get(1).map(|fact| &fact.kind) {
+            Some(EventKind::FactsDropped { facts }) => *facts,
+            _ => 0,
+        }
+    }
+
     /// The text of the file. What a fact quotes of others is escaped, so that nobody's terminal is
     /// steered by looking at it.
     pub fn into_text(self) -> String {

@@ -154,6 +154,10 @@ fn on_screen(state: &mut State, action: Action) -> Update {
                 state.say(NoticeKind::Info, PRESENT);
                 return Update { redraw: true, effects };
             }
+            Outcome::Say(text) => {
+                state.say(NoticeKind::Info, text);
+                return Update::redraw();
+            }
             outcome => return outcome.into(),
         }
     } else {

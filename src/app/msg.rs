@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::effect::{LaunchRequest, RequestId};
 use super::entry::Entry;
 use super::key::Key;
-use crate::event::{Elapsed, Event, RunId, SpanId};
+use crate::event::{Elapsed, Event, RunId, Seq, SpanId};
 
 /// A message to the dashboard.
 #[derive(Debug)]
@@ -32,6 +32,13 @@ pub enum Msg {
         run: RunId,
         /// The facts.
         events: Vec<Arc<Event>>,
+    },
+    /// A run's log has let go of the facts before this one, to bound memory.
+    LetGo {
+        /// Whose.
+        run: RunId,
+        /// The first fact that it still holds.
+        before: Seq,
     },
     /// New facts of the session.
     Session(Vec<Arc<Event>>),

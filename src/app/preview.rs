@@ -1,21 +1,19 @@
 //! What the preview says of the selected row: items with a label each, not yet wrapped to any
 //! width.
 
-use std::sync::Arc;
-
 use super::entry::{Broken, Entry, LiveOffer};
 use super::format;
 use super::home::HomePane;
-use super::run::RunPage;
 use super::run::results::{bare, state_word, told};
 use super::run::told_tool::stage;
+use super::run::{RunLog, RunPage};
 use super::state::State;
+use crate::event::EventKind;
 use crate::event::contribution::{Contribution, Stance};
 use crate::event::kind::ModelLabel;
 use crate::event::world::collaboration::SeatState;
 use crate::event::world::orchestrator::TaskState;
 use crate::event::world::{Stage, World};
-use crate::event::{Event, EventKind};
 use crate::scenario::agent::TeamSpec;
 use crate::scenario::model::{CollaborationSpec, Concurrency, InputKind, PatternSpec, WhenOff};
 use crate::scenario::orchestrator::OrchestratorSpec;
@@ -439,7 +437,7 @@ fn of_tools(world: &World, items: &mut Vec<Item>) {
 }
 
 /// What was said last, if that is not long ago.
-fn last_said(log: &[Arc<Event>]) -> Option<&Contribution> {
+fn last_said(log: &RunLog) -> Option<&Contribution> {
     log.iter().rev().take(LOOKED_AT).find_map(|event| match &event.kind {
         EventKind::ContributionAccepted { contribution, .. } => Some(&**contribution),
         _ => None,

@@ -15,7 +15,7 @@ use super::run::{Outcome, RunPage};
 use super::state::{Screen, Size, State, TWICE};
 use super::{input, message, pointer};
 use crate::event::kind::By;
-use crate::event::{Command, Event, EventKind, RunId};
+use crate::event::{Command, Event, EventKind, RunId, Seq};
 
 /// What came of a message.
 #[derive(Debug, Default)]
@@ -50,6 +50,8 @@ impl From<Outcome> for Update {
         match outcome {
             Outcome::Handled { redraw } => Self::when(redraw),
             Outcome::Emit(effects) => Self { redraw: true, effects },
+            // What there is to say is said where an action is answered.
+            Outcome::Say(_) => Self::redraw(),
             Outcome::Ignored => Self::idle(),
         }
     }
@@ -73,6 +75,7 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
             Update::when(moves)
         }
         Msg::Facts { run, events } => facts(state, &run, &events),
+        Msg::LetGo { run, before } => let_go(state, &run, before),
         Msg::Session(events) => session(state, &events),
         Msg::Live { run, span, text } => {
             let shown = state.watched().is_some_and(|page| *page.id() == run);
@@ -191,6 +194,12 @@ fn facts(state: &mut State, run: &RunId, events: &[Arc<Event>]) -> Update {
         }
         None => Update::idle(),
     }
+}
+
+fn let_go(state: &mut State, run: &RunId, before: Seq) -> Update {
+    let shown = state.watched().is_some_and(|page| page.id() == run);
+    let gone = state.run_mut(run).is_some_and(|page| page.let_go(before));
+    Update::when(gone && shown)
 }
 
 fn session(state: &mut State, events: &[Arc<Event>]) -> Update {

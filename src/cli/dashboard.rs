@@ -13,6 +13,7 @@ use crate::app::State;
 use crate::app::effect::{LaunchRequest, ModelWanted, RequestId};
 use crate::app::run::told::rounds_told;
 use crate::app::state::{self, Settings};
+use crate::bus::Bounds;
 use crate::engine::{Engine, EngineSettings};
 use crate::event::visible::visible;
 use crate::event::{StopClass, World};
@@ -31,6 +32,10 @@ use crate::ui::theme::Theme;
 
 /// The run that the command line asks for: no request of the dashboard has this number.
 const FROM_COMMAND_LINE: RequestId = RequestId(u64::MAX);
+
+/// What the runs that go on may hold together of what was read, in bytes, and how far each may be
+/// ahead of the screen. What the page makes of a fact takes about as much again.
+const LOG: Bounds = Bounds { window: 96 << 20, ahead: 24 << 20 };
 
 /// What the dashboard is opened for.
 #[derive(Default)]
@@ -92,7 +97,7 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         let _runs_go_on_in = runtime.enter();
         let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
         let folder = std::env::current_dir().unwrap_or_default();
-        let engine = Engine::new(EngineSettings::default());
+        let engine = Engine::new(EngineSettings { log: LOG, ..EngineSettings::default() });
         Services::new(engine, models, trust, named, folder)
     };
     let ended = own.block_on(async {

@@ -26,6 +26,9 @@ use crate::shell::pauses;
 /// Facts that are written at once.
 const BATCH: usize = 256;
 
+/// Calls that ended so many facts ago are forgotten: what is written looks no further back.
+const LOOKED_BACK: u64 = 4_096;
+
 /// The most characters of what a failed call said.
 const ERROR_CHARS: usize = 1_000;
 
@@ -140,14 +143,18 @@ async fn follow<W: Write>(
     (place, messages): (usize, usize),
     warn: &mut impl FnMut(&str),
 ) -> (World, Option<Broken>) {
+    let mut reader = run.follow();
     let rests = drive.pauses.iter().filter_map(|pause| Some((pause.at.clone(), pause.rest?)));
-    tokio::spawn(pauses::let_go(run.clone(), rests.collect()));
+    let rests: Vec<_> = rests.collect();
+    if !rests.is_empty() {
+        tokio::spawn(pauses::let_go(run.clone(), reader.clone(), rests));
+    }
     let hand = drive.pauses.iter().filter(|pause| pause.rest.is_none());
     let hand: Vec<&BoundaryId> = hand.map(|pause| &pause.at).collect();
-    let mut reader = run.bus().reader(Seq(0));
     let mut world = World::new();
     let mut batch = Vec::new();
     let mut broken: Option<Broken> = None;
+    let mut forget_at = 2 * LOOKED_BACK;
     while reader.next_batch(&mut batch, BATCH).await > 0 {
         let mut written = Ok(());
         for event in batch.drain(..) {
@@ -171,6 +178,10 @@ async fn follow<W: Write>(
         }
         if let Err(why) = written {
             broken = Some(Broken { why, late: world.closed.is_some() });
+        }
+        if world.next.0 >= forget_at {
+            world.forget_before(Seq(world.next.0.saturating_sub(LOOKED_BACK)));
+            forget_at = world.next.0 + LOOKED_BACK;
         }
         if broken.is_some() {
             // Nobody reads: nothing more is to be spent on it.

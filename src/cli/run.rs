@@ -9,6 +9,7 @@ use super::exit::Exit;
 use super::headless::{self, Drive};
 use super::output::Output;
 use super::paint::Paint;
+use crate::bus::Bounds;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::BoundaryId;
 use crate::event::visible::visible;
@@ -21,6 +22,9 @@ use crate::shell::models::{self, Models};
 use crate::shell::tools;
 use crate::shell::trust::Trust;
 use crate::ui::theme::Theme;
+
+/// Bytes of facts that a run may be ahead of what reads them, such as a pipe.
+const AHEAD: u64 = 16 << 20;
 
 /// Whether this run is one without the dashboard: it was asked for, something was asked for that only
 /// a headless run gives, or there is no terminal.
@@ -164,7 +168,9 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let format =
         args.format.unwrap_or(if stdout.is_terminal() { Format::Text } else { Format::Json });
     let paint = Paint::on(&stdout, theme, global.ascii);
-    let engine = Engine::new(EngineSettings::default());
+    // Each fact is folded and written as it comes: none is asked for again.
+    let log = Bounds { window: 0, ahead: AHEAD };
+    let engine = Engine::new(EngineSettings { log, ..EngineSettings::default() });
     let drive = Drive { pauses: &args.pause_at, fail_on: &args.fail_on };
     let turns = messages.into_iter().zip(tools).map(|(text, tools)| {
         let (flags, schedule) = schedule(args);

@@ -72,6 +72,7 @@ impl EventKind {
             Self::SessionRunStarted { .. } => "session.run_started",
             Self::SessionRunClosed { .. } => "session.run_closed",
             Self::SessionRunForgotten { .. } => "session.run_forgotten",
+            Self::FactsDropped { .. } => "facts.dropped",
             Self::Unknown { kind, .. } => kind,
         }
     }

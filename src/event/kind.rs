@@ -577,6 +577,14 @@ pub enum EventKind {
         facts: u64,
     },
 
+    /// In a log that was written from memory: the facts that stood here were dropped to bound it. It
+    /// has the place of the first of them.
+    #[serde(rename = "facts.dropped")]
+    FactsDropped {
+        /// How many.
+        facts: u64,
+    },
+
     /// A fact of a later version: kept and shown as such, never an error.
     #[serde(skip)]
     Unknown {

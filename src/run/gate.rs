@@ -1,5 +1,6 @@
 //! The one place where a run can be held: pause, step, breakpoints, flags, cancelling, the
-//! deadline. Every branch of a pattern awaits [`Gate::pass`] before it acts.
+//! deadline, and readers of its log that are too far behind. Every branch of a pattern awaits
+//! [`Gate::pass`] before it acts.
 //!
 //! A pause is `pausing` until every branch stands at a boundary; only then does the run's clock
 //! stop, and `max_seconds` with it.
@@ -241,11 +242,21 @@ impl Gate {
     }
 
     /// Awaited by a branch before it acts: lets it through, or holds it while the run is paused.
-    /// Flags that were asked for take effect here.
+    /// Flags that were asked for take effect here. Where the log is bounded and a reader is too far
+    /// behind, a branch waits for it first, on its way: the run's clock goes on, as for anything that
+    /// writes to a slow pipe.
     ///
     /// # Errors
     /// [`Stop`] when the run has been cancelled or its time is up.
     pub async fn pass(&self, boundary: &Boundary) -> Result<(), Stop> {
+        if !self.bus.has_room() {
+            // At once also where the run is over meanwhile: whoever holds the facts may never read.
+            tokio::select! {
+                biased;
+                reason = self.over_now() => return Err(Stop(reason)),
+                () = self.bus.room() => {}
+            }
+        }
         let id = boundary.id();
         let standing = {
             let mut state = self.lock();

@@ -17,6 +17,7 @@ use super::{catalogue, clipboard, models, pauses, tools};
 use crate::app::Msg;
 use crate::app::effect::{Export, LaunchRequest, ModelWanted, RequestId};
 use crate::app::state::Entry;
+use crate::bus::Reader;
 use crate::engine::{Engine, Launch, ModelChoice, RunHandle, Schedule};
 use crate::event::BoundaryId;
 use crate::event::visible::visible_lines;
@@ -33,6 +34,8 @@ pub enum Answer {
         request: RequestId,
         /// The run.
         run: RunHandle,
+        /// Its facts, from the first.
+        facts: Box<Reader>,
         /// What was asked for, for the next message of its session.
         launch: Option<Box<LaunchRequest>>,
     },
@@ -178,11 +181,14 @@ impl Services {
             seed: request.seed,
             session,
         });
+        let facts = run.follow();
         if !extra.rests.is_empty() {
-            self.runtime.spawn(pauses::let_go(run.clone(), extra.rests));
+            let reader = facts.clone();
+            self.runtime.spawn(pauses::let_go(run.clone(), reader, extra.rests));
         }
         let id = *id;
-        self.answer(Answer::Started { request: id, run, launch: Some(Box::new(request)) });
+        let facts = Box::new(facts);
+        self.answer(Answer::Started { request: id, run, facts, launch: Some(Box::new(request)) });
     }
 
     /// Keeps a person's yes to a scenario.
@@ -221,6 +227,7 @@ impl Services {
 
     fn export_now(&self, files: Vec<Export>) {
         let mut written: Vec<PathBuf> = Vec::new();
+        let lacks: u64 = files.iter().map(|export| export.contents.lacks()).sum();
         for Export { file, contents } in files {
             match write_beside(&self.folder, &file, &contents.into_text()) {
                 Ok(path) => written.push(path),
@@ -236,6 +243,12 @@ impl Services {
             // All are in one folder, which is said once.
             let name = path.file_name().unwrap_or_default().display();
             text.push_str(&format!("{} {name}", if nth == 0 { ", beside it" } else { "," }));
+        }
+        if lacks > 0 {
+            let events = format::exact(lacks);
+            text.push_str(&format!(
+                "; {events} earlier events are not in it: dropped to bound memory"
+            ));
         }
         self.tell(Msg::Notice(text));
     }

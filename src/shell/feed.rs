@@ -1,12 +1,12 @@
 //! Facts on their way to the loop: one task per log reads it and hands batches into one bounded
-//! channel. When the loop is slow the tasks wait; the logs wait for nobody, and nothing is lost.
+//! channel. When the loop is slow the tasks wait, and nothing is lost; a run that is too far ahead of
+//! them waits too, so that what is on its way stays bounded.
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
 use crate::bus::Reader;
-use crate::engine::RunHandle;
 use crate::event::{Event, RunId, Seq};
 
 /// Facts in one batch: small enough that a key waits for no more than one.
@@ -22,6 +22,8 @@ pub struct Batch {
     pub run: Option<RunId>,
     /// The facts, in the log's order.
     pub events: Vec<Arc<Event>>,
+    /// The first fact that the log still held when it was read; those before it are gone.
+    pub first: Seq,
 }
 
 /// The way in.
@@ -35,10 +37,9 @@ impl Feed {
         (Self(send), receive)
     }
 
-    /// Hands on a run's facts, from its first, until its log is closed.
-    pub fn follow(&self, run: &RunHandle) {
-        let reader = run.bus().reader(Seq(0));
-        tokio::spawn(hand_on(reader, Some(run.id().clone()), self.0.clone()));
+    /// Hands on a run's facts, from where its reader stands, until its log is closed.
+    pub fn follow(&self, run: RunId, facts: Reader) {
+        tokio::spawn(hand_on(facts, Some(run), self.0.clone()));
     }
 
     /// Hands on the session's facts.
@@ -53,7 +54,8 @@ async fn hand_on(mut reader: Reader, run: Option<RunId>, feed: mpsc::Sender<Batc
         if reader.next_batch(&mut events, BATCH).await == 0 {
             return;
         }
-        if feed.send(Batch { run: run.clone(), events }).await.is_err() {
+        let first = reader.window();
+        if feed.send(Batch { run: run.clone(), events, first }).await.is_err() {
             return;
         }
     }

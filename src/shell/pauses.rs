@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::bus::Reader;
 use crate::engine::RunHandle;
 use crate::event::kind::By;
-use crate::event::{BoundaryId, Command, EventKind, Seq};
+use crate::event::{BoundaryId, Command, EventKind};
 
 /// Facts that are looked at at once.
 const BATCH: usize = 64;
 
 /// Lets a run go on that rests at one of these boundaries, after the time that stands beside it.
-/// Ends with the run. Whoever lets the run go on earlier is first.
-pub async fn let_go(run: RunHandle, rests: Vec<(BoundaryId, Duration)>) {
-    let mut reader = run.bus().reader(Seq(0));
+/// `reader` stands at the run's first fact. Ends with the run. Whoever lets the run go on earlier is
+/// first.
+pub async fn let_go(run: RunHandle, mut reader: Reader, rests: Vec<(BoundaryId, Duration)>) {
     let mut batch = Vec::new();
     let mut due: Option<Instant> = None;
     loop {

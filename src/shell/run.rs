@@ -23,6 +23,7 @@ use super::signals::{self, Told};
 use super::surface::Surface;
 use super::watch::Watch;
 use crate::app::{Effect, Key, Msg, State, update};
+use crate::event::Seq;
 use crate::ui::glyph::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, Cx};
@@ -135,7 +136,7 @@ impl<C: Console> Loop<C> {
         let terminal = Terminal::new(console.surface()?)?;
         let input = Some(console.input()?);
         let (feed, facts) = Feed::new();
-        feed.follow_session(services.engine.session().reader(crate::event::Seq(0)));
+        feed.follow_session(services.engine.session().reader(Seq(0)));
         let glyphs = Glyphs::new(opening.state.settings.ascii);
         let started = Instant::now();
         Ok(Self {
@@ -188,10 +189,7 @@ impl<C: Console> Loop<C> {
                     None => return Err(io::ErrorKind::UnexpectedEof.into()),
                 },
                 Woken::Answer(Some(answer)) => self.on_answer(answer)?,
-                Woken::Facts(Some(batch)) => self.update(match batch.run {
-                    Some(run) => Msg::Facts { run, events: batch.events },
-                    None => Msg::Session(batch.events),
-                }),
+                Woken::Facts(Some(batch)) => self.on_batch(batch),
                 Woken::Answer(None) | Woken::Facts(None) => {}
                 Woken::Paged(ended) => self.on_paged(ended)?,
                 Woken::Live => self.dirty = true,
@@ -257,10 +255,10 @@ impl<C: Console> Loop<C> {
         match answer {
             Answer::Msg(msg) => self.update(msg),
             Answer::Bytes(bytes) => self.terminal.backend_mut().send(bytes),
-            Answer::Started { request, run, launch } => {
+            Answer::Started { request, run, facts, launch } => {
                 let zero = self.started.elapsed().saturating_sub(run.bus().now().duration());
                 self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
-                self.feed.follow(&run);
+                self.feed.follow(run.id().clone(), *facts);
             }
             Answer::Told(told) => self.on_told(told)?,
             #[cfg(debug_assertions)]
@@ -272,6 +270,14 @@ impl<C: Console> Loop<C> {
             },
         }
         Ok(())
+    }
+
+    fn on_batch(&mut self, batch: Batch) {
+        let Some(run) = batch.run else { return self.update(Msg::Session(batch.events)) };
+        self.update(Msg::Facts { run: run.clone(), events: batch.events });
+        if batch.first > Seq(0) {
+            self.update(Msg::LetGo { run, before: batch.first });
+        }
     }
 
     fn on_told(&mut self, told: Told) -> io::Result<()> {
@@ -402,13 +408,29 @@ impl<C: Console> Loop<C> {
             tracing::warn!("left before every run had ended");
         }
         self.input = None;
-        for page in &mut self.state.runs {
-            let Some(run) = engine.run(page.id()) else { continue };
-            let mut rest = Vec::new();
-            run.bus().reader(page.world().next).take(&mut rest, usize::MAX);
-            page.apply(&rest);
+        if tokio::time::timeout(LEAVE, self.fold_the_rest()).await.is_err() {
+            tracing::warn!("left before every fact was folded");
         }
         self.state
+    }
+
+    /// Takes what is still on its way, until every run that is held has been folded to its end: a log
+    /// that keeps a window only cannot be read again.
+    async fn fold_the_rest(&mut self) {
+        loop {
+            let behind = self.state.runs.iter().any(|page| {
+                let run = self.services.engine.run(page.id());
+                run.is_some_and(|run| page.world().next.0 < run.bus().len())
+            });
+            if !behind {
+                return;
+            }
+            let Some(batch) = self.facts.recv().await else { return };
+            let page = batch.run.and_then(|run| self.state.run_mut(&run));
+            if let Some(page) = page {
+                page.apply(&batch.events);
+            }
+        }
     }
 }
 

@@ -107,17 +107,6 @@ impl RunPage {
         }
     }
 
-    /// Leads to the fact behind what is selected.
-    fn show_cause(&mut self, size: Size) -> Outcome {
-        let Some(seq) = self.target().and_then(|target| self.cause_of(target)) else {
-            return Outcome::Handled { redraw: false };
-        };
-        self.focus_on(Pane::Events);
-        let height = self.list_height(&self.areas_in(size));
-        self.list.select(self.place(seq), self.log.len(), height);
-        Outcome::redraw()
-    }
-
     fn on_filter_action(&mut self, action: Action) -> Option<Outcome> {
         self.list.typing.as_ref()?;
         Some(match action {
@@ -188,6 +177,7 @@ impl RunPage {
     /// Puts the playhead after this many facts; after the last it is live again.
     pub(super) fn seek(&mut self, facts: usize, size: Size) -> Outcome {
         let facts = facts.max(1);
+        let facts = facts.max(self.log.gone() + 1);
         if facts >= self.log.len() {
             return if self.is_scrubbed() {
                 self.back_to_live()
@@ -198,7 +188,7 @@ impl RunPage {
         self.past.seek(facts, &self.log);
         let height = self.list_height(&self.areas_in(size));
         if !self.list.is_filtered() {
-            self.list.select(facts - 1, self.log.len(), height);
+            self.list.select(facts - 1, &self.log, height);
         }
         if self.inspector.as_ref().is_some_and(|open| matches!(open.target, Target::Fact(_)))
             && let Some(event) = self.log.get(facts - 1)
@@ -270,7 +260,8 @@ impl RunPage {
 
     /// The rows of the list of facts.
     pub(super) fn list_height(&self, areas: &Areas) -> usize {
-        areas.pane(Pane::Events).map_or(1, |area| usize::from(area.height)).max(1)
+        let area = areas.pane(Pane::Events).map(|area| self.list_area(area));
+        area.map_or(1, |area| usize::from(area.height)).max(1)
     }
 
     fn move_in_pane(&mut self, action: Action, areas: &Areas) -> Outcome {
@@ -298,7 +289,7 @@ impl RunPage {
     }
 
     fn move_in_list(&mut self, action: Action, areas: &Areas) {
-        let (log, height) = (self.log.len(), self.list_height(areas));
+        let (log, height) = (&self.log, self.list_height(areas));
         let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
         match action {
             Action::Up => self.list.step(-1, log, height),
@@ -394,13 +385,14 @@ impl RunPage {
             }
             Action::Cause => {
                 let target = inspector.target;
-                let Some(seq) = self.cause_of(target) else {
-                    return Outcome::Handled { redraw: false };
-                };
+                let Some(seq) = self.cause_of(target) else { return self.no_cause(target) };
+                if self.is_gone(seq) {
+                    return Outcome::Say(self.dropped());
+                }
                 let target = Target::Fact(seq);
                 self.inspect(target, self.first_tab(target));
                 let height = self.list_height(&self.areas_in(size));
-                self.list.select(self.place(seq), self.log.len(), height);
+                self.list.select(self.place(seq), &self.log, height);
                 return Outcome::redraw();
             }
             Action::Zoom => return Outcome::Handled { redraw: false },

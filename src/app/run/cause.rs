@@ -1,9 +1,35 @@
 //! What a fact was caused by.
 
-use super::RunPage;
+use super::inspect::Target;
+use super::layout::Pane;
+use super::{Outcome, RunPage};
+use crate::app::state::Size;
 use crate::event::kind::{Purpose, SourceNo};
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, Seq, SpanId, StopReason};
+
+impl RunPage {
+    /// Leads to the fact behind what is selected.
+    pub(super) fn show_cause(&mut self, size: Size) -> Outcome {
+        let Some(target) = self.target() else { return Outcome::Handled { redraw: false } };
+        let Some(seq) = self.cause_of(target) else { return self.no_cause(target) };
+        if self.is_gone(seq) {
+            return Outcome::Say(self.dropped());
+        }
+        self.focus_on(Pane::Events);
+        let height = self.list_height(&self.areas_in(size));
+        self.list.select(self.place(seq), &self.log, height);
+        Outcome::redraw()
+    }
+
+    /// Nothing leads to what caused this; said where that is so because it is gone.
+    pub(super) fn no_cause(&self, target: Target) -> Outcome {
+        match self.is_target_gone(target) {
+            true => Outcome::Say(self.dropped()),
+            false => Outcome::Handled { redraw: false },
+        }
+    }
+}
 
 /// What a fact was caused by: the place of the fact that a person would look at next.
 pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
@@ -150,8 +176,8 @@ fn of_research(page: &RunPage, event: &Event) -> Option<Seq> {
         EventKind::NoteRefused(note) => noted(&note.source),
         EventKind::NotesCut(cut) => noted(&cut.source),
         EventKind::SourceClosed(_) => {
-            let before = page.log().get(..page.place(event.seq))?;
-            let last = before.iter().rev().find(|it| it.span == event.span)?;
+            let mut before = page.log().between(0, page.place(event.seq)).rev();
+            let last = before.find(|it| it.span == event.span)?;
             Some(last.seq)
         }
         EventKind::ReadingClosed { .. } => {
@@ -165,8 +191,10 @@ fn of_research(page: &RunPage, event: &Event) -> Option<Seq> {
     }
 }
 
-/// The last fact before another that is so.
+/// The last fact before another that is so. Where none that is held is, it is taken to stand among
+/// those that are gone.
 fn last_before(page: &RunPage, event: &Event, so: impl Fn(&EventKind) -> bool) -> Option<Seq> {
-    let before = page.log().get(..page.place(event.seq))?;
-    before.iter().rev().find(|event| so(&event.kind)).map(|event| event.seq)
+    let mut before = page.log().between(0, page.place(event.seq)).rev();
+    let found = before.find(|event| so(&event.kind)).map(|event| event.seq);
+    found.or_else(|| Some(Seq(page.log().gone().checked_sub(1)? as u64)))
 }

@@ -52,7 +52,7 @@ impl RunPage {
     }
 
     fn selected_row(&self) -> Option<String> {
-        let event = self.log.get(self.list.selected(self.log.len())?)?;
+        let event = self.log.get(self.list.selected(&self.log)?)?;
         let line = tell(event, &self.world).line();
         Some(format!("{}  {line}", format::moment(event.at)))
     }
@@ -159,7 +159,7 @@ impl RunPage {
         let report = self.has_report().then(|| research::markdown(&self.world)).flatten();
         let report = report.map(|text| file("md", Contents::Text(text)));
         let mut files: Vec<Export> = report.into_iter().collect();
-        files.push(file("jsonl", Contents::Facts(self.log.clone())));
+        files.push(file("jsonl", Contents::Facts(self.facts_for_a_file())));
         let outcome = self.world.outcome();
         if let Some(text) = outcome.and_then(|outcome| safe_json::pretty(&outcome).ok()) {
             files.push(file("outcome.json", Contents::Text(text + "\n")));

@@ -129,6 +129,12 @@ fn speaker(role: Speaker) -> &'static str {
 impl RunPage {
     /// The messages of a call exactly as the model saw them, those of the calls before included.
     pub fn prompt(&self, call: SpanId) -> Vec<ChatMessage> {
+        self.prompt_held(call).0
+    }
+
+    /// The same, and whether its first messages are gone with the events that had them.
+    fn prompt_held(&self, call: SpanId) -> (Vec<ChatMessage>, bool) {
+        let mut cut = false;
         let mut parts: Vec<Vec<ChatMessage>> = Vec::new();
         let mut next = Some(call);
         while let Some(call) = next.take()
@@ -136,6 +142,7 @@ impl RunPage {
         {
             let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening(call)
             else {
+                cut = self.log().gone() > 0;
                 break;
             };
             let mut part = started.prompt.messages.to_vec();
@@ -148,7 +155,7 @@ impl RunPage {
             parts.push(part);
             next = started.prompt.after.filter(|before| *before != call);
         }
-        parts.into_iter().rev().flatten().collect()
+        (parts.into_iter().rev().flatten().collect(), cut)
     }
 
     /// The fact that opened a span.
@@ -186,8 +193,11 @@ impl RunPage {
         }
         // An agent's whole run is many calls: its last tells what it was shown.
         let call = self.prompt_call(call);
-        let messages = self.prompt(call);
-        if messages.is_empty() {
+        let (messages, cut) = self.prompt_held(call);
+        if cut {
+            document.add(Look::Dim, "The first messages of this prompt are not shown.");
+            document.add(Look::Dim, self.dropped());
+        } else if messages.is_empty() {
             document.add(Look::Dim, "The log does not hold this call's prompt.");
         }
         for (nth, message) in messages.iter().enumerate() {
@@ -371,8 +381,8 @@ impl RunPage {
             event.span == call
                 || self.world().spans.get(event.span).is_some_and(|span| span.parent == call)
         };
-        let stretch = self.log().get(first..last).unwrap_or_default();
-        let mut facts: Vec<_> = stretch.iter().map(|event| &**event).filter(of_call).collect();
+        let stretch = self.log().between(first, last);
+        let mut facts: Vec<_> = stretch.map(|event| &**event).filter(of_call).collect();
         if let Some(verdict) = self.verdict_fact(call) {
             facts.push(verdict);
         }
@@ -388,7 +398,7 @@ impl RunPage {
         let SpanKind::Call(purpose) = &span.what else { return None };
         let end = self.world().spans.get(span.parent).and_then(|round| round.closed_by);
         let end = end.map_or(self.log().len(), |end| self.place(end));
-        self.log().get(from..end)?.iter().map(|event| &**event).find(|event| {
+        self.log().between(from, end).map(|event| &**event).find(|event| {
             match (&event.kind, purpose) {
                 (
                     EventKind::ContributionAccepted { round, seat, .. }

@@ -221,6 +221,11 @@ impl RunPage {
             Target::Fact(seq) => self.fact(seq),
             Target::Call(_) => None,
         };
+        if self.is_target_gone(inspector.target) {
+            inspector.document = Document::default();
+            inspector.document.add(Look::Dim, self.dropped());
+            return;
+        }
         inspector.asks = self.asks(call);
         inspector.summary = self.summary_document(call, fact);
         inspector.document = match inspector.tab {
@@ -249,7 +254,7 @@ impl RunPage {
     /// What Enter looks at.
     pub(super) fn target(&self) -> Option<Target> {
         if self.focus() == super::Pane::Events {
-            let place = self.list.selected(self.log.len())?;
+            let place = self.list.selected(&self.log)?;
             return self.log.get(place).map(|event| Target::Fact(event.seq));
         }
         if self.face() == super::Face::Team

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::RunLog;
 use super::filter::{FACT, Filter};
 use super::typed::Typed;
 use crate::event::{Event, World};
@@ -14,7 +15,8 @@ use crate::scenario::condition::Budget;
 /// What a filter may cost before the screen wants its turn again, in steps of its evaluation.
 const STEPS: u64 = 200_000;
 
-/// The list of facts and where the eye is in it. Places are places in the log, which only grows.
+/// The list of facts and where the eye is in it. Places are places in the log, of which the last are
+/// held; the first row is the first that is held.
 #[derive(Debug, Default)]
 pub struct FactList {
     filter: Option<Active>,
@@ -28,6 +30,8 @@ pub struct FactList {
     cursor: Option<usize>,
     /// The fact in the first row, once the reader has moved.
     top: usize,
+    /// Facts that the log holds no more.
+    gone: usize,
 }
 
 #[derive(Debug)]
@@ -69,12 +73,12 @@ impl FactList {
     }
 
     /// How many rows there are.
-    pub fn len(&self, log: usize) -> usize {
+    pub fn len(&self, log: &RunLog) -> usize {
         match &self.filter {
             Some(active) => active.found.len(),
             // A text that is no filter lets nothing through.
             None if self.is_broken() => 0,
-            None => log,
+            None => log.len() - log.gone(),
         }
     }
 
@@ -89,10 +93,11 @@ impl FactList {
     }
 
     /// How the filter stands; `None` when there is none and none is typed.
-    pub fn filter(&self, log: usize) -> Option<FilterShown<'_>> {
+    pub fn filter(&self, log: &RunLog) -> Option<FilterShown<'_>> {
         let active = self.filter.as_ref();
+        let held = (log.len() - log.gone()) as u64;
         let done = active.map_or(100, |active| {
-            let percent = active.seen.len() as u64 * 100 / (log as u64).max(1);
+            let percent = active.seen.len() as u64 * 100 / held.max(1);
             u8::try_from(percent).unwrap_or(100)
         });
         let nothing = active.filter(|active| active.found.is_empty() && done == 100);
@@ -114,7 +119,7 @@ impl FactList {
     pub fn place(&self, row: usize) -> Option<usize> {
         match &self.filter {
             Some(active) => active.found.get(row).copied(),
-            None => Some(row),
+            None => Some(self.gone + row),
         }
     }
 
@@ -122,12 +127,12 @@ impl FactList {
     fn row(&self, place: usize) -> usize {
         match &self.filter {
             Some(active) => active.found.partition_point(|found| *found < place),
-            None => place,
+            None => place.saturating_sub(self.gone),
         }
     }
 
     /// The rows that stand in a window of this height.
-    pub fn window(&self, log: usize, height: usize) -> Range<usize> {
+    pub fn window(&self, log: &RunLog, height: usize) -> Range<usize> {
         let len = self.len(log);
         if height == 0 || len == 0 {
             return 0..0;
@@ -145,7 +150,7 @@ impl FactList {
     }
 
     /// The place of the row that is selected; the newest when it is followed.
-    pub fn selected(&self, log: usize) -> Option<usize> {
+    pub fn selected(&self, log: &RunLog) -> Option<usize> {
         match self.cursor {
             Some(cursor) => Some(cursor),
             None => self.place(self.len(log).checked_sub(1)?),
@@ -153,7 +158,7 @@ impl FactList {
     }
 
     /// Selects the row this many rows further on.
-    pub(super) fn step(&mut self, by: isize, log: usize, height: usize) {
+    pub(super) fn step(&mut self, by: isize, log: &RunLog, height: usize) {
         let Some(last) = self.len(log).checked_sub(1) else { return };
         let window = self.window(log, height);
         let row = self.cursor.map_or(last, |cursor| self.row(cursor).min(last));
@@ -161,16 +166,16 @@ impl FactList {
             return;
         }
         let row = row.saturating_add_signed(by).min(last);
-        self.top = self.place(window.start).unwrap_or(0);
+        self.top = self.place(window.start).unwrap_or(self.gone);
         self.cursor = self.place(row);
         let window = self.window(log, height);
-        self.top = self.place(window.start).unwrap_or(0);
+        self.top = self.place(window.start).unwrap_or(self.gone);
     }
 
     /// Selects the first row.
-    pub(super) fn first(&mut self, log: usize) {
+    pub(super) fn first(&mut self, log: &RunLog) {
         self.cursor = self.place(0).filter(|_| self.len(log) > 0);
-        self.top = 0;
+        self.top = self.gone;
     }
 
     /// Follows the newest fact again.
@@ -179,7 +184,7 @@ impl FactList {
     }
 
     /// Moves the window without the selection, as a wheel does; the selection stays within it.
-    pub(super) fn scroll(&mut self, by: isize, log: usize, height: usize) {
+    pub(super) fn scroll(&mut self, by: isize, log: &RunLog, height: usize) {
         let len = self.len(log);
         let Some(last) = len.checked_sub(1) else { return };
         let window = self.window(log, height);
@@ -189,7 +194,7 @@ impl FactList {
         let start = window.start.saturating_add_signed(by).min(len.saturating_sub(height));
         let row = self.cursor.map_or(last, |cursor| self.row(cursor));
         let row = row.clamp(start, (start + height).saturating_sub(1).max(start)).min(last);
-        self.top = self.place(start).unwrap_or(0);
+        self.top = self.place(start).unwrap_or(self.gone);
         self.cursor = self.place(row);
         // Further down than the end is back to following.
         if by > 0 && start == window.start && start + height >= len {
@@ -198,7 +203,7 @@ impl FactList {
     }
 
     /// Selects a fact and brings it into view. A filter that hides it is taken off.
-    pub(super) fn select(&mut self, place: usize, log: usize, height: usize) {
+    pub(super) fn select(&mut self, place: usize, log: &RunLog, height: usize) {
         if let Some(active) = &self.filter
             && active.found.binary_search(&place).is_err()
         {
@@ -210,7 +215,7 @@ impl FactList {
         let row = self.row(place);
         let least = (row + 1 + margin).saturating_sub(height);
         let start = window.start.clamp(least, row.saturating_sub(margin).max(least));
-        self.top = self.place(start).unwrap_or(0);
+        self.top = self.place(start).unwrap_or(self.gone);
         self.cursor = Some(place);
     }
 
@@ -221,7 +226,7 @@ impl FactList {
     }
 
     /// Takes what is typed so far: words at once, CEL as soon as it can be compiled.
-    pub(super) fn typed(&mut self, log: &[Arc<Event>]) {
+    pub(super) fn typed(&mut self, log: &RunLog) {
         let Some(typed) = &self.typing else { return };
         let text = typed.text().to_owned();
         if self.filter.as_ref().is_some_and(|active| active.text == text) {
@@ -272,12 +277,24 @@ impl FactList {
     }
 
     /// Whether there is more of the log for the filter to look at.
-    pub(super) fn is_behind(&self, log: usize) -> bool {
-        self.filter.as_ref().is_some_and(|active| active.seen != (0..log))
+    pub(super) fn is_behind(&self, log: &RunLog) -> bool {
+        let held = log.gone()..log.len();
+        self.filter.as_ref().is_some_and(|active| active.seen != held)
+    }
+
+    /// The log holds the facts before this place no more.
+    pub(super) fn let_go(&mut self, place: usize) {
+        self.gone = place;
+        self.cursor = self.cursor.map(|cursor| cursor.max(place));
+        self.top = self.top.max(place);
+        let Some(active) = &mut self.filter else { return };
+        let gone = active.found.partition_point(|found| *found < place);
+        active.found.drain(..gone);
+        active.seen = active.seen.start.max(place)..active.seen.end.max(place);
     }
 
     /// Lets the filter look at a slice of what it has not seen: what is new first, then backwards.
-    pub(super) fn look(&mut self, log: &[Arc<Event>], world: &World) {
+    pub(super) fn look(&mut self, log: &RunLog, world: &World) {
         let Some(active) = &mut self.filter else { return };
         let mut left = active.filter.slice();
         let mut steps = STEPS;
@@ -289,7 +306,7 @@ impl FactList {
                 active.found.push_back(place);
             }
         }
-        while left > 0 && steps > 0 && active.seen.start > 0 {
+        while left > 0 && steps > 0 && active.seen.start > log.gone() {
             active.seen.start -= 1;
             left -= 1;
             let place = active.seen.start;

@@ -8,6 +8,7 @@ mod copy;
 pub mod document;
 pub mod face;
 pub mod filter;
+mod gone;
 pub mod hand;
 pub mod inspect;
 pub mod layout;
@@ -20,6 +21,7 @@ pub mod picked;
 pub mod progress;
 pub mod research;
 pub mod results;
+pub mod run_log;
 pub mod scroll;
 pub mod speech;
 pub mod subject;
@@ -49,6 +51,7 @@ pub use self::inspect::{Asks, Inspector, Tab, Target};
 pub use self::layout::{Areas, Pane, Shape};
 pub use self::list::FactList;
 pub use self::next::Next;
+pub use self::run_log::RunLog;
 pub use self::subject::Subject;
 pub use self::turned::Turned;
 pub use self::waterfall::Row;
@@ -75,7 +78,7 @@ const AT_ONCE: usize = 64;
 pub struct RunPage {
     id: RunId,
     zero: Duration,
-    log: Vec<Arc<Event>>,
+    log: RunLog,
     world: World,
     past: Past,
     live: BTreeMap<SpanId, LiveText>,
@@ -132,6 +135,8 @@ pub enum Outcome {
     },
     /// It took it, and the shell is asked for something.
     Emit(Vec<Effect>),
+    /// It took it, and there is something to say about it.
+    Say(String),
     /// It means nothing here; the dashboard may know better.
     Ignored,
 }
@@ -149,7 +154,7 @@ impl RunPage {
         Self {
             id,
             zero,
-            log: Vec::new(),
+            log: RunLog::default(),
             world: World::new(),
             past: Past::default(),
             live: BTreeMap::new(),
@@ -185,8 +190,8 @@ impl RunPage {
         self.zero
     }
 
-    /// The run's facts so far.
-    pub fn log(&self) -> &[Arc<Event>] {
+    /// The run's facts so far, the last of which are held.
+    pub fn log(&self) -> &RunLog {
         &self.log
     }
 
@@ -239,16 +244,12 @@ impl RunPage {
 
     /// The fact of this place in the log.
     pub fn fact(&self, seq: Seq) -> Option<&Event> {
-        self.log.get(self.place(seq)).map(|event| &**event).filter(|event| event.seq == seq)
+        self.log.get(self.log.place(seq)).map(|event| &**event).filter(|event| event.seq == seq)
     }
 
     /// Where a fact stands, or would stand.
     fn place(&self, seq: Seq) -> usize {
-        let place = usize::try_from(seq.0).unwrap_or(usize::MAX);
-        if self.log.get(place).is_some_and(|event| event.seq == seq) {
-            return place;
-        }
-        self.log.partition_point(|event| event.seq < seq)
+        self.log.place(seq)
     }
 
     /// The text that a span has given so far. None of the past is kept.
@@ -299,17 +300,16 @@ impl RunPage {
 
     /// Takes new facts.
     pub fn apply(&mut self, events: &[Arc<Event>]) {
-        self.log.reserve(events.len());
         for event in events {
             self.world.apply(event);
             self.turned.landed(&event.kind);
-            self.log.push(Arc::clone(event));
+            self.log.take(event);
             self.past.note(self.log.len(), &self.world);
             if event.kind.closes() {
                 self.live.remove(&event.span);
             }
         }
-        if events.len() <= AT_ONCE && self.list.is_behind(self.log.len()) {
+        if events.len() <= AT_ONCE && self.list.is_behind(&self.log) {
             self.list.look(&self.log, &self.world);
         }
         if self.inspector.as_ref().is_some_and(|open| self.concerns(open.target, events)) {
@@ -358,12 +358,12 @@ impl RunPage {
         self.inspector = None;
         self.list = FactList::default();
         self.past = Past::default();
-        self.log = Vec::new();
+        self.log = RunLog::default();
     }
 
     /// Time has passed: the filter looks at another slice of the log.
     pub fn on_tick(&mut self) {
-        if self.list.is_behind(self.log.len()) {
+        if self.list.is_behind(&self.log) {
             self.list.look(&self.log, &self.world);
         }
     }
@@ -371,7 +371,7 @@ impl RunPage {
     /// How long until the page needs the next tick; `None` while nothing on it moves by itself.
     /// `animation`: whether things may move that carry no news.
     pub fn next_tick(&self, now: Duration, animation: bool) -> Option<Duration> {
-        if self.list.is_behind(self.log.len()) {
+        if self.list.is_behind(&self.log) {
             return Some(Duration::ZERO);
         }
         let moves = match self.world.stage {

@@ -60,7 +60,7 @@ impl RunPage {
                 match areas.at(col, row) {
                     Some(Pane::Events) => {
                         let height = self.list_height(&areas);
-                        self.list.scroll(by, self.log.len(), height);
+                        self.list.scroll(by, &self.log, height);
                     }
                     Some(pane) if self.face() == Face::Team => {
                         self.wheel_in_team(pane, by, &areas);
@@ -112,9 +112,10 @@ impl RunPage {
             return Outcome::Handled { redraw: false };
         }
         let col = col.clamp(line.left(), line.right() - 1) - line.left();
-        let end = self.world.at.0;
+        let from = self.scrubbed_from().0;
+        let span = u128::from(self.world.at.0.saturating_sub(from));
         // The end of the column that was hit: what happened in it has happened.
-        let at = (u128::from(end) * u128::from(col + 1) / u128::from(line.width)) as u64;
+        let at = from + (span * u128::from(col + 1) / u128::from(line.width)) as u64;
         if col + 1 == line.width {
             return self.seek(usize::MAX, size);
         }
@@ -129,11 +130,12 @@ impl RunPage {
         match pane {
             Pane::Events => {
                 let height = self.list_height(&areas);
-                let rows = self.list.window(self.log.len(), height);
-                if let Some(place) =
-                    self.list.place(rows.start + line).filter(|_| line < rows.len())
+                let rows = self.list.window(&self.log, height);
+                let line = row.checked_sub(self.list_area(area).y).map(usize::from);
+                if let Some(line) = line.filter(|line| *line < rows.len())
+                    && let Some(place) = self.list.place(rows.start + line)
                 {
-                    self.list.select(place, self.log.len(), height);
+                    self.list.select(place, &self.log, height);
                 }
             }
             _ if self.face() == Face::Team => self.click_in_team(pane, area, col, row),

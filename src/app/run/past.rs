@@ -1,9 +1,9 @@
 //! The run at an earlier fact. Worlds are kept at growing intervals, a bounded number of them, so
-//! that a seek folds a stretch of the log and never all of it.
+//! that a seek folds a stretch of the log and never all of it. Where the log no longer begins with
+//! the run, one is kept at its first fact.
 
-use std::sync::Arc;
-
-use crate::event::{Event, World};
+use super::RunLog;
+use crate::event::World;
 
 /// Worlds kept over the whole log; past them every other one is dropped.
 const MOST: usize = 64;
@@ -20,6 +20,8 @@ pub(super) struct Past {
     /// Kept on the way to the playhead, closer and closer to it: steps back from there are short.
     near: Vec<Kept>,
     here: Option<Kept>,
+    /// The log has let go of its first facts: the first of the kept worlds stands in for them.
+    begins: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -31,7 +33,7 @@ struct Kept {
 
 impl Default for Past {
     fn default() -> Self {
-        Self { every: FIRST, kept: Vec::new(), near: Vec::new(), here: None }
+        Self { every: FIRST, kept: Vec::new(), near: Vec::new(), here: None, begins: false }
     }
 }
 
@@ -45,7 +47,10 @@ impl Past {
         if self.kept.len() > MOST {
             self.every *= 2;
             let every = self.every;
-            self.kept.retain(|kept| kept.facts.is_multiple_of(every));
+            // The first may stand where the log begins.
+            let first = self.kept.first().map(|kept| kept.facts);
+            let first = first.filter(|_| self.begins);
+            self.kept.retain(|kept| kept.facts.is_multiple_of(every) || Some(kept.facts) == first);
         }
     }
 
@@ -65,9 +70,30 @@ impl Past {
         self.near.clear();
     }
 
-    /// Puts the playhead after this many facts of the log.
-    pub(super) fn seek(&mut self, facts: usize, log: &[Arc<Event>]) {
-        let facts = facts.min(log.len());
+    /// The log is about to let go of the facts before this place: what is kept from there on folds
+    /// none of them.
+    pub(super) fn let_go(&mut self, place: usize, log: &RunLog) {
+        let before = self.kept.partition_point(|kept| kept.facts <= place);
+        let first = self.kept.drain(..before).next_back();
+        let mut first = first.unwrap_or_else(|| Kept { facts: 0, world: World::new() });
+        for event in log.between(first.facts, place) {
+            first.world.apply(event);
+        }
+        first.facts = place;
+        if let Some(event) = log.get(place) {
+            first.world.forget_before(event.seq);
+        }
+        self.near.retain(|near| near.facts >= place);
+        if self.here.as_ref().is_some_and(|here| here.facts < place) {
+            self.here = Some(first.clone());
+        }
+        self.kept.insert(0, first);
+        self.begins = true;
+    }
+
+    /// Puts the playhead after this many facts of the log, no earlier than those that it holds.
+    pub(super) fn seek(&mut self, facts: usize, log: &RunLog) {
+        let facts = facts.clamp(log.gone(), log.len());
         self.near.retain(|near| near.facts <= facts);
         let here = self.here.take();
         let kept = &self.kept[..self.kept.partition_point(|kept| kept.facts <= facts)];
@@ -80,7 +106,7 @@ impl Past {
             .unwrap_or_else(|| Kept { facts: 0, world: World::new() });
         let Kept { facts: start, mut world } = from;
         let mut halt = start + (facts - start) / 2;
-        for (folded, event) in log.iter().enumerate().take(facts).skip(start) {
+        for (folded, event) in (start..).zip(log.between(start, facts)) {
             if folded == halt && folded > start && facts - folded > SHORT {
                 self.near.push(Kept { facts: folded, world: world.clone() });
                 halt = folded + (facts - folded) / 2;
@@ -98,16 +124,18 @@ impl Past {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::event::{Elapsed, EventKind, Seq, SpanId};
+    use std::sync::Arc;
 
-    fn log(facts: u64) -> Vec<Arc<Event>> {
-        (0..facts)
-            .map(|at| {
-                let kind = EventKind::Warning { text: String::new() };
-                Arc::new(Event { seq: Seq(at), at: Elapsed(at), span: SpanId::RUN, kind })
-            })
-            .collect()
+    use super::*;
+    use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
+
+    fn log(facts: u64) -> RunLog {
+        let mut log = RunLog::default();
+        for at in 0..facts {
+            let kind = EventKind::Warning { text: String::new() };
+            log.take(&Arc::new(Event { seq: Seq(at), at: Elapsed(at), span: SpanId::RUN, kind }));
+        }
+        log
     }
 
     #[test]
@@ -127,5 +155,34 @@ mod tests {
         }
         past.leave();
         assert!(past.world().is_none());
+    }
+
+    #[test]
+    fn what_the_log_has_let_go_of_is_no_place_to_seek_to_and_the_rest_is_as_it_was() {
+        let all = log(100_000);
+        let (mut held, mut past, mut world) = (RunLog::default(), Past::default(), World::new());
+        for (at, event) in all.iter().enumerate() {
+            world.apply(event);
+            held.take(event);
+            past.note(at + 1, &world);
+            if at == 30_000 {
+                past.seek(3_000, &held);
+            }
+            if at > 10_000 && at % 777 == 0 {
+                let place = at - 7_000;
+                past.let_go(place, &held);
+                held.let_go(place);
+                assert_eq!((held.gone(), held.len()), (place, at + 1));
+            }
+        }
+        let first = held.gone();
+        assert_eq!(past.facts(), Some(first), "the playhead went with the window");
+        for facts in [99_999, 95_000, first, 0, first + 1, 97_000, 300_000] {
+            past.seek(facts, &held);
+            let facts = facts.clamp(first, held.len());
+            assert_eq!(past.facts(), Some(facts));
+            assert_eq!(past.world().map(|world| world.tally.facts), Some(facts as u64));
+            assert!(past.held() <= MOST + 18, "{}", past.held());
+        }
     }
 }

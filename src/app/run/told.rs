@@ -303,6 +303,10 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.who = run.as_str().into();
             told.what = format::things(*facts, "fact").into();
         }
+        EventKind::FactsDropped { facts } => {
+            told.what = format!("{} to bound memory", format::things(*facts, "fact")).into();
+            told.tone = Tone::Alert;
+        }
         EventKind::SourceStarted { source, .. } => {
             let row = world.research().and_then(|(research, _)| research.source(*source));
             told.what = row.map_or("", |row| row.address()).into();

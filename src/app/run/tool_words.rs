@@ -138,8 +138,8 @@ impl RunPage {
     /// for.
     pub fn retried_calls(&self, most: usize) -> Vec<SpanId> {
         let mut calls: Vec<SpanId> = Vec::new();
-        let shown = self.log().get(..self.shown_facts()).unwrap_or_default();
-        for event in shown.iter().rev().take(LOOKED_AT) {
+        let shown = self.log().between(0, self.shown_facts());
+        for event in shown.rev().take(LOOKED_AT) {
             if calls.len() == most {
                 break;
             }
@@ -154,9 +154,9 @@ impl RunPage {
     /// The latest call of the tool that the page is about.
     pub(super) fn latest_call(&self) -> Option<SpanId> {
         let tool = self.tool()?.name();
-        let shown = self.log().get(..self.shown_facts()).unwrap_or_default();
+        let mut shown = self.log().between(0, self.shown_facts()).rev();
         let of_tool = |event: &&std::sync::Arc<crate::event::Event>| matches!(&event.kind, EventKind::CallStarted(call) if call.tool == *tool);
-        shown.iter().rev().find(of_tool).map(|event| event.span)
+        shown.find(of_tool).map(|event| event.span)
     }
 }
 

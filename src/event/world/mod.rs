@@ -419,6 +419,13 @@ impl World {
         }
     }
 
+    /// Forgets the calls that ended before this fact and of which there is no end: what is left tells
+    /// the same outcome. Whoever follows a run without end calls it now and then, with a fact that lies
+    /// some way back: screens and lines look at calls that have just ended.
+    pub fn forget_before(&mut self, fact: Seq) {
+        self.spans.forget_before(fact);
+    }
+
     /// How long the run has been going at `now`, pauses left out: what `max_seconds` bounds.
     pub fn active(&self, now: Elapsed) -> Duration {
         if let Some(closed) = &self.closed {

@@ -10,12 +10,14 @@ use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 /// all that has not changed since.
 const CHUNK: u32 = 64;
 
-/// Every span that was opened. Any ids that a file may hold are taken.
+/// Every span that was opened and is not [forgotten](Spans::forget_before). Any ids that a file may
+/// hold are taken.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
     chunks: BTreeMap<u32, Arc<Vec<Option<Span>>>>,
     opened: u64,
     open: u64,
+    forgotten: u64,
 }
 
 /// One span.
@@ -42,6 +44,7 @@ pub struct Span {
     last_child: Option<SpanId>,
     /// The next child of its parent.
     pub next_sibling: Option<SpanId>,
+    before_it: Option<SpanId>,
 }
 
 impl Span {
@@ -173,6 +176,7 @@ impl Spans {
             first_child: None,
             last_child: None,
             next_sibling: None,
+            before_it: None,
         });
         self.opened += 1;
         self.open += 1;
@@ -186,7 +190,88 @@ impl Spans {
                 if let Some(before) = self.get_mut(before) {
                     before.next_sibling = Some(id);
                 }
+                if let Some(span) = self.get_mut(id) {
+                    span.before_it = Some(before);
+                }
             }
         }
+    }
+
+    /// How many are forgotten.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Forgets what was closed before this fact, is not bounded by a plan, and is looked at by nobody
+    /// any more: the steps of agents and what agents say, with their attempts. Rounds, tasks and
+    /// sources stay, and so do the calls of members, hops and tools: a run's outcome has them.
+    pub(super) fn forget_before(&mut self, fact: Seq) {
+        let chunks: Vec<u32> = self.chunks.keys().rev().copied().collect();
+        for at in chunks {
+            // Backwards: an attempt has a higher id than its call, and goes before it.
+            let (mut slot, mut gone) = (CHUNK as usize, false);
+            while let Some(id) = self.last_over(at, slot, fact) {
+                slot = (id.0 % CHUNK) as usize;
+                gone |= self.remove(id);
+            }
+            if gone && self.chunks.get(&at).is_some_and(|it| it.iter().all(Option::is_none)) {
+                self.chunks.remove(&at);
+            }
+        }
+    }
+
+    fn last_over(&self, chunk: u32, below: usize, fact: Seq) -> Option<SpanId> {
+        let spans = self.chunks.get(&chunk)?.get(..below)?;
+        spans.iter().rev().flatten().find(|span| self.is_over(span, fact)).map(|span| span.id)
+    }
+
+    fn is_over(&self, span: &Span, fact: Seq) -> bool {
+        let before = |span: &Span| span.closed_by.is_some_and(|by| by < fact);
+        before(span)
+            && span.first_child.is_none()
+            && match &span.what {
+                SpanKind::Call(Purpose::Step { .. }) => true,
+                SpanKind::Call(Purpose::Say { .. }) => self.is_followed(span),
+                SpanKind::Attempt(_) => self.get(span.parent).is_some_and(|call| {
+                    let asks = matches!(
+                        call.what,
+                        SpanKind::Call(Purpose::Step { .. } | Purpose::Say { .. })
+                    );
+                    asks && before(call)
+                }),
+                _ => false,
+            }
+    }
+
+    /// Whether no fact refers any more to what an agent said: the agent has ended, or has spoken
+    /// again. Until then its calls are carried out, and those that are refused stand with it.
+    fn is_followed(&self, say: &Span) -> bool {
+        let is_say = |span: &Span| matches!(span.what, SpanKind::Call(Purpose::Say { .. }));
+        let next = |span: &Span| span.next_sibling.and_then(|next| self.get(next));
+        self.get(say.parent).is_none_or(|run| run.closed.is_some())
+            || std::iter::successors(next(say), |span| next(span)).any(is_say)
+    }
+
+    fn remove(&mut self, id: SpanId) -> bool {
+        let Some(span) = self.get(id) else { return false };
+        let (parent, before, next) = (span.parent, span.before_it, span.next_sibling);
+        if let Some(above) = self.get_mut(parent) {
+            if above.first_child == Some(id) {
+                above.first_child = next;
+            }
+            if above.last_child == Some(id) {
+                above.last_child = before;
+            }
+        }
+        if let Some(span) = before.and_then(|before| self.get_mut(before)) {
+            span.next_sibling = next;
+        }
+        if let Some(span) = next.and_then(|next| self.get_mut(next)) {
+            span.before_it = before;
+        }
+        let Some(chunk) = self.chunks.get_mut(&(id.0 / CHUNK)) else { return false };
+        let gone = Arc::make_mut(chunk).get_mut((id.0 % CHUNK) as usize).and_then(Option::take);
+        self.forgotten += u64::from(gone.is_some());
+        gone.is_some()
     }
 }

@@ -18,8 +18,8 @@ use crate::ui::theme::Role;
 
 /// What stands at the end of the pane's title: how many facts, and how many of them are shown.
 pub(super) fn aside(page: &RunPage, glyphs: Glyphs) -> String {
-    let log = page.log().len();
-    let facts = format::things(log as u64, "event");
+    let log = page.log();
+    let facts = format::things(log.len() as u64, "event");
     let list = page.list();
     match list.filter(log) {
         Some(filter) if list.is_filtered() => {
@@ -50,7 +50,7 @@ pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Sty
     if columns(&follow.0) <= usize::from(end.saturating_sub(pen.x())) {
         pen.put(&follow.0, on_line(cx.theme.style(follow.1)));
     }
-    let Some(filter) = list.filter(page.log().len()) else { return };
+    let Some(filter) = list.filter(page.log()) else { return };
     let room = end.saturating_sub(pen.x());
     if room < 12 {
         return;
@@ -102,7 +102,12 @@ fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
 pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let log = page.log();
     let list = page.list();
-    let rows = list.window(log.len(), usize::from(area.height));
+    let rows_area = page.list_area(area);
+    if rows_area != area {
+        gone(page, cx, area, buf);
+    }
+    let area = rows_area;
+    let rows = list.window(log, usize::from(area.height));
     if rows.is_empty() {
         empty(page, cx, area, buf);
         return;
@@ -116,9 +121,21 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
+/// The line above the first row: how many events are gone.
+fn gone(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let gone = format::exact(page.log().gone() as u64);
+    let mut text = format!("{gone} earlier events dropped to bound memory");
+    if page.list().is_filtered() {
+        text.push_str(": the filter looks at the others");
+    }
+    let notice = cx.theme.style(Role::Notice);
+    let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+    pen.space(1).glyph(Glyph::Ellipsis, notice).space(1).put(&text, notice);
+}
+
 fn empty(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let dim = cx.theme.style(Role::Dim);
-    let filter = page.list().filter(page.log().len());
+    let filter = page.list().filter(page.log());
     if page.list().is_broken()
         && let Some(trouble) = filter.and_then(|filter| filter.trouble)
     {
@@ -143,7 +160,7 @@ fn empty(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         None => "No event yet.".to_owned(),
     };
     Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&text, dim);
-    if let Some(trouble) = page.list().filter(page.log().len()).and_then(|filter| filter.trouble) {
+    if let Some(trouble) = page.list().filter(page.log()).and_then(|filter| filter.trouble) {
         let failed = cx.theme.style(Role::Failed);
         Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(trouble, failed);
         let names = format!("names: {}", crate::app::run::filter::NAMES);

@@ -27,13 +27,17 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let dim = theme.style(Role::Dim);
     let end = page.head_time(cx.now);
     let track = scrubber_line(area);
-    let head = page.world();
-    let columns_of_time = head.activity.columns(end, usize::from(track.width));
+    let from = page.scrubbed_from();
+    let span = Span { from, end, track };
+    let columns_of_time = match page.log().gone() {
+        0 => page.world().activity.columns(end, usize::from(track.width)),
+        _ => span.held(page),
+    };
     let most = columns_of_time.iter().copied().max().unwrap_or(0);
-    let playhead = page.is_scrubbed().then(|| column(page.shown().at, end, track));
+    let playhead = page.is_scrubbed().then(|| span.column(page.shown().at));
 
     if track.x > area.x {
-        let clock = format::clock(std::time::Duration::ZERO);
+        let clock = format::clock(from.duration());
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&clock, dim);
     }
     let spark = theme.style(Role::Spark);
@@ -57,28 +61,50 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
     pen.space(1).put(&format::clock(end.duration()), dim);
     if area.height > 1 {
-        marks(page, cx, area, track, end, playhead, buf);
+        marks(page, cx, area, span, playhead, buf);
     }
 }
 
-/// The column that a time stands in.
-fn column(at: Elapsed, end: Elapsed, track: Rect) -> u16 {
-    // Microseconds of centuries times columns fit.
-    let nth = at.0.min(end.0).saturating_mul(u64::from(track.width)) / end.0.max(1);
-    let last = u64::from(track.width.saturating_sub(1));
-    track.x + u16::try_from(nth.min(last)).unwrap_or(0)
+/// The time that the track stands for.
+#[derive(Clone, Copy)]
+struct Span {
+    from: Elapsed,
+    end: Elapsed,
+    track: Rect,
+}
+
+impl Span {
+    /// The column that a time stands in.
+    fn column(&self, at: Elapsed) -> u16 {
+        let Self { from, end, track } = self;
+        let into = |at: Elapsed| at.0.min(end.0).saturating_sub(from.0);
+        // Microseconds of centuries times columns fit.
+        let nth = into(at).saturating_mul(u64::from(track.width)) / into(*end).max(1);
+        let last = u64::from(track.width.saturating_sub(1));
+        track.x + u16::try_from(nth.min(last)).unwrap_or(0)
+    }
+
+    /// The events of each column, of those that are held.
+    fn held(&self, page: &RunPage) -> Vec<u32> {
+        let columns = u64::from(self.track.width);
+        let time = self.end.0.saturating_sub(self.from.0);
+        let mut before = page.log().gone();
+        (1..=columns)
+            .map(|column| {
+                let until =
+                    self.from.0.saturating_add(time.saturating_mul(column) / columns.max(1));
+                let after = page.log().partition_point(|event| event.at.0 <= until);
+                let count = after.saturating_sub(before);
+                before = after;
+                u32::try_from(count).unwrap_or(u32::MAX)
+            })
+            .collect()
+    }
 }
 
 /// The second row: what matters more is set first, and what finds no room is left out.
-fn marks(
-    page: &RunPage,
-    cx: &Cx,
-    area: Rect,
-    track: Rect,
-    end: Elapsed,
-    playhead: Option<u16>,
-    buf: &mut Buffer,
-) {
+fn marks(page: &RunPage, cx: &Cx, area: Rect, span: Span, playhead: Option<u16>, buf: &mut Buffer) {
+    let Span { from, end: _, track } = span;
     let theme = cx.theme;
     let row = line(area, 1);
     let mut labels = Labels { row, taken: vec![false; usize::from(row.width)], set: Vec::new() };
@@ -94,6 +120,11 @@ fn marks(
     let (now, role) =
         if page.world().is_live() { ("now", Role::Notice) } else { ("end", Role::Dim) };
     put(labels.set(Elapsed(u64::MAX), track.right().saturating_sub(1), now.len(), 0), now, role);
+    let gone = page.log().gone() as u64;
+    if gone > 0 {
+        let text = format!("{} events dropped", format::count(gone));
+        put(labels.set(Elapsed(0), row.x + 1, columns(&text), 0), &text, Role::Notice);
+    }
     if page.world().marks_left_out > 0 {
         let more = format!("+{}", format::count(page.world().marks_left_out));
         put(labels.set(Elapsed(u64::MAX), track.right() + 3, more.len(), 4), &more, Role::Dim);
@@ -107,8 +138,9 @@ fn marks(
     for rank in 0..3 {
         let shift = if rank < 2 { 9 } else { 1 };
         let mut before = None;
-        for mark in page.world().marks.iter().filter(|mark| rank_of(&mark.what) == Some(rank)) {
-            let x = column(mark.at, end, track);
+        let held = page.world().marks.iter().filter(|mark| mark.at >= from);
+        for mark in held.filter(|mark| rank_of(&mark.what) == Some(rank)) {
+            let x = span.column(mark.at);
             let links = matches!(mark.what, MarkKind::Handoff(_) | MarkKind::Consulted(_));
             // Of many in one column the first speaks for all; a chain says that it goes on.
             if before.replace(x) == Some(x) {
@@ -242,7 +274,7 @@ fn rank_of(what: &MarkKind) -> Option<u8> {
 fn is_cancelled(page: &RunPage, at: Elapsed) -> bool {
     let log = page.log();
     let first = log.partition_point(|event| event.at < at);
-    let mut ends = log[first..].iter().take_while(|event| event.at == at);
+    let mut ends = log.between(first, log.len()).take_while(|event| event.at == at);
     ends.any(|event| {
         matches!(event.kind, EventKind::TaskFailed { reason: StopReason::Cancelled, .. })
     })

@@ -73,8 +73,8 @@ impl RunPage {
 
     /// The last shown fact that is so.
     fn fact_of(&self, so: impl Fn(&EventKind) -> bool) -> Option<Target> {
-        let shown = self.log().get(..self.shown_facts())?;
-        shown.iter().rev().find(|event| so(&event.kind)).map(|event| Target::Fact(event.seq))
+        let mut shown = self.log().between(0, self.shown_facts()).rev();
+        shown.find(|event| so(&event.kind)).map(|event| Target::Fact(event.seq))
     }
 
     /// The model call that the page is about just now.
