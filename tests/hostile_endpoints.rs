@@ -5,18 +5,22 @@
 mod gateway_call;
 mod wire;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use gateway_call::{Scope, call, guard, policy};
+use gateway_call::{Behind, Scope, call, guard, policy};
 use roundtable::event::EventKind;
 use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
 use roundtable::llm::ChatModel;
 use roundtable::llm::openai::OpenAi;
+use roundtable::net::{Http, Reach};
 use roundtable::scenario::draw::draw;
 use roundtable::scenario::model::CallPolicy;
+use roundtable::scenario::tool::{HttpMethod, HttpSpec, Setting};
+use roundtable::tool::http::HttpTool;
 use roundtable::tool::{Attempt, Callee};
 use wire::{
     CHUNKED_HEAD, Connection, ENDING, HELLO, KEY, STREAM_HEAD, Server, answer, json, piece,
@@ -57,11 +61,23 @@ async fn came(what: &str, stream: bool, limit_ms: u64, serve: impl AsyncFn(Conne
 }
 
 async fn called(what: &str, model: &OpenAi, limit_ms: u64) -> Came {
+    let reply = made(what, &Model(model), limit_ms, wire::check_text).await?;
+    assert!(!reply.text.contains(KEY), "{what}: the key is kept");
+    Ok(reply)
+}
+
+/// One call of this through the gateway, the texts of its failures checked.
+async fn made(
+    what: &str,
+    callee: &dyn Callee,
+    limit_ms: u64,
+    check: impl Fn(&AttemptFailed),
+) -> Came {
     let scope = Scope::new();
     let timeout = Some(Duration::from_millis(limit_ms));
     let once = CallPolicy { timeout, max_attempts: 1, ..policy() };
     let guard = guard(once, &scope);
-    let ended = call(&scope, &guard, &Model(model)).await;
+    let ended = call(&scope, &guard, callee).await;
     assert_eq!(guard.snapshot().fill.in_flight, 0, "{what}: a permit is held");
     assert_eq!(scope.out.load(Ordering::SeqCst), 0, "{what}: something is in flight");
     for fact in scope.facts().await {
@@ -70,7 +86,7 @@ async fn called(what: &str, model: &OpenAi, limit_ms: u64) -> Came {
         if let EventKind::AttemptFailed(failed) = &fact.kind
             && failed.class != FailureClass::Timeout
         {
-            wire::check_text(failed);
+            check(failed);
         }
     }
     match ended {
@@ -215,6 +231,48 @@ async fn what_an_endpoint_says_at_once_ends_the_call_with_a_class_and_no_secret(
         }
     }
     assert!(failures > 300, "most of it is no answer: {failures}");
+}
+
+/// A tool over HTTP whose header is a secret of the environment.
+fn tool(server: &Server) -> HttpTool {
+    let header = ("X-Key".to_owned(), Setting::Env("THE_KEY".to_owned()));
+    let spec = HttpSpec {
+        method: HttpMethod::Get,
+        url: format!("http://{}/v1", server.host()),
+        headers: [header].into(),
+        send_args: false,
+        pointer: String::new(),
+        max_bytes: 1 << 20,
+        allow_private: true,
+    };
+    let env = |name: &str| (name == "THE_KEY").then(|| KEY.to_owned());
+    HttpTool::new(Arc::new(spec), Http::direct(Reach::Anywhere), &env).expect("a tool")
+}
+
+/// What holds of the text of any failure.
+fn is_plain(failed: &AttemptFailed) {
+    let text = &failed.text;
+    assert!(!text.is_empty() && text.chars().count() <= 400, "{text}");
+    assert!(!text.chars().any(char::is_control), "a control character is left: {text:?}");
+}
+
+#[tokio::test]
+async fn what_an_endpoint_says_to_a_tool_ends_its_call_with_a_class_and_no_secret() {
+    let mut failures = 0;
+    for (what, bytes) in said_at_once(7) {
+        let server = Server::start().await;
+        let tool = tool(&server);
+        let behind = Behind(&tool);
+        let serve = async {
+            let mut connection = server.accept().await;
+            if connection.next_request().await {
+                let _ = connection.takes(&bytes).await;
+            }
+        };
+        let (came, ()) = wire::both(made(what, &behind, LONG, is_plain), serve).await;
+        failures += u32::from(came.is_err());
+    }
+    assert!(failures > 25, "most of it is no JSON: {failures}");
 }
 
 #[tokio::test]

@@ -142,6 +142,9 @@ impl Spellings {
 
     /// Where the beginning of one stands with which a text that was cut off ends.
     pub(super) fn beginning_at_end(&self, text: &str) -> Option<usize> {
+        if text.len() < BEGINNING {
+            return None;
+        }
         let long = |form: &Form, matched: usize| {
             matched >= if form.encoded { ENCODED_BEGINNING } else { BEGINNING }
         };
