@@ -55,7 +55,8 @@ fn cost(text: &str) -> Cost {
 /// The signs of a line, and how many of them may begin a list or a quote.
 fn signs(line: &[u8]) -> (usize, usize) {
     let (mut signs, mut begun) = (0, 0);
-    let mut before = b' ';
+    // What stands in braces behind a heading are its attributes, one word each.
+    let (mut before, mut braces) = (b' ', false);
     for (at, byte) in line.iter().enumerate() {
         let ends = || line.get(at + 1).is_none_or(|next| matches!(next, b' ' | b'\t'));
         let begins = match byte {
@@ -64,10 +65,12 @@ fn signs(line: &[u8]) -> (usize, usize) {
             b'.' | b')' => before.is_ascii_digit() && ends(),
             _ => false,
         };
-        let sign = matches!(
-            byte,
-            b'*' | b'_' | b'~' | b'`' | b'&' | b'<' | b'[' | b']' | b'\\' | b'|' | 0
-        );
+        braces |= *byte == b'{';
+        let sign = (braces && byte.is_ascii_whitespace())
+            || matches!(
+                byte,
+                b'*' | b'_' | b'~' | b'`' | b'&' | b'<' | b'[' | b']' | b'\\' | b'|' | 0
+            );
         signs += usize::from(begins || sign);
         begun += usize::from(begins);
         before = *byte;
@@ -108,6 +111,7 @@ mod tests {
             ("- a\n  - b\n    - c\n      d", 7, 10),
             ("|a|b|\n|-|-|", 8, 2),
             ("-----\n***", 6, 2),
+            ("# a b {#id .c .d}\na b", 4, 2),
         ] {
             assert_eq!(cost(text), Cost { marks, steps }, "{text:?}");
         }
