@@ -272,3 +272,14 @@ fn a_fallback_that_is_a_text_is_the_reply_of_a_member() {
     let ended = home("t.toml", &team).run(&["run", "t.toml", "--instant"]);
     assert_eq!(ended.json()["answer"], "Told.", "{ended:?}");
 }
+
+#[test]
+fn a_run_without_any_domain_finds_no_reliable_source() {
+    for list in ["allowed_domains_policy", "allowed_domains_execution"] {
+        let set = format!("research.{list}=[]");
+        let ended = Home::new().run(&["run", "payments-incident", "--instant", "--set", &set]);
+        assert_eq!(ended.code, Some(1), "{list}: {ended:?}");
+        assert_eq!(ended.json()["stop_reason"], "no_reliable_sources", "{list}");
+        assert!(ended.err.contains("every source is denied"), "{}", ended.err);
+    }
+}

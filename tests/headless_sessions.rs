@@ -283,7 +283,7 @@ fn an_answer_that_is_without_a_failed_member_says_so() {
     let ended = run(&home, &["--format", "text"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let told = told(&ended);
-    let note = "  ! note         one  the answer is without it: error: llm_error:bad_response";
+    let note = "  ! note         one  the answer is without it: error: script_missing:one";
     assert!(told.iter().any(|line| line.trim_end() == note), "{}", ended.out);
     assert!(
         told.iter().any(|line| line.starts_with("✓ DONE") && line.contains("degraded")),
@@ -292,7 +292,7 @@ fn an_answer_that_is_without_a_failed_member_says_so() {
     );
     let ended = run(&home, &["--format", "json", "--fail-on", "degraded"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let missing = serde_json::json!([{ "of": "one", "text": "error: llm_error:bad_response" }]);
+    let missing = serde_json::json!([{ "of": "one", "text": "error: script_missing:one" }]);
     assert_eq!(ended.json()["missing"], missing);
     assert_eq!(ended.json()["answer"], "The desk says so.");
 }

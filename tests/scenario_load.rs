@@ -83,7 +83,7 @@ reply = { stance = "go", summary = "{{facts.list}} {{what}}", confidence = 1, ac
 attempt = 1
 latency = "2m"
 fault = { kind = "bad_response" }
-reply = { agent = "bob" }
+reply = { agent = "bob", stance = "go", summary = "s", confidence = 1, actions = ["a"] }
 [[script]]
 role = "cy"
 round = 1
@@ -198,7 +198,10 @@ fn everything_that_is_there_is_read() {
     );
     assert_eq!(kind.fault, Some(ScriptFault { kind: ScriptFaultKind::BadResponse, times: 1 }));
     assert_eq!(kind.latency.min, Duration::from_secs(120));
-    assert_eq!(&*kind.answer_by(Some(&"ann".into())), r#"{"agent":"bob"}"#);
+    assert_eq!(
+        &*kind.answer_by(Some(&"ann".into())),
+        r#"{"agent":"bob","stance":"go","summary":"s","confidence":1,"actions":["a"]}"#
+    );
     assert_eq!(&*raw.answer, "```lunch");
     assert_eq!((brief.step, &*brief.answer), (Some(ScriptStep::Finalize), "Done by 2026-02-28."));
 }

@@ -631,10 +631,10 @@ when"#,
             r#"role = "ann"
 when"#,
             r#"role = "ann"
-latency = 1
+latency = true
 when"#,
             &[
-                r#"25:11: error: script[0].latency: expected a time such as "900ms" or "900ms..1.8s", found the number 1"#,
+                r#"25:11: error: script[0].latency: expected a time such as "900ms" or "900ms..1.8s", found true"#,
             ],
         ),
         (

@@ -310,7 +310,9 @@ fn mistakes_are_told_where_they_are() {
             (
                 r#"policy = ["a.example"]"#,
                 "policy = []",
-                &["6:26: error: research.allowed_domains_policy: the list is empty (at least 1)"],
+                &[
+                    "6:26: warning: research.allowed_domains_policy: every source is denied: no domain may be read",
+                ],
             ),
             (
                 r#"policy = ["a.example"]"#,

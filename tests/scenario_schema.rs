@@ -194,6 +194,40 @@ fn the_schema_refuses_what_the_reader_refuses() {
     );
 }
 
+/// What may be written in more than one way, the schema takes in each as the reader does.
+#[test]
+fn the_schema_takes_what_the_reader_takes() {
+    let schema = Schema::new();
+    for (name, from, to) in [
+        ("checkout-unanimous", "latency = \"900ms..1.6s\"", "latency = 0.9"),
+        ("checkout-unanimous", "[facts]", "[tools.llm]\ntimeout_s = \"2s\"\n[facts]"),
+        ("checkout-unanimous", "[facts]", "[tools.llm]\ntimeout_s = 0.3\n[facts]"),
+        (
+            "checkout-unanimous",
+            "[facts]",
+            "[tools.llm]\nretries.backoff_ms = [\"0.5s\", 1]\nbulkhead.max_wait_ms = \"1s\"\n[facts]",
+        ),
+        ("checkout-unanimous", "[facts]", "[alerts]\np95_ms = \"2s\"\n[facts]"),
+        ("vendor-brownout", "max_seconds = 60", "max_seconds = \"1m\""),
+        ("vendor-brownout", "flaky_from  = \"3s\"", "flaky_from = 3"),
+        ("vendor-brownout", "open_for_s = 3", "open_for_s = \"3s\""),
+        ("support-swarm", "cross_request_transfer = true", "node_timeout_s = \"500ms\""),
+        (
+            "support-swarm",
+            "[agents.billing]",
+            "[tools.billing]\nsafe_mode.fallback = \"Later.\"\n[agents.billing]",
+        ),
+        ("payments-incident", "[\"official-status.example.com\", \"vendor.example.com\"]", "[]"),
+    ] {
+        let good = shipped().iter().find(|one| one.name == name).expect("shipped").text;
+        assert!(good.contains(from), "{from}");
+        let changed = good.replacen(from, to, 1);
+        assert_eq!(schema.accepts(&changed), Ok(()), "{to}");
+        let problems = check(&changed, Origin::File("x.toml".into()), &[]).problems;
+        assert_eq!(problems.errors(), 0, "{to}: {problems}");
+    }
+}
+
 /// An editor shows these: no field is without a word, and what may be left out says what it is then.
 #[test]
 fn every_field_is_described() {

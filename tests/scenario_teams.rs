@@ -47,7 +47,7 @@ repetitive_handoff_window = 0
 repetitive_handoff_min_unique = 2
 max_rejections = 0
 node_timeout_s = 1.5
-cross_request_transfer = true
+cross_request_transfer = false
 independent_history = true
 handoff_input = "{from} to {to} about {{what}}: {message}; {root_input} {parent_input}"
 [agents.front]
@@ -189,7 +189,7 @@ fn a_swarm_is_read_with_its_limits_and_without_any_the_source_s_hold() {
     );
     assert_eq!((desk.entry.as_str(), desk.max_rejections), ("front", 0));
     assert_eq!(desk.node_timeout, Some(Duration::from_millis(1_500)));
-    assert!(desk.cross_request_transfer && desk.independent_history);
+    assert!(!desk.cross_request_transfer && desk.independent_history);
     let handed = "{from} to {to} about it: {message}; {root_input} {parent_input}";
     assert_eq!(desk.handoff_input, Some(HandoffTemplate::of(handed)));
     for text in [SWARM.to_owned(), SWARM.replace("entry =", "node_timeout_s = 0\nentry =")] {

@@ -744,9 +744,9 @@ fn policies_faults_and_storms_are_judged_too() {
             ),
             (
                 "flaky_from = \"2s\"",
-                "flaky_from = 2",
+                "flaky_from = true",
                 &[
-                    r#"25:55: error: tools.vendor.fixture.load.flaky_from: expected a time such as "2s", found the number 2"#,
+                    r#"25:55: error: tools.vendor.fixture.load.flaky_from: expected a number from 0 to 3600, found true"#,
                 ],
             ),
             (

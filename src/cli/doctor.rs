@@ -16,6 +16,7 @@ use crate::event::visible::visible;
 use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Origin};
 use crate::llm::openai::Reach;
 use crate::private;
+use crate::scenario::Severity;
 use crate::shell::clipboard;
 use crate::shell::dirs::Dirs;
 use crate::shell::models::Models;
@@ -277,7 +278,8 @@ fn scenarios(entries: &[Entry]) -> Vec<Finding> {
         let text = match &entry.loaded {
             Ok(_) => continue,
             Err(Broken::Problems(problems)) => {
-                problems.iter().next().map_or_else(String::new, |first| problems.line(first))
+                let mut errors = problems.iter().filter(|it| it.severity == Severity::Error);
+                errors.next().map_or_else(String::new, |first| problems.line(first))
             }
             Err(Broken::Unreadable(why)) => why.clone(),
         };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::model::Latency;
 use super::reader::Reader;
-use super::shape::Shape;
+use super::shape::{Shape, Whole};
 use super::tree::{Node, Tree};
 
 /// An amount of US dollars.
@@ -22,16 +22,16 @@ impl Shape for Dollars {
     }
 }
 
-/// Some seconds, more than none, kept as whole milliseconds.
+/// Some seconds, more than none, kept as whole milliseconds: a number, or a text such as `300ms`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seconds(pub Duration);
 
 impl Shape for Seconds {
     fn schema() -> Value {
-        json!({ "type": "number", "minimum": 0.001, "maximum": 86_400 })
+        seconds_schema(0.001, 86_400.0)
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        number(node, cx, 0.001, 86_400.0).map(|seconds| Self(milliseconds(seconds)))
+        seconds(node, cx, 0.001, 86_400.0).map(Self)
     }
     fn plain(&self) -> Value {
         self.0.as_secs_f64().into()
@@ -61,38 +61,71 @@ impl Shape for Fraction {
     }
 }
 
-/// A point on a clock that starts at zero: `2s`.
+/// A point on a clock that starts at zero: `2s`, or a number of seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moment(pub Duration);
 
 impl Shape for Moment {
     fn schema() -> Value {
-        json!({ "type": "string", "pattern": format!(r"^\s*{TIME}\s*$") })
+        seconds_schema(0.0, MOST_SECONDS)
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let Tree::Text(text) = &node.value else {
-            cx.wrong_type(node, "a time such as \"2s\"");
-            return None;
-        };
-        let found = time(text).map(Self);
-        if found.is_none() {
-            let help = "such as 900ms, 1.5s or 2m, at most 60m";
-            cx.error(node.at, format!("{text:?} is no time"), help);
-        }
-        found
+        seconds(node, cx, 0.0, MOST_SECONDS).map(Self)
     }
 }
 
-/// Some seconds or none at all, kept as whole milliseconds.
+/// Some seconds or none at all, kept as whole milliseconds: a number, or a text such as `300ms`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait(pub Duration);
 
 impl Shape for Wait {
     fn schema() -> Value {
-        json!({ "type": "number", "minimum": 0, "maximum": 86_400 })
+        seconds_schema(0.0, 86_400.0)
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        number(node, cx, 0.0, 86_400.0).map(|seconds| Self(milliseconds(seconds)))
+        seconds(node, cx, 0.0, 86_400.0).map(Self)
+    }
+}
+
+/// A time that is counted in units of so many milliseconds, between two bounds of such units: a whole
+/// number of them, or a text such as `300ms` that comes to one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Units<const MS: u32, const MIN: u32, const MAX: u32>(pub u32);
+
+/// Whole milliseconds.
+pub(super) type Millis<const MIN: u32, const MAX: u32> = Units<1, MIN, MAX>;
+/// Whole seconds.
+pub(super) type WholeSeconds<const MIN: u32, const MAX: u32> = Units<1_000, MIN, MAX>;
+
+impl<const MS: u32, const MIN: u32, const MAX: u32> Shape for Units<MS, MIN, MAX> {
+    fn schema() -> Value {
+        json!({ "oneOf": [Whole::<MIN, MAX>::schema(), time_schema()] })
+    }
+    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+        let Tree::Text(text) = &node.value else {
+            return Whole::<MIN, MAX>::read(node, cx).map(|whole| Self(whole.0));
+        };
+        let unit = Duration::from_millis(MS.into());
+        let found = told_time(text, node, cx)?;
+        let count = found.as_nanos() / unit.as_nanos();
+        let name = if MS == 1 { "milliseconds" } else { "seconds" };
+        if count * unit.as_nanos() != found.as_nanos() {
+            let what = format!("{text:?} is no whole number of {name}");
+            cx.error(node.at, what, format!("{MIN} to {MAX} {name}"));
+            return None;
+        }
+        let fits = u32::try_from(count).ok().filter(|count| (MIN..=MAX).contains(count));
+        if fits.is_none() {
+            cx.error(
+                node.at,
+                format!("{text:?} is out of range"),
+                format!("{MIN} to {MAX} {name}"),
+            );
+        }
+        fits.map(Self)
+    }
+    fn plain(&self) -> Value {
+        self.0.into()
     }
 }
 
@@ -116,20 +149,57 @@ fn number(node: &Node, cx: &mut Reader, min: f64, max: f64) -> Option<f64> {
     None
 }
 
+/// A number of seconds, or a time as a text, between two bounds in seconds.
+fn seconds(node: &Node, cx: &mut Reader, min: f64, max: f64) -> Option<Duration> {
+    let Tree::Text(text) = &node.value else {
+        return number(node, cx, min, max).map(milliseconds);
+    };
+    let found = told_time(text, node, cx)?;
+    if (min..=max).contains(&found.as_secs_f64()) {
+        return Some(milliseconds(found.as_secs_f64()));
+    }
+    cx.error(node.at, format!("{text:?} is out of range"), format!("{min} to {max} seconds"));
+    None
+}
+
+fn seconds_schema(min: f64, max: f64) -> Value {
+    json!({ "oneOf": [{ "type": "number", "minimum": min, "maximum": max }, time_schema()] })
+}
+
+fn time_schema() -> Value {
+    json!({ "type": "string", "pattern": format!(r"^\s*{TIME}\s*$") })
+}
+
 /// How a time is written.
 const TIME: &str = r"[0-9]+(\.[0-9]+)?(ms|s|m)";
 
+/// The most seconds of what a script or a fixture takes.
+const MOST_SECONDS: f64 = 3_600.0;
+
 impl Shape for Latency {
     fn schema() -> Value {
-        json!({ "type": "string", "pattern": format!(r"^\s*{TIME}\s*(\.\.\s*{TIME}\s*)?$") })
+        let times = format!(r"^\s*{TIME}\s*(\.\.\s*{TIME}\s*)?$");
+        json!({ "oneOf": [
+            { "type": "number", "minimum": 0, "maximum": MOST_SECONDS },
+            { "type": "string", "pattern": times },
+        ] })
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        let Tree::Text(text) = &node.value else {
-            cx.wrong_type(node, "a time such as \"900ms\" or \"900ms..1.8s\"");
-            return None;
+        let text = match &node.value {
+            Tree::Text(text) => text,
+            Tree::Whole(_) | Tree::Number(_) => {
+                let both = number(node, cx, 0.0, MOST_SECONDS).map(milliseconds)?;
+                return Some(Self { min: both, max: both });
+            }
+            _ => {
+                cx.wrong_type(node, "a time such as \"900ms\" or \"900ms..1.8s\"");
+                return None;
+            }
         };
         let (min, max) = text.split_once("..").unwrap_or((text, text));
-        let (Some(min), Some(max)) = (time(min), time(max)) else {
+        let most = Duration::from_secs_f64(MOST_SECONDS);
+        let short = |text| time(text).filter(|time| *time <= most);
+        let (Some(min), Some(max)) = (short(min), short(max)) else {
             let help = "such as 900ms, 1.5s, or 900ms..1.8s, at most 60m";
             cx.error(node.at, format!("{text:?} is no time"), help);
             return None;
@@ -142,7 +212,16 @@ impl Shape for Latency {
     }
 }
 
-/// `900ms`, `1.8s`, `2m`: at most an hour.
+/// The time that a text says; one that is none is told.
+fn told_time(text: &str, node: &Node, cx: &mut Reader) -> Option<Duration> {
+    let found = time(text);
+    if found.is_none() {
+        cx.error(node.at, format!("{text:?} is no time"), "such as 300ms, 1.5s or 2m");
+    }
+    found
+}
+
+/// `900ms`, `1.8s`, `2m`.
 fn time(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -157,6 +236,6 @@ fn time(text: &str) -> Option<Duration> {
     if !plain(whole) || !plain(rest) || digits.len() > 12 {
         return None;
     }
-    let time = Duration::from_micros((digits.parse::<f64>().ok()? * unit * 1_000.0).round() as u64);
-    (time <= Duration::from_secs(3_600)).then_some(time)
+    let micros = (digits.parse::<f64>().ok()? * unit * 1_000.0).round();
+    Some(Duration::from_micros(micros as u64))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::build_lookup;
+use super::fixture_contract;
 use super::format_lookup::{ReadTable, SearchTable};
 use super::format_patterns::{BudgetTable, ResilienceTable, WorkerTable};
 use super::format_tools::{
@@ -106,11 +107,19 @@ impl Attempts {
     }
 }
 
+/// The arguments of a tool's calls.
+pub(super) struct Arguments<'a> {
+    /// Their names; `None`: they are not known.
+    pub names: Option<&'a [&'a str]>,
+    /// No call has others. A model may give an author's tool whatever it likes.
+    pub certain: bool,
+}
+
 /// What answers. The outer `None`: it is not as it should be; the inner: nothing does. `args` are
 /// the arguments that there are, where that is known.
 pub(super) fn kind(
     declared: &Declared<'_>,
-    args: Option<&[&str]>,
+    args: &Arguments<'_>,
     attempts: &Attempts,
     filling: &Filling<'_>,
     cx: &mut Reader,
@@ -124,11 +133,14 @@ pub(super) fn kind(
         return None;
     }
     Some(Some(if let Some(table) = declared.fixture {
-        let spec = cx.within("fixture", |cx| fixture(&table.value, attempts, filling, cx))?;
+        let spec = cx.within("fixture", |cx| {
+            fixture_contract::arguments(&table.value, args, cx);
+            fixture(&table.value, attempts, filling, cx)
+        })?;
         ToolKind::Fixture(Arc::new(spec))
     } else if let Some(table) = declared.http {
         ToolKind::Http(Arc::new(
-            cx.within("http", |cx| http(&table.value, args, declared.what, cx))?,
+            cx.within("http", |cx| http(&table.value, args.names, declared.what, cx))?,
         ))
     } else if let Some(table) = declared.command {
         ToolKind::Command(Arc::new(command(&table.value)?))

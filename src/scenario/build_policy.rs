@@ -213,7 +213,7 @@ fn injected(table: &InjectedTable, at: Span, cx: &mut Reader) -> Option<Fault> {
     };
     let fault = match kind {
         InjectedWord::Latency => match &table.ms {
-            Some(At { value: Whole(ms), .. }) => Fault::Latency { ms: u64::from(*ms) },
+            Some(ms) => Fault::Latency { ms: u64::from(ms.value.0) },
             None => {
                 needs("ms", "ms = 2000", cx);
                 return None;

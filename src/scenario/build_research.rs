@@ -16,7 +16,7 @@ use super::name::{FlagName, InputName, ToolName};
 use super::named::Entry;
 use super::reader::Reader;
 use super::research::{
-    Done, NOTES_BY_RULE, READ, ResearchBudget, ResearchSpec, SEARCH, SourceRule, Who,
+    ACTIONS, Done, NOTES_BY_RULE, READ, ResearchBudget, ResearchSpec, SEARCH, SourceRule, Who,
 };
 use super::shape::{At, Prose, Text};
 use super::template::Filling;
@@ -125,7 +125,7 @@ fn budget(table: &BudgetTable) -> ResearchBudget {
 }
 
 /// Steps that every plan has.
-const STEPS: u32 = 5;
+const STEPS: u32 = ACTIONS.len() as u32;
 
 fn few_steps(budget: &BudgetTable, cx: &mut Reader) {
     let steps = &budget.max_steps;
@@ -186,9 +186,11 @@ fn allowlists(
     cx: &mut Reader,
 ) -> (Option<Vec<String>>, Option<Vec<String>>) {
     let policy = cx.within("allowed_domains_policy", |cx| {
-        table.allowed_domains_policy.as_ref().map(|list| once_each(&list.0, cx))
+        table.allowed_domains_policy.as_ref().map(|list| once_each(&list.value.0, cx))
     });
-    let certain = !cx.within("allowed_domains_policy", |cx| cx.failed_here());
+    // Where no domain may be read that is said once, not of each that is switched on.
+    let nothing = policy.as_ref().is_some_and(|policy| policy.is_empty());
+    let certain = !nothing && !cx.within("allowed_domains_policy", |cx| cx.failed_here());
     let execution = cx.within("allowed_domains_execution", |cx| {
         let list = &table.allowed_domains_execution.as_ref()?.value.0;
         for (index, domain) in list.iter().enumerate() {
@@ -201,12 +203,23 @@ fn allowlists(
         }
         Some(once_each(list, cx))
     });
-    if let (Some([]), Some(list)) = (execution.as_deref(), &table.allowed_domains_execution) {
-        cx.within("allowed_domains_execution", |cx| {
-            if !cx.failed_here() {
-                cx.warn(list.at, "every source is denied: no domain is switched on", "");
-            }
-        });
+    let lists = [
+        ("allowed_domains_policy", &policy, &table.allowed_domains_policy, "may be read"),
+        (
+            "allowed_domains_execution",
+            &execution,
+            &table.allowed_domains_execution,
+            "is switched on",
+        ),
+    ];
+    for (key, names, list, what) in lists {
+        if let (Some([]), Some(list)) = (names.as_deref(), list) {
+            cx.within(key, |cx| {
+                if !cx.failed_here() {
+                    cx.warn(list.at, format!("every source is denied: no domain {what}"), "");
+                }
+            });
+        }
     }
     (policy, execution)
 }
@@ -271,7 +284,7 @@ fn source(
     let (policy, execution) = (&table.allowed_domains_policy, &table.allowed_domains_execution);
     let (Some(policy), Some(execution)) = (policy, execution) else { return None };
     let within = |list: &[Domain]| list.iter().any(|it| it.name == domain);
-    if !within(&policy.0) && !within(&execution.value.0) {
+    if !within(&policy.value.0) && !within(&execution.value.0) {
         cx.warn(entry.at, format!("`{domain}` is never read"), "it is in neither allowlist");
     } else if let Some(flag) = &rule.flag
         && !within(&execution.value.0)

@@ -12,6 +12,7 @@ use super::format::{File, Pattern};
 use super::format_team::{
     AgentTable, COORDINATOR_KEYS, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS, Start,
 };
+use super::idle_setting;
 use super::name::{AgentName, ToolName};
 use super::named::Entry;
 use super::nesting::nesting;
@@ -112,6 +113,7 @@ fn agent(
         Kind::Model => AgentKind::Model(speaker?),
         Kind::Team => {
             let members = members(entry, kind, table, file, cx);
+            idle_setting::of_team(table, file, cx);
             let parallel_tools =
                 cx.within("parallel_tools", |cx| filling.truth(&table.parallel_tools.value, cx));
             AgentKind::Team(CoordinatorTeam {
@@ -126,7 +128,7 @@ fn agent(
         }
         Kind::Swarm => {
             let members = members(entry, kind, table, file, cx);
-            refuses_all(table, cx);
+            idle_setting::of_swarm(entry, table, file, cx);
             let handoff_input = match &table.handoff_input {
                 Some(text) => {
                     Some(cx.within("handoff_input", |cx| handoff_input(text, filling, cx))?)
@@ -273,8 +275,8 @@ fn its_member(member: &Text, of: Kind, file: &File, cx: &mut Reader) -> Option<(
 
 fn member_tools(table: &MemberToolsTable) -> MemberTools {
     MemberTools {
-        stream_inner: table.stream_inner,
-        inner_text: table.inner_text,
+        stream_inner: table.stream_inner.value,
+        inner_text: table.inner_text.value,
         history_scope: table.history_scope,
         skip_summarization: table.skip_summarization,
     }
@@ -300,27 +302,6 @@ fn swarm(
         independent_history: table.independent_history.value,
         handoff_input,
     })
-}
-
-/// A window that can never hold so many different names.
-fn refuses_all(table: &AgentTable, cx: &mut Reader) {
-    let (window, unique) = (&table.repetitive_handoff_window, &table.repetitive_handoff_min_unique);
-    let (names, most) = (unique.value.0, window.value.0);
-    if most == 0 || names <= most {
-        return;
-    }
-    let what = format!(
-        "{names} different names cannot be among {most}: every hand-off is refused once the window \
-         is full"
-    );
-    // Of the two the one that the file says; the other may be the usual.
-    if unique.at.end > 0 {
-        let help = "at most the window; 0: any number";
-        cx.within("repetitive_handoff_min_unique", |cx| cx.warn(unique.at, what, help));
-    } else {
-        let help = format!("at least `repetitive_handoff_min_unique`, which is {names}; 0: none");
-        cx.within("repetitive_handoff_window", |cx| cx.warn(window.at, what, help));
-    }
 }
 
 /// The template of what a hand-off's target is given: `{{input}}` is filled in now, `{message}` and

@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::agent::TRANSFER;
 use super::alert::AlertLimits;
-use super::build_answers::{self, Attempts, Declared};
+use super::build_answers::{self, Arguments, Attempts, Declared};
 use super::build_lookup::SEARCHED;
 use super::build_policy::{faults, own_policy, tool_policy};
 use super::build_research;
+use super::fixture_contract;
 use super::format::{File, Pattern};
 use super::format_patterns::WorkerTable;
 use super::format_tools::{AlertsTable, LLM, ToolTable, filled};
@@ -52,6 +53,7 @@ pub(super) fn tools(
     }
     if pattern == Pattern::Research {
         build_research::tools(&tools, file, cx);
+        fixture_contract::envelopes(file, cx);
         build_research::patience(&tools, file, cx);
     }
     tools
@@ -125,8 +127,9 @@ fn worker(
     let declared: Vec<&str> =
         table.args.table.entries.iter().map(|(key, _)| key.text.as_str()).collect();
     let args = (!table.args.broken).then_some(&declared[..]);
+    let args = Arguments { names: args, certain: true };
     let kind =
-        cx.within(&place, |cx| build_answers::kind(&answers, args, &attempts, filling, cx))?;
+        cx.within(&place, |cx| build_answers::kind(&answers, &args, &attempts, filling, cx))?;
     if kind.is_none() && !cx.within(&place, |cx| cx.failed_here()) {
         cx.within(&format!("workers.{}", entry.name), |cx| {
             let what = format!("nothing does the work of `{}`: worker_missing", entry.name);
@@ -175,7 +178,8 @@ fn tool(
         (Pattern::Research, READ) => Some(&["url"][..]),
         _ => (!known).then_some(&names[..]),
     };
-    let kind = build_answers::kind(&answers, args, &attempts, filling, cx);
+    let args = Arguments { names: args, certain: pattern == Pattern::Research };
+    let kind = build_answers::kind(&answers, &args, &attempts, filling, cx);
     let faults = faults(&table.faults, cx);
     let kind = kind?;
     Some(ToolSpec {

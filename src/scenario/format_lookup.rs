@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::amount::Seconds;
+use super::amount::{Millis, Seconds, Units, WholeSeconds};
 use super::domain::Domain;
 use super::named::{Header, Named};
 use super::reader::Reader;
@@ -75,11 +75,11 @@ record! {
         /// addresses have one.
         allow_private: Private = default(Private::Every(false)),
         /// Seconds that a page is taken from the disk without asking. 0: none is kept.
-        cache_ttl_s: Whole<0, 31_536_000> = default(Whole(3_600)),
+        cache_ttl_s: WholeSeconds<0, 31_536_000> = default(Units(3_600)),
         /// Requests at once to one host.
         per_host: Whole<1, 64> = default(Whole(2)),
         /// Milliseconds between the beginnings of two requests to one host, at least.
-        pace_ms: Whole<0, 60_000> = default(Whole(500)),
+        pace_ms: Millis<0, 60_000> = default(Units(500)),
         /// Whether robots.txt is honoured.
         robots: bool = default(true),
     }
@@ -115,6 +115,6 @@ impl Shape for Private {
 }
 
 /// The length of time that 0 turns off.
-pub(super) fn unless_zero(seconds: Whole<0, 31_536_000>) -> Option<std::time::Duration> {
+pub(super) fn unless_zero(seconds: WholeSeconds<0, 31_536_000>) -> Option<std::time::Duration> {
     (seconds.0 > 0).then(|| Seconds::whole(u64::from(seconds.0)).0)
 }

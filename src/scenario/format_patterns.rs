@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::amount::Seconds;
+use super::amount::{Seconds, WholeSeconds};
 use super::format_research::Clamped;
 use super::format_tools::{CommandTable, FixtureTable, HttpTable};
 use super::model::{Concurrency, Latency, WhenOff};
@@ -22,7 +22,7 @@ record! {
         max_messages: At<Whole<1, 100_000>> = default(At::nowhere(Whole(12))),
         /// Seconds of the whole run, pauses not counted. Without it: 40, for an orchestrator and
         /// for research 25, for resilience, and for each message of a team or swarm, 60.
-        max_seconds: Whole<1, 86_400> = optional,
+        max_seconds: WholeSeconds<1, 86_400> = optional,
         /// Collaboration: votes for go that decide.
         min_go_votes: At<Whole<1, 64>> = default(At::nowhere(Whole(2))),
         /// Orchestrator: tasks of a plan at most.

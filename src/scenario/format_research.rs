@@ -18,7 +18,7 @@ record! {
         /// Inputs that the planner is shown beside the question.
         echo: List<Prose, 0, 64> = default(List(Vec::new())),
         /// Domains that may ever be read: hosts, each with its port where its addresses have one.
-        allowed_domains_policy: List<Domain, 1, 500> = needed,
+        allowed_domains_policy: At<List<Domain, 0, 500>> = needed,
         /// Domains that are switched on. A source of another one is denied.
         allowed_domains_execution: At<List<Domain, 0, 500>> = needed,
         /// Who makes the plan of steps.

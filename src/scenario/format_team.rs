@@ -189,9 +189,9 @@ record! {
     /// What members see of their coordinator's conversation, and what is seen of them.
     struct MemberToolsTable => {
         /// Whether a member's own output is shown live inside the coordinator's.
-        stream_inner: bool = default(false),
+        stream_inner: At<bool> = default(At::nowhere(false)),
         /// How much of it.
-        inner_text: InnerText = default(InnerText::Include),
+        inner_text: At<InnerText> = default(At::nowhere(InnerText::Include)),
         /// What a member sees of the coordinator's history.
         history_scope: HistoryScope = default(HistoryScope::ParentBranch),
         /// Whether the run ends with the members' replies, not with one more of the coordinator's.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::amount::{Fraction, Moment, Seconds};
+use super::amount::{Fraction, Millis, Moment, Seconds, Units};
 use super::format::FaultTable;
 use super::format_lookup::{ReadTable, SearchTable};
 use super::model::Latency;
@@ -126,8 +126,8 @@ record! {
         /// Attempts of one call, the first included.
         max_attempts: At<Whole<1, 20>> = default(At::nowhere(Whole(2))),
         /// Milliseconds before attempt 2, 3, …; the last repeats.
-        backoff_ms: At<List<Whole<0, 600_000>, 0, 20>> =
-            default(At::nowhere(List(vec![Whole(250), Whole(750)]))),
+        backoff_ms: At<List<Millis<0, 600_000>, 0, 20>> =
+            default(At::nowhere(List(vec![Units(250), Units(750)]))),
         /// Whether half of each wait is drawn by the seed.
         jitter: bool = default(true),
     }
@@ -180,7 +180,7 @@ record! {
         /// Attempts in flight at once.
         max_in_flight: Whole<1, 100_000> = default(Whole(10)),
         /// Milliseconds that an attempt may stand in line for a place. Without it: none.
-        max_wait_ms: Whole<0, 86_400_000> = optional,
+        max_wait_ms: Millis<0, 86_400_000> = optional,
     }
 }
 
@@ -223,7 +223,7 @@ record! {
         /// What goes wrong.
         kind: InjectedWord = needed,
         /// Milliseconds that each attempt takes longer, for latency.
-        ms: At<Whole<1, 600_000>> = optional,
+        ms: At<Millis<1, 600_000>> = optional,
         /// Share of the attempts that fail, for errors.
         percent: At<Whole<1, 100>> = optional,
         /// The HTTP status that they fail with, for errors. Without it: 503.
@@ -377,7 +377,7 @@ record! {
         /// Share of a tool's attempts of the last minute that failed, from 0 to 1.
         error_rate: Fraction = optional,
         /// Milliseconds: the 95th percentile of a tool's latest calls.
-        p95_ms: Whole<1, 3_600_000> = optional,
+        p95_ms: Millis<1, 3_600_000> = optional,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Takes note, while a file is read, of everything that is wrong with it and where.
 
 use super::literal;
+use super::misplaced;
 use super::problem::{Concerns, Problems, Severity, Told};
 use super::tree::{Node, Span, Table, Tree};
 
@@ -82,6 +83,11 @@ impl Reader {
         value
     }
 
+    /// Whether what is read stands under this key.
+    pub fn is_at(&self, key: &str) -> bool {
+        self.path.rsplit('.').next() == Some(key)
+    }
+
     /// Reads an item of a list, counted from 0.
     pub fn item<T>(&mut self, index: usize, read: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.path.len();
@@ -116,7 +122,10 @@ impl Reader {
         for (key, _) in &table.entries {
             if !known.contains(&key.text.as_str()) {
                 let what = format!("unknown key `{}`", key.text);
-                let help = self.among(&key.text, known.iter().copied());
+                let help = match self.is_full() {
+                    true => String::new(),
+                    false => misplaced::meant(&self.path, &key.text, known),
+                };
                 self.within(&key.text, |cx| cx.error(key.at, what, help));
             }
         }

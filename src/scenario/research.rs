@@ -159,3 +159,7 @@ impl ResearchSpec {
         self.rule(domain).map_or(1.0, |rule| rule.trust)
     }
 }
+
+/// The actions of a plan, in their order: every plan has these steps.
+pub const ACTIONS: [&str; 5] =
+    ["search_sources", "dedupe_urls", "read_extract_notes", "verify_notes", "synthesize_answer"];

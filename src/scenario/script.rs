@@ -11,6 +11,7 @@ use super::model::{Script, ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 use super::name::{AgentName, RoleName};
 use super::reader::Reader;
 use super::research::Who;
+use super::script_contract;
 use super::script_steps;
 use super::script_team;
 use super::shape::At;
@@ -115,7 +116,7 @@ fn row(
         .filter(|_| !lost)
         .map(|when| cx.within("when", |cx| when::compile(when, &shown, cx)));
     let fault = table.fault.as_ref().map(|table| cx.within("fault", |cx| fault(table, cx)));
-    let answer = answer(row, pattern, filling, cx);
+    let answer = answer(row, pattern, file, filling, cx);
     let calls =
         table.calls.as_ref().map(|calls| script_team::calls(table, calls, file, filling, cx));
     Some(ScriptRow {
@@ -171,6 +172,7 @@ pub(super) fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFau
 fn answer(
     row: &At<ScriptTable>,
     pattern: Pattern,
+    file: &File,
     filling: &Filling<'_>,
     cx: &mut Reader,
 ) -> Option<Arc<str>> {
@@ -184,6 +186,9 @@ fn answer(
                     .json(&mut |text, at| filling.value_of(text, at, cx))
                     .unwrap_or_default()
             });
+            if !cx.within("reply", |cx| cx.failed_here()) {
+                script_contract::judge(table, reply, pattern, file, cx);
+            }
             let mut whole = Map::new();
             if let Some(role) = &table.role
                 && !fields.contains_key("agent")

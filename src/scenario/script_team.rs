@@ -72,6 +72,9 @@ pub(super) fn calls(
             cx.item(index, |cx| {
                 let read = call(table, filling, cx)?;
                 if !cx.failed_here() {
+                    wrong_arguments(table, file, cx);
+                }
+                if !cx.failed_here() {
                     in_vain(row, &table.value, &read, file, cx);
                 }
                 Some(read)
@@ -123,6 +126,53 @@ fn in_vain(row: &ScriptTable, table: &CallTable, call: &ToolCall, file: &File, c
             cx.within("args", |cx| cx.warn(tool.at, what, among(to, file.agents.names())));
         }
     }
+}
+
+/// Arguments that what is called does not have, and those that it needs. What agents are asked by has
+/// certain names, so another is a slip: what is to be refused can be said with `raw`. An author's tool
+/// may be called with anything.
+fn wrong_arguments(call: &At<CallTable>, file: &File, cx: &mut Reader) {
+    let table = &call.value;
+    let Some(tool) = &table.tool else { return };
+    let name = tool.text.as_str();
+    if table.raw.is_some() {
+        return;
+    }
+    let (known, needed, certain) = if name == TRANSFER {
+        (vec!["agent_name", "message"], vec!["agent_name"], true)
+    } else if file.agents.names().any(|agent| agent == name) {
+        (vec!["request"], vec!["request"], true)
+    } else {
+        let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
+        let entry = named.into_iter().find(|entry| entry.name == name);
+        let Some(table) = entry.and_then(|entry| entry.value.as_ref()) else { return };
+        let names: Vec<&str> = table.args.value.names().collect();
+        if names.is_empty() {
+            return;
+        }
+        // Models often leave out what a tool can do without.
+        (names, Vec::new(), false)
+    };
+    let given = table.args.as_ref().map(|args| &args.value.table);
+    let given = || given.iter().flat_map(|table| &table.entries).map(|(key, _)| key);
+    let strange: Vec<_> = given().filter(|key| !known.contains(&key.text.as_str())).collect();
+    cx.within("args", |cx| {
+        for key in &strange {
+            let what = format!("`{}` is no argument of {name}", key.text);
+            let help = cx.among(&key.text, known.iter().copied());
+            cx.within(&key.text, |cx| match certain {
+                true => cx.error(key.at, what, help),
+                false => cx.warn(key.at, what, help),
+            });
+        }
+        if strange.is_empty() {
+            let at = table.args.as_ref().map_or(tool.at, |args| args.at);
+            for key in needed.iter().filter(|needed| given().all(|key| key.text != **needed)) {
+                let what = format!("{name} is called without `{key}`, and so refused");
+                cx.within(key, |cx| cx.warn(at, what, format!("args = {{ {key} = \"…\" }}")));
+            }
+        }
+    });
 }
 
 /// What an agent can call; `None`: it is not as it should be, so that is not known.

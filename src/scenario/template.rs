@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::agent::HandoffPiece;
 use super::format_patterns::Switch;
 use super::reader::{Reader, among_own};
 use super::tree::Span;
@@ -112,6 +113,10 @@ impl Filling<'_> {
         let help = match name.starts_with("facts.") && self.facts.is_some() {
             true => "there is no such fact".to_owned(),
             false if cx.is_full() => String::new(),
+            // What stands in one pair of braces is filled in at each handoff.
+            false if cx.is_at("handoff_input") && HandoffPiece::NAMES.contains(&name) => {
+                format!("write `{{{name}}}`")
+            }
             false => among_own("inputs", name, inputs),
         };
         cx.error(at, format!("`{{{{{name}}}}}` is no input"), help);

@@ -224,8 +224,11 @@ impl Form {
                 (under.is_empty() || under.starts_with('.')).then(|| field.id.clone())
             }),
         };
+        // What a scripted run cannot do without is an error as long as it is one.
+        let live = matches!(self.model(), ModelWanted::Live);
         let faults = checked
             .problems
+            .for_run(live)
             .iter()
             .map(|problem| Fault {
                 field: field_of(&problem.place, &problem.path),

@@ -1,0 +1,128 @@
+//! Whether the rows of a fixture keep the contract of the tool that they answer for.
+
+use super::build_answers::Arguments;
+use super::format::File;
+use super::format_tools::FixtureTable;
+use super::reader::Reader;
+use super::research::{READ, SEARCH};
+use super::script_contract::REQUEST_ID;
+use super::tree::{Node, Span, Table, Tree};
+
+/// What the program adds to the arguments of calls, whatever the tool declares.
+const ADDED: [&str; 2] = [REQUEST_ID, "allowed_domains"];
+
+/// Arguments that rows wait for and that calls do not have.
+pub(super) fn arguments(table: &FixtureTable, args: &Arguments<'_>, cx: &mut Reader) {
+    let Some(names) = args.names else { return };
+    // Tools of agents may declare nothing, and be called with what their rows wait for.
+    if names.is_empty() && !args.certain {
+        return;
+    }
+    for (index, row) in table.rows.iter().flat_map(|rows| rows.0.iter().enumerate()) {
+        let given = row.value.args.table.entries.iter().map(|(key, _)| key);
+        for key in given.filter(|key| !names.contains(&&*key.text) && !ADDED.contains(&&*key.text))
+        {
+            let help = cx.among(&key.text, names.iter().copied());
+            let what = format!("`{}` is no argument of its calls: the row is never used", key.text);
+            let tell = |cx: &mut Reader| match args.certain {
+                true => cx.error(key.at, what, help),
+                false => cx.warn(key.at, what, help),
+            };
+            cx.within("rows", |cx| {
+                cx.item(index, |cx| cx.within("args", |cx| cx.within(&key.text, tell)));
+            });
+        }
+    }
+}
+
+/// What answers for the two tools of research comes in the envelope of source `004`: a status, and with
+/// `ok` the data. A row may break it on purpose, to show what comes of it.
+pub(super) fn envelopes(file: &File, cx: &mut Reader) {
+    let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
+    for entry in named.filter(|entry| [SEARCH, READ].contains(&&*entry.name)) {
+        let fixture = entry.value.as_ref().and_then(|table| table.fixture.as_ref());
+        let rows = fixture.iter().flat_map(|fixture| &fixture.value.rows);
+        for (index, row) in rows.flat_map(|rows| rows.0.iter().enumerate()) {
+            let Some(result) = &row.value.result else { continue };
+            cx.within(&format!("tools.{}.fixture.rows", entry.name), |cx| {
+                cx.item(index, |cx| {
+                    // An empty one stands for whatever comes.
+                    cx.within("result", |cx| {
+                        match result.broken || result.table.entries.is_empty() {
+                            true => {}
+                            false => envelope(&result.table, row.at, &entry.name, cx),
+                        }
+                    });
+                });
+            });
+        }
+    }
+}
+
+fn envelope(result: &Table, at: Span, tool: &str, cx: &mut Reader) {
+    let (right, stop) = match tool {
+        SEARCH => (
+            "{ status = \"ok\", data = { results = [{ url = \"https://…\" }] } }",
+            "the run stops with tool_invalid_output:search_sources",
+        ),
+        _ => (
+            "{ status = \"ok\", data = { body = \"…\" } }, or { status = \"error\", error = \"not_found\" }",
+            "the page is skipped with tool_invalid_output:read_source",
+        ),
+    };
+    let help = format!("result = {right}");
+    let mut odd = |at: Span, what: String, cx: &mut Reader| {
+        cx.warn(at, format!("{what}: {stop}"), help.as_str());
+    };
+    let says = |node: &Node| matches!(&node.value, Tree::Text(text) if !text.trim().is_empty());
+    match result.get("status").map(|node| (node, &node.value)) {
+        Some((_, Tree::Text(status))) if status == "ok" => data(result, at, tool, &mut odd, cx),
+        Some((_, Tree::Text(status))) if status.contains("{{") => {}
+        // A page that cannot be had is an answer; a search that fails is none.
+        Some((node, Tree::Text(status))) if status == "error" && tool == READ => {
+            if !result.get("error").is_some_and(says) {
+                odd(node.at, "`error` is missing".to_owned(), cx);
+            }
+        }
+        Some((node, _)) => {
+            let what = format!("{} is no status of {tool}", node.what());
+            cx.within("status", |cx| odd(node.at, what, cx));
+        }
+        None => odd(at, "`status` is missing".to_owned(), cx),
+    }
+}
+
+fn data(
+    result: &Table,
+    at: Span,
+    tool: &str,
+    odd: &mut impl FnMut(Span, String, &mut Reader),
+    cx: &mut Reader,
+) {
+    let data = match result.get("data") {
+        Some(Node { value: Tree::Table(data), .. }) => data,
+        Some(node) => {
+            let what = format!("expected a table, found {}", node.what());
+            return cx.within("data", |cx| odd(node.at, what, cx));
+        }
+        None => return odd(at, "`data` is missing".to_owned(), cx),
+    };
+    let (key, wanted) = if tool == SEARCH { ("results", "a list") } else { ("body", "a text") };
+    let fits = |node: &Node| match &node.value {
+        Tree::List(_) => tool == SEARCH,
+        Tree::Text(text) => tool == READ || text.contains("{{"),
+        _ => false,
+    };
+    match data.get(key) {
+        Some(node) if fits(node) => {}
+        Some(node) => {
+            let what = format!("expected {wanted}, found {}", node.what());
+            cx.within(&format!("data.{key}"), |cx| odd(node.at, what, cx));
+        }
+        // Nothing found and an empty page are answers, though hardly what was meant.
+        None => {
+            let what = format!("`{key}` is missing: it is taken for empty");
+            cx.within("data", |cx| cx.warn(at, what, format!("add {key}, {wanted}")));
+        }
+    }
+}
