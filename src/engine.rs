@@ -19,11 +19,11 @@ use crate::llm::scripted::Scripted;
 use crate::llm::{ChatModel, endpoint};
 use crate::pattern::{collaboration, orchestrator, research, resilience, team};
 use crate::run::{Gate, Lanes, Rosters, RunContext, RunSettings, Session, model_tool};
-use crate::scenario::Scenario;
 use crate::scenario::day::Day;
 use crate::scenario::draw::draw;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
+use crate::scenario::{Scenario, untimed};
 use crate::tool::contained::Contained;
 use crate::tool::{Belt, GuardSnapshot, GuardedTool};
 
@@ -387,6 +387,10 @@ impl Engine {
         let live = matches!(model.label(), ModelLabel::Live { .. });
         for warning in scenario.warnings_of(live) {
             bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
+        }
+        let lost = instant.then(|| untimed::warning(&scenario, default_timeout)).flatten();
+        if let Some(text) = lost {
+            bus.publish(SpanId::RUN, EventKind::Warning { text });
         }
         for (at, flag, on) in schedule.flags {
             context.gate().schedule(at, flag, on);

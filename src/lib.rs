@@ -20,6 +20,7 @@ pub mod llm;
 pub mod net;
 pub mod pattern;
 pub mod private;
+pub mod regular;
 pub mod run;
 pub mod scenario;
 pub mod shell;

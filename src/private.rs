@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::regular::{self, Links};
+
 /// Makes a folder, and those above it, that only its owner may enter.
 ///
 /// # Errors
@@ -14,15 +16,24 @@ pub fn make_dir(path: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder.create(path).map_err(|error| match error.kind() {
+        // What the system says of a file that stands there reads as if all were well.
+        io::ErrorKind::AlreadyExists => {
+            let text = format!("{} is there and no folder", path.display());
+            io::Error::new(io::ErrorKind::NotADirectory, text)
+        }
+        _ => error,
+    })
 }
 
-/// Opens a file at its end, making it (0600) and its folder where they are missing.
+/// Opens a regular file at its end, making it (0600) and its folder where they are missing.
 ///
 /// # Errors
-/// What the file system says.
+/// What the file system says, or that it is no regular file.
 pub fn append(path: &Path) -> io::Result<File> {
-    open(path, OpenOptions::new().append(true).create(true))
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    regular::open(path, owned(path, &mut options)?, Links::Followed)
 }
 
 /// Puts a whole file (0600) in place of what is there, at once: whoever reads it has the old one or
@@ -48,7 +59,7 @@ impl Written {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let written = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
-        let mut file = open(&written, OpenOptions::new().write(true).create_new(true))?;
+        let mut file = create(&written)?;
         let written = Self(written);
         file.write_all(bytes)?;
         // Some file systems say only now that there was no room.
@@ -63,7 +74,7 @@ impl Written {
     /// the file system says.
     pub fn name(&self, path: &Path) -> io::Result<()> {
         // The name is taken first: a rename alone would replace what somebody else writes there.
-        open(path, OpenOptions::new().write(true).create_new(true))?;
+        create(path)?;
         fs::rename(&self.0, path).inspect_err(|_| drop(fs::remove_file(path)))
     }
 
@@ -79,13 +90,21 @@ impl Drop for Written {
     }
 }
 
-fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+/// Makes a file that must not be there yet, and its folder.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    owned(path, &mut options)?.open(path)
+}
+
+/// The options of a file that only its owner may open, once its folder is there.
+fn owned<'a>(path: &Path, options: &'a mut OpenOptions) -> io::Result<&'a mut OpenOptions> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_dir(folder)?;
     }
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.open(path)
+    Ok(options)
 }
 
 #[cfg(test)]

@@ -191,6 +191,25 @@ fn what_is_wrong_is_said_before_anything_starts() {
 }
 
 #[test]
+fn an_instant_run_says_what_it_does_not_show() {
+    for (name, says) in [
+        ("morning-report-partial", "past its timeout"),
+        ("slow-specialist", "past the node timeout of `night_shift`"),
+        ("vendor-brownout", "`enrich` under load"),
+    ] {
+        let ended = run(&[name, "--format", "jsonl"]);
+        let line = ended.err.lines().next().unwrap_or_default();
+        assert!(line.contains("latencies are left out") && line.contains(says), "{line}");
+        let lines = ended.lines();
+        let warned = lines.iter().filter(|event| event["kind"] == "warning");
+        let texts: Vec<&str> = warned.filter_map(|event| event["text"].as_str()).collect();
+        assert!(texts.iter().any(|text| text.contains(says)), "{name}: {texts:?}");
+    }
+    let ended = run(&["checkout-launch"]);
+    assert_eq!(ended.err, "", "nothing but the waiting is left out");
+}
+
+#[test]
 fn fields_and_inputs_can_be_set() {
     let outcome = run(&["checkout-unanimous", "--set", "inputs.region=EU"]).json();
     assert_eq!(outcome["team_summary"]["region"], "EU");

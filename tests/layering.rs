@@ -10,14 +10,15 @@ use sources::{code, files};
 
 /// Each room with the rooms that it may import; itself always. `*` is all of them.
 const RULES: &[(&str, &[&str])] = &[
-    ("scenario", &[]),
+    ("regular", &[]),
+    ("scenario", &["regular"]),
     ("net", &[]),
-    ("private", &[]),
+    ("private", &["regular"]),
     ("decide", &["scenario"]),
     ("event", &["scenario"]),
     ("bus", &["event"]),
-    ("llm", &["net", "decide", "event", "scenario"]),
-    ("tool", &["net", "private", "bus", "event", "scenario"]),
+    ("llm", &["net", "regular", "decide", "event", "scenario"]),
+    ("tool", &["net", "private", "regular", "bus", "event", "scenario"]),
     ("run", &["tool", "llm", "bus", "event", "scenario"]),
     ("pattern", &["run", "tool", "llm", "decide", "bus", "event", "scenario"]),
     ("engine", &["pattern", "run", "tool", "llm", "net", "bus", "event", "scenario"]),

@@ -16,6 +16,12 @@ use std::time::Instant;
 use pty::{Start, Terminal};
 use roundtable::shell::clipboard::osc52;
 
+/// The log of a dashboard that has ended.
+fn log(terminal: &Terminal) -> String {
+    let log = terminal.home.path().join("state/roundtable/roundtable.log");
+    std::fs::read_to_string(log).expect("a log")
+}
+
 fn done(env: &[(&str, &str)]) -> Terminal {
     let args = &["run", "checkout-unanimous", "--instant"];
     let terminal = Terminal::start(Start { args, env, ..Start::default() });
@@ -91,6 +97,12 @@ fn an_export_is_a_file_for_its_owner_alone() {
         let mode = std::fs::metadata(&file).expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());
     }
+    terminal.press("q");
+    terminal.sees("1 Scenarios");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), 0);
+    let log = log(&terminal);
+    assert!(log.contains("roundtable::files: written"), "{log}");
 }
 
 #[test]
@@ -197,6 +209,11 @@ fn a_foreign_scenario_asks_before_it_reaches_an_endpoint() {
     assert_eq!(terminal.ends(), 0);
     let kept = terminal.home.path().join("config/roundtable/trusted");
     assert!(std::fs::read_to_string(kept).expect("kept").lines().count() == 1);
+    let log = log(&terminal);
+    for said in ["roundtable::trust: a person allows it", "run.started", "run.closed"] {
+        assert!(log.contains(said), "no {said} in\n{log}");
+    }
+    assert!(!log.contains("sk-test"), "the key is in the log");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::action::Action;
+use super::consent::Consent;
 use super::effect::LaunchRequest;
 use super::home::moved;
 use super::layout::{centred, inside, too_small};
@@ -55,8 +56,13 @@ pub enum Then {
     },
     /// Closes the launch form and drops what was changed in it.
     Discard,
-    /// Starts a run that does what must be allowed, and trusts its file from now on.
-    Trust(Box<LaunchRequest>),
+    /// Starts a run that does what must be allowed, and allows the same from now on.
+    Trust {
+        /// The run.
+        request: Box<LaunchRequest>,
+        /// [`Consent::digest`].
+        digest: String,
+    },
 }
 
 impl Confirm {
@@ -109,16 +115,22 @@ impl Confirm {
     }
 
     /// Before a file from outside does what a person must allow first.
-    pub fn trust(request: Box<LaunchRequest>, would: Vec<String>) -> Self {
-        let mut detail = would;
-        detail.push("The answer is kept for this exact file.".to_owned());
+    pub fn trust(request: Box<LaunchRequest>, consent: Consent) -> Self {
+        let Consent { digest, would: mut detail, not_kept } = consent;
+        detail.push(match not_kept {
+            Some(why) => format!("The answer holds for this session alone: {}.", squeezed(&why)),
+            None if digest == request.scenario.hash => {
+                "The answer is kept for this exact file.".to_owned()
+            }
+            None => "The answer is kept for this exact file and these exact programs.".to_owned(),
+        });
         let question = format!("Allow \"{}\" this?", squeezed(&request.scenario.title));
-        Self::new(question, detail, Then::Trust(request))
+        Self::new(question, detail, Then::Trust { request, digest })
     }
 
     /// Whether a yes must be meant: it is a key of its own, and what it allows was read to its end.
     pub fn is_weighty(&self) -> bool {
-        matches!(self.then, Then::Trust(_))
+        matches!(self.then, Then::Trust { .. })
     }
 
     /// Whether a yes is taken.

@@ -11,10 +11,10 @@ use crate::scenario::name::FlagName;
 pub enum Effect {
     /// Start a run. Answered with `Started`, `StartFailed` or `Untrusted`.
     Start(Box<LaunchRequest>),
-    /// A person allows what `Untrusted` said of this scenario; kept by the file's hash.
+    /// A person allows what `Untrusted` said of this scenario.
     Trust {
-        /// [`Scenario::hash`].
-        hash: String,
+        /// [`Consent::digest`](super::consent::Consent::digest).
+        digest: String,
         /// Its title, for whoever reads the list later.
         title: String,
     },
@@ -79,10 +79,20 @@ impl Contents {
     pub fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,
-            Self::Facts(facts) => facts
-                .iter()
-                .filter_map(|fact| fact.to_line().ok())
-                .fold(String::new(), |text, line| text + &safe_json::escape(&line, false) + "\n"),
+            Self::Facts(facts) => {
+                let run = facts.iter().find_map(|fact| match &fact.kind {
+                    EventKind::RunStarted(head) => Some(&head.run),
+                    _ => None,
+                });
+                facts
+                    .iter()
+                    .filter_map(|fact| {
+                        run.map_or_else(|| fact.to_line(), |run| fact.to_line_of(run)).ok()
+                    })
+                    .fold(String::new(), |text, line| {
+                        text + &safe_json::escape(&line, false) + "\n"
+                    })
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod action;
 pub mod confirm;
+pub mod consent;
 pub mod effect;
 pub mod entry;
 pub mod export;

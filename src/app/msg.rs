@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::consent::Consent;
 use super::effect::{LaunchRequest, RequestId};
 use super::entry::Entry;
 use super::key::Key;
@@ -75,8 +76,8 @@ pub enum Msg {
     Untrusted {
         /// What was asked for.
         request: Box<LaunchRequest>,
-        /// What it would do, a line each.
-        would: Vec<String>,
+        /// What is to be allowed.
+        consent: Consent,
     },
     /// The scenarios that there are, read anew.
     Scenarios(Vec<Entry>),

@@ -198,16 +198,15 @@ pub(super) fn on_confirm(state: &mut State, action: Action) -> Update {
                     state.overlays.pop();
                     Update::redraw()
                 }
-                Then::Trust(request) => {
-                    let (hash, title) =
-                        (request.scenario.hash.clone(), request.scenario.title.clone());
-                    let effects = vec![Effect::Trust { hash, title }, Effect::Start(request)];
+                Then::Trust { request, digest } => {
+                    let title = request.scenario.title.clone();
+                    let effects = vec![Effect::Trust { digest, title }, Effect::Start(request)];
                     Update { redraw: true, effects }
                 }
             }
         }
         Action::Decline | Action::Cancel => {
-            if let Some(Overlay::Confirm(Confirm { then: Then::Trust(request), .. })) =
+            if let Some(Overlay::Confirm(Confirm { then: Then::Trust { request, .. }, .. })) =
                 state.overlays.pop()
             {
                 state.starting.retain(|starting| starting.request != request.id);

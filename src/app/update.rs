@@ -100,8 +100,8 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
             state.say(NoticeKind::Error, text);
             Update::redraw()
         }
-        Msg::Untrusted { request, would } => {
-            let mut ask = Confirm::trust(request, would);
+        Msg::Untrusted { request, consent } => {
+            let mut ask = Confirm::trust(request, consent);
             ask.arrange(state.size);
             state.overlays.push(Overlay::Confirm(ask));
             Update::redraw()

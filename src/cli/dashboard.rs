@@ -1,6 +1,7 @@
 //! The dashboard, from taking the terminal to the lines that it leaves behind.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use ratatui::layout::Size;
@@ -17,6 +18,8 @@ use crate::bus::Bounds;
 use crate::engine::{Engine, EngineSettings};
 use crate::event::visible::visible;
 use crate::event::{StopClass, World};
+use crate::regular;
+use crate::shell::consent;
 use crate::shell::console::{Console, Tty};
 use crate::shell::dirs::Dirs;
 use crate::shell::effects::{Answer, Extra, Services};
@@ -93,6 +96,8 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         }
     };
     let named = wanted.run.map(|args| args.scenario.clone());
+    // What came through a pipe comes only once.
+    let named = named.filter(|what| !regular::is_pipe(Path::new(what)));
     let (services, answers) = {
         let _runs_go_on_in = runtime.enter();
         let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
@@ -109,7 +114,7 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         listen(&services, warden)?;
         if let Some((request, extra)) = request {
             if wanted.run.is_some_and(|args| args.trust) {
-                services.allow(request.scenario.hash.clone(), request.scenario.title.clone());
+                services.allow(&consent::digest(&request.scenario), &request.scenario.title);
             }
             services.add(request.id, extra);
             services.start(request);

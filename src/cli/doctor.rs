@@ -20,6 +20,7 @@ use crate::scenario::Severity;
 use crate::shell::clipboard;
 use crate::shell::dirs::Dirs;
 use crate::shell::models::Models;
+use crate::shell::trust::Trust;
 use crate::shell::tty::Abilities;
 use crate::shell::{catalogue, screen};
 use crate::ui::format;
@@ -176,7 +177,12 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
             Finding::bad("settings", format!("{config}: {error}"), "make the folder readable")
         }
     };
-    vec![written, settings]
+    let mut findings = vec![written, settings];
+    if let Some(why) = Trust::kept_in(Some(dirs.trusted())).trouble() {
+        let advice = "until then each scenario of somebody else's is asked about again";
+        findings.push(Finding::bad("trust", why, advice));
+    }
+    findings
 }
 
 async fn model(live: bool, models: &Models, entries: &[Entry]) -> Vec<Finding> {

@@ -21,7 +21,7 @@ use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World};
 use crate::run::Session;
-use crate::shell::pauses;
+use crate::shell::{journal, pauses};
 
 /// Facts that are written at once.
 const BATCH: usize = 256;
@@ -159,6 +159,7 @@ async fn follow<W: Write>(
         let mut written = Ok(());
         for event in batch.drain(..) {
             world.apply(&event);
+            journal::note(&event, &world);
             if messages > 1 && matches!(event.kind, EventKind::RunStarted(_)) {
                 begins(&world, place + 1, messages);
             }

@@ -28,6 +28,7 @@ use self::args::{Cli, Global, RunArgs, Task};
 use self::dashboard::Wanted;
 use self::exit::Exit;
 use self::paint::Paint;
+use crate::event::visible::visible;
 use crate::shell::dirs::Dirs;
 use crate::shell::log::{self, LogGuard, Sink};
 use crate::shell::models::{self, Models};
@@ -66,17 +67,21 @@ fn unparsed(error: &clap::Error) -> Exit {
 
 fn dispatch(cli: Cli, theme: Theme) -> Exit {
     let global = &cli.global;
+    let dashboard = match &cli.command {
+        None => true,
+        Some(Task::Run(args)) => !run::is_headless(args),
+        #[cfg(debug_assertions)]
+        Some(Task::PanicTest { .. }) => true,
+        Some(_) => false,
+    };
+    let _log = match start_log(global, dashboard) {
+        Ok(log) => log,
+        Err(exit) => return exit,
+    };
     match cli.command {
-        None => {
-            let _log = start_log(global, true);
-            dashboard::open(&Wanted::default(), global, theme)
-        }
-        Some(Task::Run(args)) if run::is_headless(&args) => {
-            let _log = start_log(global, false);
-            run_headless(&args, global, theme)
-        }
+        None => dashboard::open(&Wanted::default(), global, theme),
+        Some(Task::Run(args)) if !dashboard => run_headless(&args, global, theme),
         Some(Task::Run(args)) => {
-            let _log = start_log(global, true);
             dashboard::open(&Wanted { run: Some(&args), ..Wanted::default() }, global, theme)
         }
         Some(Task::Validate(args)) => validate::run(&args, theme, global.ascii),
@@ -99,11 +104,9 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
         },
         #[cfg(debug_assertions)]
         Some(Task::PanicTest { place }) => {
-            let _log = start_log(global, true);
             dashboard::open(&Wanted { run: None, panic: Some(place) }, global, theme)
         }
         Some(Task::Doctor { live, proxy }) => {
-            let _log = start_log(global, false);
             let paint = Paint::on(&std::io::stdout(), theme, global.ascii);
             let via = match models::via(proxy.as_deref()) {
                 Ok(via) => via,
@@ -135,16 +138,29 @@ fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     }
 }
 
-/// The log of this command; what keeps it from being written is said and stops nothing.
-fn start_log(global: &Global, dashboard: bool) -> Option<LogGuard> {
+/// The log of this command. A file that was asked for and cannot be opened keeps the command from
+/// starting; the dashboard's own log does not.
+fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit> {
     let kept = Dirs::find().map(|dirs| dirs.log()).filter(|_| dashboard);
-    let file = global.log_file.clone().or(kept);
-    let sink = match &file {
+    let file = global.log_file.as_ref().or(kept.as_ref());
+    let sink = match file {
         Some(path) => Sink::File(path),
-        None if dashboard => return None,
+        None if dashboard => return Ok(None),
         None => Sink::Stderr,
     };
-    log::start(sink).inspect_err(|error| run::say(&format!("no log: {error}"))).ok()
+    let error = match log::start(sink) {
+        Ok(guard) => return Ok(Some(guard)),
+        Err(error) => error,
+    };
+    let path = file.map(|path| visible(&path.display().to_string()).into_owned());
+    let path = path.unwrap_or_default();
+    if global.log_file.is_none() {
+        run::say(&format!("no log: {path} cannot be opened: {error}; --log-file names another"));
+        return Ok(None);
+    }
+    let advice = "name a file that you may write to, or leave the option out";
+    run::say(&format!("--log-file {path} cannot be opened: {error}; {advice}"));
+    Err(Exit::Usage)
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Exit> {

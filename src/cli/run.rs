@@ -224,19 +224,26 @@ fn choose(scenario: &Scenario, args: &RunArgs, runs: usize) -> Option<(ModelChoi
 /// Whether a person allows what this run would do; with `yes` they do from now on.
 fn allowed(scenario: &Scenario, endpoint: Option<&Endpoint>, yes: bool) -> bool {
     let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
-    let Some(would) = trust.asks(scenario, endpoint) else { return true };
+    let Some(asked) = trust.asks(scenario, endpoint) else { return true };
     if yes {
-        if let Err(error) = trust.allow(&scenario.hash, &scenario.title) {
-            tracing::warn!("the answer is not kept: {error}");
+        if let Err(error) = trust.allow(&asked.digest, &scenario.title) {
+            let why = error.to_string();
+            say(&visible(&format!("--trust holds for this time and is not kept: {why}")));
         }
         return true;
     }
     let live = if endpoint.is_some() { "live, " } else { "" };
     say(&format!("this scenario did not come with roundtable; {live}it would"));
-    for line in would {
-        say(&format!("  {}", visible(&line)));
+    for line in &asked.would {
+        say(&format!("  {}", visible(line)));
     }
-    say("read it, then allow it with --trust (asked once for each version of the file)");
+    if let Some(why) = &asked.not_kept {
+        say(&visible(why));
+    }
+    let of = if asked.digest == scenario.hash { "" } else { ", and of the programs beside it" };
+    say(&format!(
+        "read it, then allow it with --trust (asked once for each version of the file{of})"
+    ));
     false
 }
 

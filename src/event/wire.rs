@@ -1,7 +1,7 @@
 //! A fact as one line of JSON and back: `{"v":1,"seq":0,"at":0,"span":0,"kind":"run.started",…}`.
 //!
 //! `at` is the time since the start of the run in **microseconds** ([`Elapsed`]). Every other length of
-//! time in a fact or an outcome is in milliseconds: names end in `_ms`, and so is `handoffs[].at` of an
+//! time in a fact or an outcome is in milliseconds: fields whose names end in `_ms`, and each `at` of an
 //! outcome.
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,7 @@
 //! The digest of a file or of arguments as a text.
 
+use std::io::{self, Read};
+
 use sha2::{Digest as _, Sha256};
 
 /// SHA-256 of a text, in hexadecimal digits.
@@ -10,6 +12,22 @@ use sha2::{Digest as _, Sha256};
 /// ```
 pub fn of_text(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
+}
+
+/// SHA-256 of what is read to its end, in hexadecimal digits.
+///
+/// # Errors
+/// What the reader says.
+pub fn of_reader(mut from: impl Read) -> io::Result<String> {
+    let mut digest = Sha256::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let read = from.read(&mut piece)?;
+        if read == 0 {
+            return Ok(hex(&digest.finalize()));
+        }
+        digest.update(piece.get(..read).unwrap_or_default());
+    }
 }
 
 /// Bytes in hexadecimal digits, two for each.

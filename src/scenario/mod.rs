@@ -58,6 +58,7 @@ mod template;
 mod toml_text;
 pub mod tool;
 mod tree;
+pub mod untimed;
 mod when;
 
 pub use format::schema;

@@ -1,12 +1,13 @@
 //! Where a scenario's text is found: a person's file, or one that comes inside the program.
 
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::load::MAX_BYTES;
 use super::model::Origin;
 use super::reader::closest;
 use super::shipped::shipped;
+use crate::regular;
 
 /// What standard input is called on the command line. Problems of it are told of the file `stdin`.
 pub const STDIN: &str = "-";
@@ -63,14 +64,17 @@ fn hint(help: &Option<String>) -> String {
 }
 
 impl Source {
-    /// Finds a scenario by the path of a file, as `-` on standard input, by the name of a file in `./scenarios`, or by the name
-    /// (or the repository path) of one that comes inside the program. A file wins.
+    /// Finds a scenario by the path of a file, as `-` on standard input, by the name of a file in
+    /// `./scenarios`, or by the name (or the repository path) of one that comes inside the program. A file
+    /// wins. A pipe is read to its end (`<(generate)`, `/dev/stdin`), unless it stays silent for
+    /// [`regular::SILENCE`].
     ///
     /// # Errors
     /// There is none, or it cannot be read.
     pub fn find(what: &str) -> Result<Self, SourceError> {
         if what == STDIN {
-            return Self::take(std::io::stdin().lock(), Path::new("stdin"));
+            let read = regular::read_whole(io::stdin().lock(), MAX_BYTES);
+            return Self::from(Path::new("stdin"), read);
         }
         let path = Path::new(what);
         if path.is_file() {
@@ -85,6 +89,10 @@ impl Source {
         if let Some(shipped) = all.iter().find(|one| one.name == what || one.path == what) {
             return Ok(Self { text: shipped.text.to_owned(), origin: shipped.origin() });
         }
+        // What a program writes into a pipe is as good as a file, as long as it comes.
+        if regular::is_pipe(path) {
+            return Self::from(path, regular::read_pipe(path, MAX_BYTES, regular::SILENCE));
+        }
         if path.exists() {
             return Self::read(path);
         }
@@ -92,25 +100,20 @@ impl Source {
         Err(SourceError::NotFound { what: what.to_owned(), help })
     }
 
-    /// Reads a person's file.
+    /// Reads a person's file: a regular one.
     ///
     /// # Errors
     /// It cannot be read, is too long, or is no text.
     pub fn read(path: &Path) -> Result<Self, SourceError> {
-        let file = std::fs::File::open(path)
-            .map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })?;
-        Self::take(file, path)
+        Self::from(path, regular::read(path, MAX_BYTES))
     }
 
-    /// Reads what people know by this path.
-    fn take(from: impl Read, path: &Path) -> Result<Self, SourceError> {
-        let mut bytes = Vec::new();
-        from.take(MAX_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(SourceError::TooLong { path: path.to_owned() });
-        }
+    /// The scenario that was read here.
+    fn from(path: &Path, read: io::Result<Vec<u8>>) -> Result<Self, SourceError> {
+        let bytes = read.map_err(|source| match source.kind() {
+            io::ErrorKind::FileTooLarge => SourceError::TooLong { path: path.to_owned() },
+            _ => SourceError::Unreadable { path: path.to_owned(), source },
+        })?;
         let text = String::from_utf8(bytes).map_err(|error| SourceError::NotText {
             path: path.to_owned(),
             at: error.utf8_error().valid_up_to(),

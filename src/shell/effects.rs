@@ -150,8 +150,8 @@ impl Services {
                 Err(error) => return stop(models::explain(&error)),
             },
         };
-        if let Some(would) = self.trust.asks(scenario, endpoint.as_ref()) {
-            self.tell(Msg::Untrusted { request: Box::new(request), would });
+        if let Some(consent) = self.trust.asks(scenario, endpoint.as_ref()) {
+            self.tell(Msg::Untrusted { request: Box::new(request), consent });
             return;
         }
         let instant = matches!(model, ModelWanted::Scripted { instant: true });
@@ -191,9 +191,9 @@ impl Services {
         self.answer(Answer::Started { request: id, run, facts, launch: Some(Box::new(request)) });
     }
 
-    /// Keeps a person's yes to a scenario.
-    pub fn allow(&self, hash: String, title: String) {
-        if let Err(error) = self.trust.allow(&hash, &title) {
+    /// Keeps a person's yes to what was asked under this digest.
+    pub fn allow(&self, digest: &str, title: &str) {
+        if let Err(error) = self.trust.allow(digest, title) {
             let text = format!("the answer holds for now, but is not kept: {error}");
             self.failed("trust", text);
         }
@@ -230,7 +230,11 @@ impl Services {
         let lacks: u64 = files.iter().map(|export| export.contents.lacks()).sum();
         for Export { file, contents } in files {
             match write_beside(&self.folder, &file, &contents.into_text()) {
-                Ok(path) => written.push(path),
+                Ok(path) => {
+                    let file = path.display();
+                    tracing::info!(target: "roundtable::files", %file, "written");
+                    written.push(path);
+                }
                 Err(error) => {
                     let to_do = unwritten(error.kind());
                     self.failed("export", format!("cannot write {file}: {error}; {to_do}"));
@@ -345,13 +349,14 @@ mod tests {
             follows: None,
         };
         services.start_now(request.clone());
-        let Some(Answer::Msg(Msg::Untrusted { would, .. })) = answers.recv().await else {
+        let Some(Answer::Msg(Msg::Untrusted { consent, .. })) = answers.recv().await else {
             panic!("it is not asked");
         };
-        for line in ["run sh -c df", "and give it $RT_NEVER_SET", "ask 127.0.0.1:7878"] {
+        let would = &consent.would;
+        for line in ["run sh -c df", "and give it $RT_NEVER_SET as A", "ask 127.0.0.1:7878"] {
             assert!(would.iter().any(|said| said.trim().starts_with(line)), "{line}: {would:?}");
         }
-        services.allow(scenario.hash.clone(), scenario.title.clone());
+        services.allow(&consent.digest, &scenario.title);
         services.start_now(request);
         let Some(Answer::Msg(Msg::StartFailed { text, .. })) = answers.recv().await else {
             panic!("it is started");

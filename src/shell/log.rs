@@ -1,11 +1,13 @@
-//! The program's own log: a file for the dashboard, standard error for a headless run. What a run
-//! does stands in the run's log of facts, not here; keys and prompts stand in neither.
+//! The program's own log: a file for the dashboard, standard error for a headless run. What runs do
+//! stands there as far as [`journal`](super::journal) tells it; keys and prompts never do.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
 use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 use crate::private;
@@ -34,7 +36,7 @@ pub struct LogGuard {
 /// Starts the log. A second call changes nothing.
 ///
 /// # Errors
-/// When the file cannot be opened; the program can go on without a log.
+/// When the file cannot be opened, or is no regular file.
 pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
     let (writer, worker, default) = match sink {
         Sink::File(path) => {
@@ -44,10 +46,10 @@ pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
         }
         Sink::Stderr => (BoxMakeWriter::new(io::stderr), None, "warn"),
     };
+    let said = std::env::var(FILTER).unwrap_or_default();
     let filter = EnvFilter::builder()
         .with_default_directive(default.parse().unwrap_or_default())
-        .with_env_var(FILTER)
-        .from_env_lossy();
+        .parse_lossy(of_ours(&said));
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(writer)
@@ -58,6 +60,15 @@ pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
         tracing::debug!("a log was started before");
     }
     Ok(LogGuard { _worker: worker })
+}
+
+/// A bare level is meant for this program: what its libraries have to say below a warning is asked for
+/// by their names.
+fn of_ours(filter: &str) -> Cow<'_, str> {
+    match filter.trim().parse::<LevelFilter>() {
+        Ok(level) if level > LevelFilter::WARN => format!("warn,roundtable={level}").into(),
+        _ => filter.into(),
+    }
 }
 
 fn set_aside(path: &Path) {
@@ -72,6 +83,21 @@ fn set_aside(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bare_level_is_that_of_this_program() {
+        for (said, filter) in [
+            ("", ""),
+            ("debug", "warn,roundtable=debug"),
+            (" TRACE ", "warn,roundtable=trace"),
+            ("warn", "warn"),
+            ("off", "off"),
+            ("hyper_util=debug,info", "hyper_util=debug,info"),
+            ("roundtable::run=debug", "roundtable::run=debug"),
+        ] {
+            assert_eq!(of_ours(said), filter);
+        }
+    }
 
     #[test]
     fn a_large_log_is_set_aside() {

@@ -5,11 +5,13 @@
 mod abort;
 pub mod catalogue;
 pub mod clipboard;
+pub mod consent;
 pub mod console;
 pub mod dirs;
 pub mod effects;
 pub mod feed;
 pub mod input;
+pub mod journal;
 #[cfg(unix)]
 pub mod keyboard;
 pub mod log;

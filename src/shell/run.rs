@@ -6,6 +6,7 @@
 //! new nothing is drawn, no byte is written and no timer runs.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
@@ -18,12 +19,12 @@ use tokio::time::{Instant, timeout};
 use super::console::Console;
 use super::effects::{Answer, Services};
 use super::feed::{Batch, Feed};
-use super::input;
 use super::signals::{self, Told};
 use super::surface::Surface;
 use super::watch::Watch;
+use super::{input, journal};
 use crate::app::{Effect, Key, Msg, State, update};
-use crate::event::Seq;
+use crate::event::{Event, RunId, Seq, World};
 use crate::ui::glyph::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, Cx};
@@ -272,11 +273,23 @@ impl<C: Console> Loop<C> {
         Ok(())
     }
 
-    fn on_batch(&mut self, batch: Batch) {
-        let Some(run) = batch.run else { return self.update(Msg::Session(batch.events)) };
-        self.update(Msg::Facts { run: run.clone(), events: batch.events });
-        if batch.first > Seq(0) {
-            self.update(Msg::LetGo { run, before: batch.first });
+    fn on_batch(&mut self, Batch { run, events, first }: Batch) {
+        let logged = if journal::is_on() { events.clone() } else { Vec::new() };
+        let Some(run) = run else {
+            self.update(Msg::Session(events));
+            return logged.iter().for_each(|event| journal::note(event, &World::new()));
+        };
+        self.update(Msg::Facts { run: run.clone(), events });
+        self.log(&run, &logged);
+        if first > Seq(0) {
+            self.update(Msg::LetGo { run, before: first });
+        }
+    }
+
+    /// Logs facts of a run that its page has folded.
+    fn log(&self, run: &RunId, events: &[Arc<Event>]) {
+        if let Some(page) = self.state.run(run) {
+            events.iter().for_each(|event| journal::note(event, page.world()));
         }
     }
 
@@ -317,7 +330,7 @@ impl<C: Console> Loop<C> {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Start(request) => self.services.start(*request),
-            Effect::Trust { hash, title } => self.services.allow(hash, title),
+            Effect::Trust { digest, title } => self.services.allow(&digest, &title),
             Effect::Command { run, command } => match self.services.engine.run(&run) {
                 Some(run) => run.send(command),
                 None => tracing::debug!("{run} is forgotten; nothing to command"),
@@ -426,10 +439,11 @@ impl<C: Console> Loop<C> {
                 return;
             }
             let Some(batch) = self.facts.recv().await else { return };
-            let page = batch.run.and_then(|run| self.state.run_mut(&run));
-            if let Some(page) = page {
+            let Some(run) = batch.run else { continue };
+            if let Some(page) = self.state.run_mut(&run) {
                 page.apply(&batch.events);
             }
+            self.log(&run, &batch.events);
         }
     }
 }

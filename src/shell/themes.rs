@@ -1,6 +1,10 @@
 //! The theme that a person asked for: one of the shipped ones, or a file.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
 use crate::event::visible::visible;
+use crate::regular;
 use crate::ui::theme::Theme;
 
 /// A theme file is never larger than this.
@@ -16,13 +20,13 @@ pub fn find(wanted: Option<&str>) -> Result<Theme, String> {
         return Ok(theme);
     }
     let shown = visible(wanted);
-    let too_long = |file: std::fs::Metadata| file.len() > MOST;
-    if std::fs::metadata(wanted).is_ok_and(too_long) {
-        return Err(format!("--theme {shown}: too long for a theme"));
-    }
-    let text = std::fs::read_to_string(wanted).map_err(|error| {
-        let names: Vec<&str> = Theme::names().collect();
-        format!("--theme {shown}: no such theme ({}) and no file: {error}", names.join(", "))
+    let bytes = regular::read(Path::new(wanted), MOST).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            let names: Vec<&str> = Theme::names().collect();
+            format!("--theme {shown}: no such theme ({}) and no file: {error}", names.join(", "))
+        }
+        _ => format!("--theme {shown} cannot be read: {error}"),
     })?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("--theme {shown}: it is not UTF-8"))?;
     Theme::parse(&text).map_err(|error| format!("--theme {shown}: {error}"))
 }

@@ -1,26 +1,25 @@
 //! Which scenarios a person trusts. A file that somebody else wrote must not reach an endpoint with
 //! a key and at somebody's cost, run a program, send a variable of the environment away or look
 //! around on this machine's networks, before a person has been told and has said yes. The answer is kept
-//! by the file's hash, so a file that has changed asks again.
+//! by a digest of the file and of the programs beside it, so what has changed asks again.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::collections::BTreeSet;
+use std::fs::{Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::models;
-use crate::app::measure::squeezed;
+use super::consent;
+use crate::app::consent::Consent;
 use crate::llm::endpoint::Endpoint;
 use crate::private;
-use crate::scenario::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
-use crate::scenario::tool::{HttpSpec, Setting, ToolKind};
+use crate::regular::{self, Links};
 use crate::scenario::{Origin, Scenario, digest, shipped};
-use crate::tool::http as http_tool;
 
-/// Bytes of a page beyond which a person is told.
-const LARGE_PAGE: u64 = 50_000_000;
+/// The most bytes that are read of the file: some ten thousand answers.
+const MOST: u64 = 4 << 20;
 
-/// The scenarios that a person trusts: a file of theirs with a hash and a title on each line.
+/// The scenarios that a person trusts: a file of theirs with a digest and a title on each line.
 #[derive(Debug, Clone)]
 pub struct Trust {
     file: Option<PathBuf>,
@@ -34,175 +33,193 @@ impl Trust {
         Self { file, now: Arc::default() }
     }
 
-    /// What a person has to be told before a run of this scenario, a line each and each of them
-    /// whole, its white space squeezed; `endpoint` is who would be asked, where it is live. `None`: it is trusted, or does nothing of the kind.
-    pub fn asks(&self, scenario: &Scenario, endpoint: Option<&Endpoint>) -> Option<Vec<String>> {
-        let would = would(scenario, endpoint);
-        (!would.is_empty() && !self.holds(scenario)).then_some(would)
+    /// What a person has to be asked before a run of this scenario; `endpoint` is who would be asked,
+    /// where it is live. `None`: it does nothing that needs a yes, was shipped (in the program, or
+    /// unchanged as a file of the repository), or a person has said yes.
+    pub fn asks(&self, scenario: &Scenario, endpoint: Option<&Endpoint>) -> Option<Consent> {
+        let (would, digest) = consent::would(scenario, endpoint);
+        if would.is_empty() || is_shipped(scenario) || self.knows(&digest) {
+            return None;
+        }
+        let scenario = scenario.name.as_str();
+        tracing::info!(target: "roundtable::trust", scenario, digest, "a person has to allow it");
+        Some(Consent { digest, would, not_kept: self.trouble() })
     }
 
-    /// Whether this scenario may do such things: it was shipped (in the program, or unchanged as
-    /// a file of the repository), or a person has said so.
-    pub fn holds(&self, scenario: &Scenario) -> bool {
-        matches!(scenario.origin, Origin::Shipped(_))
-            || shipped().iter().any(|one| digest::of_text(one.text) == scenario.hash)
-            || self.knows(&scenario.hash)
-    }
-
-    /// Takes a person's yes, and keeps it.
+    /// Takes a person's yes to what [`asks`](Self::asks) has named by this digest, and keeps it.
     ///
     /// # Errors
-    /// What the file system says; the answer holds for this program alone then.
-    pub fn allow(&self, hash: &str, title: &str) -> io::Result<()> {
-        if self.knows(hash) {
+    /// What the file system says, or why the file is not used; the answer holds for this program alone
+    /// then.
+    pub fn allow(&self, digest: &str, title: &str) -> io::Result<()> {
+        if self.knows(digest) {
             return Ok(());
         }
-        self.now.lock().unwrap_or_else(PoisonError::into_inner).insert(hash.to_owned());
+        tracing::info!(target: "roundtable::trust", digest, "a person allows it");
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).insert(digest.to_owned());
         let Some(file) = &self.file else { return Ok(()) };
+        let kept = self.kept().map_err(io::Error::other)?;
+        // A line that was cut off must not take this one with it.
+        let cut = kept.last().is_some_and(|last| *last != b'\n');
         let title: String = title.chars().filter(|c| !c.is_control()).collect();
-        private::append(file)?.write_all(format!("{hash} {title}\n").as_bytes())
+        let line = format!("{}{digest} {title}\n", if cut { "\n" } else { "" });
+        private::append(file)?.write_all(line.as_bytes())
     }
 
-    fn knows(&self, hash: &str) -> bool {
-        if self.now.lock().unwrap_or_else(PoisonError::into_inner).contains(hash) {
+    /// Why the file with the answers is not used, and what to do. `None`: it is, or there is none yet.
+    pub fn trouble(&self) -> Option<String> {
+        self.kept().err()
+    }
+
+    fn knows(&self, digest: &str) -> bool {
+        if self.now.lock().unwrap_or_else(PoisonError::into_inner).contains(digest) {
             return true;
         }
-        let Some(text) = self.file.as_ref().and_then(|file| std::fs::read_to_string(file).ok())
-        else {
-            return false;
-        };
-        text.lines().any(|line| line.split(' ').next() == Some(hash))
+        // Bytes, so that a line which is no text costs that line alone.
+        self.kept().is_ok_and(|kept| {
+            let mut lines = kept.split(|byte| *byte == b'\n');
+            lines.any(|line| line.split(|byte| *byte == b' ').next() == Some(digest.as_bytes()))
+        })
     }
-}
 
-/// What a run of this scenario would do that a person has to allow.
-fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> Vec<String> {
-    let mut lines = match endpoint {
-        Some(it) => models::would(scenario, it).iter().map(|line| squeezed(line)).collect(),
-        None => Vec::new(),
-    };
-    for spec in scenario.tools.values() {
-        match &spec.kind {
-            Some(ToolKind::Command(command)) => {
-                let words = std::iter::once(&command.program).chain(&command.args);
-                let line: Vec<&str> = words.map(String::as_str).collect();
-                lines.push(format!("run {}", squeezed(&line.join(" "))));
-                lines.extend(variables(&command.env).map(|name| format!("  and give it ${name}")));
+    /// The file with the answers, whole. One that somebody else may have written is not believed.
+    fn kept(&self) -> Result<Vec<u8>, String> {
+        let Some(path) = &self.file else { return Ok(Vec::new()) };
+        let refused =
+            |why: &dyn std::fmt::Display| format!("{} is not used: {why}", path.display());
+        let file = match regular::open(path, OpenOptions::new().read(true), Links::Refused) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                return Err(refused(&format!("{error}; put a file there, or take it away")));
             }
-            Some(ToolKind::Http(http)) => lines.extend(requests(http)),
-            Some(ToolKind::Search(search)) => match &**search {
-                SearchSpec::Folder(folder) => lines.extend(files(folder)),
-                SearchSpec::Endpoint(endpoint) => {
-                    let host = host_of(&endpoint.http);
-                    lines.push(format!("send what is searched to {host}"));
-                    lines.extend(requests(&endpoint.http));
-                }
-            },
-            Some(ToolKind::Read(read)) => match &**read {
-                ReadSpec::Folder(folder) => lines.extend(files(folder)),
-                ReadSpec::Web(web) => lines.extend(pages(web)),
-            },
-            Some(ToolKind::Fixture(_)) | None => {}
+            Err(error) => return Err(refused(&error)),
+        };
+        let about = file.metadata().map_err(|error| refused(&error))?;
+        if let Some(why) = foreign(&about) {
+            return Err(refused(&why));
         }
+        regular::read_whole(file, MOST).map_err(|error| refused(&error))
     }
-    // Searching a folder and reading from it is one thing to a person.
-    let mut told = BTreeSet::new();
-    lines.retain(|line| line.starts_with(' ') || told.insert(line.clone()));
-    lines
 }
 
-/// How pages are read otherwise than a guest would.
-fn pages(web: &WebSpec) -> Vec<String> {
-    let mut lines = Vec::new();
-    match &web.allow_private {
-        PrivateHosts::None => {}
-        PrivateHosts::Any => {
-            lines.push("read pages, on this machine's own networks too".to_owned());
-        }
-        PrivateHosts::These(hosts) if hosts.is_empty() => {}
-        PrivateHosts::These(hosts) => lines.push(format!(
-            "read pages of {}, on this machine's own networks too",
-            squeezed(&hosts.join(", "))
-        )),
+fn is_shipped(scenario: &Scenario) -> bool {
+    matches!(scenario.origin, Origin::Shipped(_))
+        || shipped().iter().any(|one| digest::of_text(one.text) == scenario.hash)
+}
+
+/// Why somebody else may have written this file, if so.
+#[cfg(unix)]
+fn foreign(about: &Metadata) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let mode = about.mode() & 0o777;
+    if mode & 0o022 != 0 {
+        return Some(format!(
+            "others can write to it (mode {mode:04o}); delete what is not yours in it, then chmod 600"
+        ));
     }
-    if !web.robots {
-        lines.push("read pages against robots.txt".to_owned());
-    }
-    if web.max_bytes > LARGE_PAGE {
-        lines.push(format!("read pages of up to {} MB", web.max_bytes.div_ceil(1_000_000)));
-    }
-    lines
+    // The administrator may write anything anyway.
+    let mine = [0, rustix::process::geteuid().as_raw()].contains(&about.uid());
+    (!mine).then(|| "it belongs to another user; take it away".to_owned())
 }
 
-fn host_of(http: &HttpSpec) -> String {
-    squeezed(&http_tool::host(&http.url).unwrap_or_else(|| http.url.clone()))
-}
-
-/// What requests of a tool give away, and how far they go.
-fn requests(http: &HttpSpec) -> Vec<String> {
-    let host = host_of(http);
-    let sent = variables(&http.headers).map(|it| format!("send ${it} to {host}"));
-    let near =
-        http.allow_private.then(|| format!("ask {host}, on this machine's own networks too"));
-    sent.chain(near).collect()
-}
-
-/// The files of a person that a tool looks through.
-fn files(folder: &FolderSpec) -> Option<String> {
-    let path = folder.folder.as_ref()?.display().to_string();
-    Some(format!("read the documents in {}", squeezed(&path)))
-}
-
-fn variables(settings: &BTreeMap<String, Setting>) -> impl Iterator<Item = String> {
-    settings.values().filter_map(|setting| match setting {
-        Setting::Env(name) => Some(squeezed(name)),
-        Setting::Text(_) => None,
-    })
+#[cfg(not(unix))]
+fn foreign(_: &Metadata) -> Option<String> {
+    None
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::scenario::load;
+
+    /// A file of somebody else's that runs a program.
+    fn foreign_file(change: &str) -> Scenario {
+        let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
+        let text = format!("{}\n# {change}\n", one.text);
+        load(&text, Origin::File("copy.toml".into()), &[]).expect("a good scenario")
+    }
+
+    fn trust(file: &Path) -> Trust {
+        Trust::kept_in(Some(file.to_path_buf()))
+    }
 
     #[test]
     fn what_was_shipped_is_trusted_and_what_was_changed_asks_again() {
         let folder = tempfile::tempdir().expect("a folder");
-        let trust = Trust::kept_in(Some(folder.path().join("config/trusted")));
-        let one = &shipped()[0];
-        let read = |text: &str, origin| load(text, origin, &[]).expect("a good scenario");
-        assert!(trust.holds(&read(one.text, one.origin())));
-        let file = || Origin::File("copy.toml".into());
-        assert!(trust.holds(&read(one.text, file())), "unchanged, wherever it stands");
+        let file = folder.path().join("config/trusted");
+        let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
+        for origin in [one.origin(), Origin::File("copy.toml".into())] {
+            let same = load(one.text, origin, &[]).expect("a good scenario");
+            assert_eq!(trust(&file).asks(&same, None), None, "unchanged, wherever it stands");
+        }
 
-        let changed = format!("{}\n# changed\n", one.text);
-        let foreign = read(&changed, file());
-        assert!(!trust.holds(&foreign));
-        trust.allow(&foreign.hash, "a\ntitle").expect("kept");
-        trust.allow(&foreign.hash, "a title").expect("kept");
-        assert!(trust.holds(&foreign));
-        let kept = std::fs::read_to_string(folder.path().join("config/trusted")).expect("reads");
+        let foreign = foreign_file("changed");
+        let asked = trust(&file).asks(&foreign, None).expect("it asks");
+        assert_eq!((&asked.digest, &asked.not_kept), (&foreign.hash, &None));
+        let first = trust(&file);
+        first.allow(&asked.digest, "a\ntitle").expect("kept");
+        first.allow(&asked.digest, "a title").expect("kept");
+        assert_eq!(first.asks(&foreign, None), None);
+        let kept = std::fs::read_to_string(&file).expect("reads");
         assert_eq!(kept, format!("{} atitle\n", foreign.hash), "once, on one line");
-        assert!(!trust.holds(&read(&format!("{changed}#"), file())), "another file");
-        let later = Trust::kept_in(Some(folder.path().join("config/trusted")));
-        assert!(later.holds(&foreign), "the answer is kept");
+        assert!(first.asks(&foreign_file("other"), None).is_some(), "another file");
+        assert_eq!(trust(&file).asks(&foreign, None), None, "the answer is kept");
 
-        let nowhere = Trust::kept_in(Some(folder.path().join("config/trusted/below-a-file")));
+        let nowhere = trust(&file.join("below-a-file"));
         assert!(nowhere.allow(&foreign.hash, "a title").is_err());
-        assert!(nowhere.holds(&foreign), "for now");
+        assert_eq!(nowhere.asks(&foreign, None), None, "for now");
     }
 
     #[test]
-    fn a_command_is_told_whole_however_far_its_end_is_pushed_away() {
-        let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
-        let start = one.text.find("[\"-c\"").expect("a command");
-        let end = start + one.text[start..].find(']').expect("its end") + 1;
-        let far = " ".repeat(400);
-        let args = format!("[\"-c\", \"echo harmless{far};\\n\\t rm -rf ~/everything\"]");
-        let text = format!("{}{args}{}", &one.text[..start], &one.text[end..]);
-        let scenario = load(&text, Origin::File("x.toml".into()), &[]).expect("a good scenario");
-        let would = Trust::kept_in(None).asks(&scenario, None).expect("it asks");
-        let line = "run sh -c echo harmless ␣ ; ␊ rm -rf ~/everything";
-        assert!(would.iter().any(|said| said == line), "{would:?}");
+    fn a_line_that_is_no_text_or_was_cut_off_takes_no_other_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("trusted");
+        let foreign = foreign_file("changed");
+        let kept = format!("{} mine\n", foreign.hash);
+        std::fs::write(&file, [b"\xff\xfe\0\n", kept.as_bytes(), b"cut of"].concat())
+            .expect("written");
+        assert_eq!(trust(&file).asks(&foreign, None), None, "it is still known");
+        trust(&file).allow("abc", "another").expect("kept");
+        let kept = std::fs::read(&file).expect("reads");
+        assert!(kept.ends_with(b"cut of\nabc another\n"), "{}", kept.escape_ascii());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_can_write_or_that_is_elsewhere_is_not_believed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().expect("a folder");
+        let foreign = foreign_file("changed");
+        let file = folder.path().join("trusted");
+        trust(&file).allow(&foreign.hash, "mine").expect("kept");
+        let link = folder.path().join("link");
+        symlink(&file, &link).expect("a link");
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect("a pipe");
+
+        let refused = |file: &Path, why: &str| {
+            let trust = trust(file);
+            let asked = trust.asks(&foreign, None).expect("it asks again");
+            let said = asked.not_kept.expect("why the answer is not kept");
+            assert!(said.contains(&file.display().to_string()) && said.contains(why), "{said}");
+            assert_eq!(trust.trouble().as_deref(), Some(&*said));
+            let error = trust.allow(&foreign.hash, "mine").expect_err("it is not kept");
+            assert_eq!(error.to_string(), said);
+            assert_eq!(trust.asks(&foreign, None), None, "but it holds for now");
+        };
+        refused(&link, "a symbolic link");
+        refused(&pipe, "a pipe");
+        for mode in [0o620, 0o602, 0o666] {
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).expect("changed");
+            refused(&file, "others can write to it");
+        }
+        let kept = std::fs::read_to_string(&file).expect("reads");
+        assert_eq!(kept.lines().count(), 1, "nothing was added");
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).expect("changed");
+        assert_eq!(trust(&file).asks(&foreign, None), None, "others may read it");
     }
 }

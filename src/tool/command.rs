@@ -132,10 +132,19 @@ impl Tool for CommandTool {
     }
 }
 
+/// Whether a program is named by a path from the working directory on, such as `./stock.sh`.
+pub fn is_relative(program: &str) -> bool {
+    has_folder(program) && !Path::new(program).is_absolute()
+}
+
+fn has_folder(program: &str) -> bool {
+    program.contains(std::path::MAIN_SEPARATOR) || program.contains('/')
+}
+
 /// A program by its name: one with a slash is where it says, another in the first folder of `path`
 /// that has it. Looked up here because the program itself is given no `PATH`.
 fn find(program: &str, path: Option<&str>) -> Option<PathBuf> {
-    if program.contains(std::path::MAIN_SEPARATOR) || program.contains('/') {
+    if has_folder(program) {
         let program = Path::new(program);
         return program.is_file().then(|| program.to_owned());
     }

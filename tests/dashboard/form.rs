@@ -1,5 +1,6 @@
 //! The launch form.
 
+use roundtable::app::consent::Consent;
 use roundtable::app::effect::ModelWanted;
 use roundtable::app::form::{FieldId, FieldValue, Form, Limit};
 use roundtable::app::keymap::Context;
@@ -210,15 +211,17 @@ fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about
     let request = dash.launch();
     assert_eq!(request.model, ModelWanted::Live);
     let would = vec!["It sends its goal and facts to api.example.com.".to_owned()];
-    dash.send(Msg::Untrusted { request: request.clone(), would: would.clone() });
+    let digest = "of the file and its programs".to_owned();
+    let consent = Consent { digest, would: would.clone(), not_kept: None };
+    dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
     assert!(dash.screen().contains(&would[0]));
     dash.text("n");
     assert!(dash.asked().is_empty() && dash.state.starting.is_empty(), "no is no");
-    dash.send(Msg::Untrusted { request: request.clone(), would });
+    dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
     dash.text("y");
     match &dash.asked()[..] {
-        [Effect::Trust { hash, .. }, Effect::Start(again)] => {
-            assert_eq!(*hash, request.scenario.hash);
+        [Effect::Trust { digest, .. }, Effect::Start(again)] => {
+            assert_eq!(*digest, consent.digest, "what was shown is what is allowed");
             assert_eq!(again.id, request.id);
         }
         other => panic!("{other:?}"),
@@ -232,8 +235,24 @@ fn asking(cols: u16, rows: u16, would: &[&str]) -> Dash {
     dash.press(KeyCode::Enter).send(Msg::Resize { cols, rows });
     let request = dash.launch();
     let would = would.iter().map(|line| (*line).to_owned()).collect();
-    dash.send(Msg::Untrusted { request, would });
+    let consent = Consent { digest: request.scenario.hash.clone(), would, not_kept: None };
+    dash.send(Msg::Untrusted { request, consent });
     dash
+}
+
+#[test]
+fn why_an_answer_is_not_kept_is_said_in_the_question() {
+    let mut dash = asking(80, 24, &["run sh -c true"]);
+    assert!(dash.screen().contains("The answer is kept for this exact file."), "{}", dash.screen());
+    dash.text("n").press(KeyCode::Enter);
+    let request = dash.launch();
+    let (digest, would) = ("of more than the file".to_owned(), vec!["run ./x.sh".to_owned()]);
+    let consent = Consent { digest, would, not_kept: None };
+    dash.send(Msg::Untrusted { request: request.clone(), consent: consent.clone() });
+    assert!(dash.screen().contains("and these exact programs."), "{}", dash.screen());
+    let not_kept = Some("trusted is not used: others can write to it".to_owned());
+    dash.text("n").send(Msg::Untrusted { request, consent: Consent { not_kept, ..consent } });
+    assert!(dash.screen().contains("for this session alone: trusted is not used"));
 }
 
 #[test]

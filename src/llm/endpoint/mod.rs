@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 
 use crate::net::http::host_of;
 use crate::net::{Redactor, Secret, Target};
+use crate::regular;
 
 mod address;
 mod dotenv;
@@ -160,20 +161,14 @@ pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
 
 fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
     let failed = |error: &dyn fmt::Display| EndpointError::Dotenv { why: error.to_string() };
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(&error)),
-        // A pipe, for one, would never end.
-        Ok(found) if !found.is_file() => return Ok(None),
-        Ok(_) => {}
+    match regular::read(path, MAX_DOTENV) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|error| failed(&error)),
+        // A folder or a pipe of that name is somebody else's.
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::IsADirectory => Ok(None),
+            _ => Err(failed(&error)),
+        },
     }
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|error| failed(&error))?;
-    file.take(MAX_DOTENV + 1).read_to_string(&mut text).map_err(|error| failed(&error))?;
-    if text.len() as u64 > MAX_DOTENV {
-        return Err(failed(&"it is larger than 1 MiB"));
-    }
-    Ok(Some(text))
 }
 
 /// Finds the endpoint.

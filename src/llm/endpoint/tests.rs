@@ -260,6 +260,6 @@ fn the_file_is_read_where_there_is_one() {
     std::fs::write(&path, b"OPENAI_MODEL=\xff").expect("a file");
     assert!(matches!(read_dotenv(&path), Err(EndpointError::Dotenv { .. })));
     std::fs::write(&path, vec![b'#'; (1 << 20) + 1]).expect("a file");
-    let large = EndpointError::Dotenv { why: "it is larger than 1 MiB".to_owned() };
+    let large = EndpointError::Dotenv { why: "it has more than 1048576 bytes".to_owned() };
     assert_eq!(read_dotenv(&path), Err(large));
 }

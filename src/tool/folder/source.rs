@@ -1,8 +1,8 @@
 //! Where the documents of a folder come from: the disk, or the program itself.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -13,6 +13,7 @@ use super::address::Layout;
 use super::left_out::{LeftOut, Reason};
 use super::stop::Stop;
 use super::walk::{Found, Stamp, WalkFailed, walk};
+use crate::regular::{self, Links};
 use crate::tool::contained;
 use crate::tool::document::day::of_time;
 use crate::tool::document::{self, Document, Format, Unreadable};
@@ -150,36 +151,25 @@ fn shipped() -> Vec<Found> {
 }
 
 /// The bytes of a file of this folder. It is looked at again before it is opened, for it may have
-/// become a link in the meantime, and once more when it is open, for a pipe would never end.
+/// become a link in the meantime.
 fn bytes_of(root: &Path, path: &Path) -> Result<(Vec<u8>, Stamp), Reason> {
     let whole = root.join(path).canonicalize().map_err(|_| Reason::Unopened)?;
     if !whole.starts_with(root) {
         return Err(Reason::LeadsOut);
     }
-    let file = open(&whole).map_err(|_| Reason::Unopened)?;
+    // Not through a link that has come there either.
+    let file =
+        regular::open(&whole, OpenOptions::new().read(true), Links::Refused).map_err(|error| {
+            match error.kind() {
+                ErrorKind::InvalidInput | ErrorKind::IsADirectory => Reason::Special,
+                _ => Reason::Unopened,
+            }
+        })?;
     let about = file.metadata().map_err(|_| Reason::Unopened)?;
-    if !about.is_file() {
-        return Err(Reason::Special);
-    }
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|_| Reason::Unopened)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(Reason::TooLarge);
     }
     Ok((bytes, Stamp::of(&about)))
-}
-
-fn open(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-
-        use rustix::fs::OFlags;
-        // Neither through a link that has come there, nor waiting for who writes into a pipe.
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-        options.custom_flags(flags.cast_signed());
-    }
-    options.open(path)
 }

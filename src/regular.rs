@@ -1,0 +1,229 @@
+//! Regular files, and nothing else: read whole up to a cap, or opened. A pipe that nobody writes into
+//! never blocks the program, and a device never fills its memory.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// How long a pipe may stay silent before it is given up.
+pub const SILENCE: Duration = Duration::from_secs(10);
+
+/// Bytes that are read of a pipe at a time.
+const PIECE: usize = 64 << 10;
+
+/// Whether the last part of a path may be a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// The file that it leads to is opened.
+    Followed,
+    /// It is an error.
+    Refused,
+}
+
+/// Opens a regular file. The path is looked at before it is opened, since opening a device can do
+/// something, and the open file once more, since the path may lead elsewhere by then; in between nothing
+/// blocks.
+///
+/// # Errors
+/// What the system says; `InvalidInput` (a folder: `IsADirectory`), with a sentence that says what it is,
+/// when it is no regular file.
+pub fn open(path: &Path, options: &mut OpenOptions, links: Links) -> io::Result<File> {
+    let found = match links {
+        Links::Followed => path.metadata(),
+        Links::Refused => path.symlink_metadata(),
+    };
+    match found {
+        Ok(found) => check(&found)?,
+        // It may be there to be made.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let mut flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        flags.set(OFlags::NOFOLLOW, links == Links::Refused);
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Reads a regular file whole.
+///
+/// # Errors
+/// As [`open`]; `FileTooLarge` when it has more than `cap` bytes.
+pub fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+    read_whole(open(path, OpenOptions::new().read(true), Links::Followed)?, cap)
+}
+
+/// Reads what is open already to its end.
+///
+/// # Errors
+/// What the reader says; `FileTooLarge` when it has more than `cap` bytes.
+pub fn read_whole(from: impl Read, cap: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(cap + 1).read_to_end(&mut bytes)?;
+    within(&bytes, cap)?;
+    Ok(bytes)
+}
+
+/// Whether a path leads to a pipe: a named one, or that of a shell's `<(command)`.
+pub fn is_pipe(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| kind(&found) == PIPE)
+}
+
+/// Reads a pipe to its end. It is read by a thread of its own, which is left behind when nothing comes:
+/// a read from a pipe cannot be called off.
+///
+/// # Errors
+/// What the system says; `TimedOut` when nothing came for as long as `silence`; `FileTooLarge` when more
+/// than `cap` bytes come.
+pub fn read_pipe(path: &Path, cap: u64, silence: Duration) -> io::Result<Vec<u8>> {
+    let (send, pieces) = mpsc::sync_channel(1);
+    let from = path.to_owned();
+    std::thread::spawn(move || {
+        let mut file = match File::open(from) {
+            Ok(file) => file,
+            Err(error) => return drop(send.send(Err(error))),
+        };
+        loop {
+            let mut piece = vec![0; PIECE];
+            let read = file.read(&mut piece);
+            let last = !matches!(read, Ok(1..));
+            let piece = read.map(|read| {
+                piece.truncate(read);
+                piece
+            });
+            if send.send(piece).is_err() || last {
+                return;
+            }
+        }
+    });
+    let mut bytes = Vec::new();
+    loop {
+        match pieces.recv_timeout(silence) {
+            Ok(piece) => {
+                let piece = piece?;
+                if piece.is_empty() {
+                    return Ok(bytes);
+                }
+                bytes.extend_from_slice(&piece);
+                within(&bytes, cap)?;
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(bytes),
+            Err(RecvTimeoutError::Timeout) => {
+                let waited = silence.as_secs_f64();
+                let text = format!(
+                    "nothing came through this pipe for {waited} s: is a program writing into it?"
+                );
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+        }
+    }
+}
+
+fn within(bytes: &[u8], cap: u64) -> io::Result<()> {
+    if bytes.len() as u64 > cap {
+        let text = format!("it has more than {cap} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(())
+}
+
+const PIPE: &str = "a pipe";
+
+fn check(found: &Metadata) -> io::Result<()> {
+    let error = match kind(found) {
+        "" => return Ok(()),
+        folder @ "a folder" => (io::ErrorKind::IsADirectory, folder),
+        other => (io::ErrorKind::InvalidInput, other),
+    };
+    Err(io::Error::new(error.0, format!("it is {}, not a regular file", error.1)))
+}
+
+/// What stands there, in words; empty for a regular file.
+fn kind(found: &Metadata) -> &'static str {
+    let what = found.file_type();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if what.is_fifo() {
+            return PIPE;
+        }
+        if what.is_socket() {
+            return "a socket";
+        }
+        if what.is_char_device() || what.is_block_device() {
+            return "a device";
+        }
+    }
+    match () {
+        () if what.is_file() => "",
+        () if what.is_dir() => "a folder",
+        () if what.is_symlink() => "a symbolic link",
+        () => "something else",
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::Write;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn pipe(folder: &Path) -> PathBuf {
+        let path = folder.join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600))
+            .expect("a pipe");
+        path
+    }
+
+    #[test]
+    fn only_a_regular_file_is_opened_and_nothing_blocks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = pipe(folder.path());
+        let says = |path: &Path| read(path, 10).expect_err("refused").to_string();
+        assert_eq!(says(&pipe), "it is a pipe, not a regular file");
+        assert_eq!(says(Path::new("/dev/zero")), "it is a device, not a regular file");
+        assert_eq!(says(folder.path()), "it is a folder, not a regular file");
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        let error = open(&pipe, &mut options, Links::Followed).expect_err("refused");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+
+        let file = folder.path().join("file");
+        std::fs::write(&file, "0123456789").expect("written");
+        assert_eq!(read(&file, 10).expect("reads"), b"0123456789");
+        let error = read(&file, 9).expect_err("too long");
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        assert_eq!(read(&link, 10).expect("reads").len(), 10);
+        let error = open(&link, OpenOptions::new().read(true), Links::Refused);
+        assert!(error.expect_err("refused").to_string().contains("a symbolic link"));
+    }
+
+    #[test]
+    fn a_pipe_is_read_when_it_delivers_and_given_up_when_it_does_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = pipe(folder.path());
+        assert!(is_pipe(&path) && !is_pipe(folder.path()));
+        let error = read_pipe(&path, 10, Duration::from_millis(20)).expect_err("silent");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        // The thread that was left behind still waits to open it, so this one is another pipe.
+        std::fs::remove_file(&path).expect("removed");
+        let path = self::pipe(folder.path());
+        let to = path.clone();
+        let writer = std::thread::spawn(move || {
+            let mut pipe = OpenOptions::new().write(true).open(to).expect("a reader");
+            pipe.write_all(b"title").expect("written");
+        });
+        assert_eq!(read_pipe(&path, 10, SILENCE).expect("reads"), b"title");
+        writer.join().expect("written");
+    }
+}

@@ -1,0 +1,140 @@
+//! What a run without latencies (`--instant`) does not show: timeouts that an answer of the script or of
+//! a fixture would run into, and how a fixture bears load.
+
+use std::time::Duration;
+
+use super::Scenario;
+use super::agent::AgentKind;
+use super::model::PatternSpec;
+use super::name::{AgentName, ToolName};
+use super::tool::ToolKind;
+
+/// The most of it that is listed.
+const LISTED: usize = 4;
+
+/// A sentence on what a run of this scenario loses without latencies; `None`: nothing but the waiting.
+/// `model_timeout` bounds an attempt of the model where the scenario does not. Several short answers that
+/// only together take too long are not seen.
+pub fn warning(scenario: &Scenario, model_timeout: Duration) -> Option<String> {
+    let mut lost = tools(scenario);
+    lost.extend(agents(scenario));
+    let bound = scenario.llm.timeout.unwrap_or(model_timeout);
+    let longest = scenario.script.rows.iter().map(|row| row.latency.max).max().unwrap_or_default();
+    if longest > bound {
+        lost.push(format!("a reply past the model's timeout ({longest:?} of {bound:?})"));
+    }
+    let more = lost.len().saturating_sub(LISTED);
+    lost.truncate(LISTED);
+    if more > 0 {
+        lost.push(format!("{more} more"));
+    }
+    (!lost.is_empty()).then(|| {
+        format!("latencies are left out, and with them what they cause: {}", lost.join("; "))
+    })
+}
+
+/// Tools that would be slower than their timeout, or that are slow and fail under load.
+fn tools(scenario: &Scenario) -> Vec<String> {
+    let task_timeout = match &scenario.pattern {
+        PatternSpec::Orchestrator(spec) => Some(spec.budget.task_timeout),
+        _ => None,
+    };
+    let mut lost = Vec::new();
+    for spec in scenario.tools.values() {
+        let name = &spec.name;
+        let longest = answers_within(scenario, name);
+        match spec.policy.timeout.or(task_timeout) {
+            Some(bound) if longest > bound => {
+                lost.push(format!("`{name}` past its timeout ({longest:?} of {bound:?})"));
+            }
+            _ => {}
+        }
+        if let Some(ToolKind::Fixture(fixture)) = &spec.kind
+            && fixture.load.is_some()
+        {
+            lost.push(format!("`{name}` under load"));
+        }
+    }
+    lost
+}
+
+/// Agents that one reply, or one reply and one call of a tool, takes past their timeout.
+fn agents(scenario: &Scenario) -> Vec<String> {
+    let PatternSpec::Team(spec) = &scenario.pattern else { return Vec::new() };
+    let mut lost = Vec::new();
+    for agent in spec.agents.values() {
+        let own = scenario.tools.values().find(|tool| tool.name.as_str() == agent.name.as_str());
+        if let Some(bound) = own.and_then(|tool| tool.policy.timeout) {
+            let longest = takes(scenario, &agent.name);
+            if longest > bound {
+                let name = &agent.name;
+                lost.push(format!("`{name}` past its timeout ({longest:?} of {bound:?})"));
+            }
+        }
+        let AgentKind::Swarm(swarm) = &agent.kind else { continue };
+        let Some(bound) = swarm.node_timeout else { continue };
+        // The entry is bounded only where it is handed over to.
+        for member in swarm.members.iter().filter(|member| **member != swarm.entry) {
+            let longest = takes(scenario, member);
+            if longest > bound {
+                lost.push(format!(
+                    "`{member}` past the node timeout of `{}` ({longest:?} of {bound:?})",
+                    agent.name
+                ));
+            }
+        }
+    }
+    lost
+}
+
+/// The longest that one turn of an agent takes at least: a reply, and where it has tools one of them.
+fn takes(scenario: &Scenario, agent: &AgentName) -> Duration {
+    let rows = scenario.script.rows.iter().filter(|row| row.agent.as_ref() == Some(agent));
+    let reply = rows.map(|row| row.latency.max).max().unwrap_or_default();
+    let PatternSpec::Team(spec) = &scenario.pattern else { return reply };
+    let tools = match spec.agent(agent).map(|agent| &agent.kind) {
+        Some(AgentKind::Model(model)) => &model.tools[..],
+        _ => &[],
+    };
+    reply + tools.iter().map(|tool| answers_within(scenario, tool)).max().unwrap_or_default()
+}
+
+/// The longest that an answer of a fixture takes.
+fn answers_within(scenario: &Scenario, tool: &ToolName) -> Duration {
+    match scenario.tools.get(tool).and_then(|spec| spec.kind.as_ref()) {
+        Some(ToolKind::Fixture(fixture)) => {
+            fixture.rows.iter().map(|row| row.latency.max).max().unwrap_or_default()
+        }
+        _ => Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{load, shipped};
+    use super::*;
+
+    #[test]
+    fn what_is_lost_is_named_for_the_scenarios_whose_point_is_time() {
+        for (name, says) in [
+            ("checkout-launch", &[][..]),
+            ("support-swarm", &[]),
+            ("morning-report", &["`payments_worker` past its timeout"]),
+            ("morning-report-partial", &["past its timeout"]),
+            ("vendor-brownout", &["`enrich` under load"]),
+            ("slow-specialist", &["`database` past the node timeout of `night_shift`", "of 4s)"]),
+        ] {
+            let one = shipped().iter().find(|one| one.name == name).expect("shipped");
+            let scenario = load(one.text, one.origin(), &[]).expect("a good scenario");
+            let said = warning(&scenario, Duration::from_secs(60));
+            assert_eq!(said.is_none(), says.is_empty(), "{name}: {said:?}");
+            for part in says {
+                assert!(said.as_ref().is_some_and(|said| said.contains(part)), "{name}: {said:?}");
+            }
+            if name == "checkout-launch" {
+                let said = warning(&scenario, Duration::from_millis(1)).expect("something");
+                assert!(said.contains("a reply past the model's timeout"), "{said}");
+            }
+        }
+    }
+}

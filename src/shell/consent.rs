@@ -1,0 +1,297 @@
+//! What a run would do that a person has to allow first, and what exactly is agreed to by a yes: the
+//! scenario's file, and the programs beside it that it runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::models;
+use crate::app::measure::squeezed;
+use crate::llm::endpoint::Endpoint;
+use crate::regular::{self, Links};
+use crate::scenario::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
+use crate::scenario::tool::{CommandSpec, HttpSpec, Setting, ToolKind};
+use crate::scenario::{Scenario, digest};
+use crate::tool::command;
+use crate::tool::http as http_tool;
+
+/// Bytes of a page beyond which a person is told.
+const LARGE_PAGE: u64 = 50_000_000;
+
+/// The most bytes of a program that its digest covers: 256 MiB.
+const MOST: u64 = 256 << 20;
+
+/// Digits of a digest that are shown.
+const SHOWN: usize = 16;
+
+/// What a run of this scenario would do that a person has to allow, and the [`digest`] of the files that
+/// this is true of. A line for each thing, whole, its white space squeezed; what begins with spaces belongs
+/// to the line above. `endpoint` is who would be asked, where it is live.
+pub fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> (Vec<String>, String) {
+    let own = OwnFiles::of(scenario);
+    let mut parts: Vec<Vec<String>> = Vec::new();
+    if let Some(it) = endpoint {
+        parts.extend(models::would(scenario, it).iter().map(|line| vec![squeezed(line)]));
+    }
+    for spec in scenario.tools.values() {
+        match &spec.kind {
+            Some(ToolKind::Command(command)) => parts.push(program(command, &own)),
+            Some(ToolKind::Http(http)) => parts.extend(requests(http)),
+            Some(ToolKind::Search(search)) => match &**search {
+                SearchSpec::Folder(folder) => parts.extend(files(folder)),
+                SearchSpec::Endpoint(endpoint) => {
+                    parts.push(vec![format!(
+                        "send what is searched to {}",
+                        host_of(&endpoint.http)
+                    )]);
+                    parts.extend(requests(&endpoint.http));
+                }
+            },
+            Some(ToolKind::Read(read)) => match &**read {
+                ReadSpec::Folder(folder) => parts.extend(files(folder)),
+                ReadSpec::Web(web) => parts.extend(pages(web).into_iter().map(|line| vec![line])),
+            },
+            Some(ToolKind::Fixture(_)) | None => {}
+        }
+    }
+    // Searching a folder and reading from it is one thing to a person.
+    let mut told = BTreeSet::new();
+    parts.retain(|part| told.insert(part.clone()));
+    (parts.concat(), own.digest(&scenario.hash))
+}
+
+/// What a yes is given to, as the digest that is kept: the scenario's own where it needs no other file,
+/// else one of it and of those files, so that an exchanged program asks again.
+pub fn digest(scenario: &Scenario) -> String {
+    OwnFiles::of(scenario).digest(&scenario.hash)
+}
+
+fn commands(scenario: &Scenario) -> impl Iterator<Item = &CommandSpec> {
+    scenario.tools.values().filter_map(|spec| match &spec.kind {
+        Some(ToolKind::Command(command)) => Some(&**command),
+        _ => None,
+    })
+}
+
+/// What the names of scripts end in: files that a program is given as an argument in order to run them.
+const SCRIPTS: [&str; 16] = [
+    "awk", "bash", "cjs", "jq", "js", "lua", "mjs", "php", "pl", "ps1", "py", "rb", "sed", "sh",
+    "ts", "zsh",
+];
+
+/// The files beside a scenario that decide what it does, by the names that it gives them: programs and
+/// scripts that are named from the working directory on. Those of the system (found in `PATH`, or by a
+/// whole path) are none: they change with each update. Nor are arguments that are data.
+struct OwnFiles(BTreeMap<String, OwnFile>);
+
+struct OwnFile {
+    path: PathBuf,
+    /// SHA-256 of its bytes, or why there is none.
+    digest: Result<String, String>,
+}
+
+impl OwnFiles {
+    fn of(scenario: &Scenario) -> Self {
+        let own = commands(scenario).flat_map(own_names);
+        Self(own.map(|name| (name.to_owned(), OwnFile::at(Path::new(name)))).collect())
+    }
+
+    fn digest(&self, scenario: &str) -> String {
+        if self.0.is_empty() {
+            return scenario.to_owned();
+        }
+        let mut text = format!("{scenario}\n");
+        for (name, file) in &self.0 {
+            let found = file.digest.as_deref().unwrap_or("none");
+            // The name is quoted: none can look like two.
+            text.push_str(&format!("{found} {name:?}\n"));
+        }
+        digest::of_text(&text)
+    }
+}
+
+/// What a command names that is beside the scenario.
+fn own_names(command: &CommandSpec) -> impl Iterator<Item = &str> {
+    let program = Some(&*command.program).filter(|program| command::is_relative(program));
+    let is_script = |argument: &&str| {
+        let path = Path::new(argument);
+        let end = path.extension().and_then(|end| end.to_str());
+        !path.is_absolute() && end.is_some_and(|end| SCRIPTS.contains(&end))
+    };
+    program.into_iter().chain(command.args.iter().map(String::as_str).filter(is_script))
+}
+
+impl OwnFile {
+    /// The file of this path, from the working directory on, where it is run too.
+    fn at(path: &Path) -> Self {
+        let opened = regular::open(path, OpenOptions::new().read(true), Links::Followed);
+        let digest = opened.and_then(|file| {
+            // Of a file that is larger its length stands for the rest.
+            let rest = file.metadata()?.len().saturating_sub(MOST);
+            let digest = digest::of_reader(file.take(MOST))?;
+            Ok(if rest == 0 { digest } else { format!("{digest}+{rest}") })
+        });
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Self { path, digest: digest.map_err(|error| error.to_string()) }
+    }
+}
+
+/// What runs a program, and what decides what it does there.
+fn program(command: &CommandSpec, own: &OwnFiles) -> Vec<String> {
+    let words = std::iter::once(&command.program).chain(&command.args);
+    let line: Vec<&str> = words.map(String::as_str).collect();
+    let mut lines = vec![format!("run {}", squeezed(&line.join(" ")))];
+    for name in own_names(command) {
+        let Some(file) = own.0.get(name) else { continue };
+        let (name, path) = (squeezed(name), squeezed(&file.path.display().to_string()));
+        lines.push(match &file.digest {
+            Ok(digest) => {
+                let digest = digest.get(..SHOWN).unwrap_or(digest);
+                format!("  {name} is {path} (SHA-256 {digest}…)")
+            }
+            Err(why) => format!("  {name} is {path} ({})", squeezed(why)),
+        });
+    }
+    for (name, setting) in &command.env {
+        let name = squeezed(name);
+        lines.push(match setting {
+            Setting::Text(value) => format!("  with {name}={}", squeezed(value)),
+            Setting::Env(variable) if *variable == name => format!("  and give it ${name}"),
+            Setting::Env(variable) => format!("  and give it ${} as {name}", squeezed(variable)),
+        });
+    }
+    lines
+}
+
+/// How pages are read otherwise than a guest would.
+fn pages(web: &WebSpec) -> Vec<String> {
+    let mut lines = Vec::new();
+    match &web.allow_private {
+        PrivateHosts::None => {}
+        PrivateHosts::Any => {
+            lines.push("read pages, on this machine's own networks too".to_owned());
+        }
+        PrivateHosts::These(hosts) if hosts.is_empty() => {}
+        PrivateHosts::These(hosts) => lines.push(format!(
+            "read pages of {}, on this machine's own networks too",
+            squeezed(&hosts.join(", "))
+        )),
+    }
+    if !web.robots {
+        lines.push("read pages against robots.txt".to_owned());
+    }
+    if web.max_bytes > LARGE_PAGE {
+        lines.push(format!("read pages of up to {} MB", web.max_bytes.div_ceil(1_000_000)));
+    }
+    lines
+}
+
+fn host_of(http: &HttpSpec) -> String {
+    squeezed(&http_tool::host(&http.url).unwrap_or_else(|| http.url.clone()))
+}
+
+/// What requests of a tool give away, and how far they go.
+fn requests(http: &HttpSpec) -> impl Iterator<Item = Vec<String>> {
+    let host = host_of(http);
+    let sent = http.headers.values().filter_map(|setting| match setting {
+        Setting::Env(name) => Some(format!("send ${} to {host}", squeezed(name))),
+        Setting::Text(_) => None,
+    });
+    let near =
+        http.allow_private.then(|| format!("ask {host}, on this machine's own networks too"));
+    let lines: Vec<String> = sent.chain(near).collect();
+    lines.into_iter().map(|line| vec![line])
+}
+
+/// The files of a person that a tool looks through.
+fn files(folder: &FolderSpec) -> Option<Vec<String>> {
+    let path = folder.folder.as_ref()?.display().to_string();
+    Some(vec![format!("read the documents in {}", squeezed(&path))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Origin, load, shipped};
+
+    /// The shipped scenario whose tool runs a program, with another program.
+    fn running(command: &str) -> Scenario {
+        let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
+        let start = one.text.find("program = \"sh\"").expect("a command");
+        let args = start + one.text[start..].find("[\"-c\"").expect("its arguments");
+        let end = args + one.text[args..].find(']').expect("their end") + 1;
+        let text = format!("{}{command}{}", &one.text[..start], &one.text[end..]);
+        load(&text, Origin::File("x.toml".into()), &[]).unwrap_or_else(|why| panic!("{why:?}"))
+    }
+
+    #[test]
+    fn a_command_is_told_whole_however_far_its_end_is_pushed_away() {
+        let far = " ".repeat(400);
+        let command = format!(
+            "program = \"sh\"\nargs = [\"-c\", \"echo harmless{far};\\n\\t rm -rf ~/everything\"]"
+        );
+        let would = would(&running(&command), None).0;
+        let line = "run sh -c echo harmless ␣ ; ␊ rm -rf ~/everything";
+        assert!(would.iter().any(|said| said == line), "{would:?}");
+    }
+
+    #[test]
+    fn what_the_environment_of_a_command_holds_is_told_below_it() {
+        let command = "program = \"sh\"\nargs = [\"-c\", \"true\"]\n\
+            env = { BASH_ENV = \"/tmp/x.sh\", LD_PRELOAD = { env = \"LIB\" }, HOME = { env = \"HOME\" } }";
+        let would = would(&running(command), None).0;
+        let at = would.iter().position(|line| line == "run sh -c true").expect("the command");
+        let below = [
+            "  with BASH_ENV=/tmp/x.sh",
+            "  and give it $HOME",
+            "  and give it $LIB as LD_PRELOAD",
+        ];
+        assert_eq!(would[at + 1..at + 4], below, "{would:?}");
+    }
+
+    #[test]
+    fn a_script_that_a_program_is_given_is_a_part_of_it_too() {
+        let own = |command: &str| {
+            let scenario = running(command);
+            let names: Vec<String> = OwnFiles::of(&scenario).0.into_keys().collect();
+            assert_eq!(names.is_empty(), super::digest(&scenario) == scenario.hash);
+            names
+        };
+        assert_eq!(
+            own("program = \"python3\"\nargs = [\"-u\", \"tool.py\", \"notes.db\"]"),
+            ["tool.py"]
+        );
+        assert_eq!(own("program = \"./a\"\nargs = [\"./b.sh\"]"), ["./a", "./b.sh"]);
+        assert_eq!(
+            own("program = \"/usr/bin/jq\"\nargs = [\"-f\", \"/usr/x.jq\", \".\"]"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_program_beside_the_scenario_is_a_part_of_what_is_agreed_to() {
+        let system = running("program = \"sh\"\nargs = [\"-c\", \"true\"]");
+        assert_eq!(super::digest(&system), system.hash, "the file alone");
+        // Paths from the working directory on, which is the crate's in tests.
+        let folder = tempfile::tempdir_in(".").expect("a folder");
+        let at = folder.path().join("x.sh");
+        let name = at.strip_prefix(std::env::current_dir().expect("one")).unwrap_or(&at);
+        let own = running(&format!("program = \"{}\"\nargs = []", name.display()));
+        let line = |own: &Scenario| {
+            let would = would(own, None).0;
+            let at = would.iter().position(|line| line.starts_with("run ")).expect("a command");
+            would[at + 1].clone()
+        };
+        let missing = super::digest(&own);
+        assert!(line(&own).contains("No such file"), "{}", line(&own));
+        std::fs::write(&at, "true").expect("written");
+        let first = super::digest(&own);
+        assert!(line(&own).contains("(SHA-256 b5bea41b6c623f7c…)"), "{}", line(&own));
+        std::fs::write(&at, "rm -rf").expect("written");
+        let second = super::digest(&own);
+        assert_eq!(BTreeSet::from([&missing, &first, &second, &own.hash]).len(), 4);
+        std::fs::write(&at, "true").expect("written");
+        assert_eq!(super::digest(&own), first, "by what it holds, not by when it was written");
+    }
+}
