@@ -169,7 +169,8 @@ impl fmt::Debug for Spellings {
 /// where it has none.
 fn decoded(text: &str) -> Option<(Vec<u8>, Vec<usize>)> {
     let raw = text.as_bytes();
-    let mut at = raw.iter().position(|byte| *byte == b'%')?;
+    let mut signs = raw.iter().enumerate().filter(|(_, byte)| **byte == b'%');
+    let (mut at, _) = signs.find(|(at, _)| escape(&raw[*at..]).is_some())?;
     let mut bytes = raw[..at].to_vec();
     let mut places: Vec<usize> = (0..at).collect();
     while at < raw.len() {
