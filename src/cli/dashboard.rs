@@ -107,11 +107,12 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
     };
     let ended = own.block_on(async {
         let warden = Warden::start(|code| screen::end_now(code))?;
-        let console = Tty::take(warden.clone())?;
+        // Before the terminal is taken: a signal would leave it as it is.
+        listen(&services, warden.clone())?;
+        let console = Tty::take(warden)?;
         let Size { width: cols, height: rows } = console.size();
         let state = State::new(state::Size { cols, rows }, settings, Vec::new());
         let opening = Opening { state, theme: theme.at(abilities.depth) };
-        listen(&services, warden)?;
         if let Some((request, extra)) = request {
             if wanted.run.is_some_and(|args| args.trust) {
                 services.allow(&consent::digest(&request.scenario), &request.scenario.title);

@@ -101,8 +101,12 @@ pub fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
     })
 }
 
-/// The first character that must not be shown as it is.
+/// The first character that must not be shown as it is. Every cell of every frame is asked: what
+/// holds no such character at all is gone through once and simply.
 pub fn first_hidden(text: &str) -> Option<char> {
+    if !text.chars().any(|c| is_hostile(c) || is_joining(c)) {
+        return None;
+    }
     judged(text).find_map(|(c, hides)| hides.then_some(c))
 }
 

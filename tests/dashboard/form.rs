@@ -77,6 +77,17 @@ fn control_characters_of_a_paste_become_signs_and_that_is_said() {
 }
 
 #[test]
+fn joiners_of_a_paste_stay_where_they_join() {
+    let mut dash = Dash::new(80, 24);
+    dash.text("n");
+    goto(&mut dash, &FieldId::Goal);
+    dash.send(Msg::Paste("می\u{200c}خواهم 👩\u{200d}🚀 ad\u{200d}min".to_owned()));
+    let goal = form(&dash).field(&FieldId::Goal).expect("a goal").text();
+    assert!(goal.ends_with("می\u{200c}خواهم 👩\u{200d}🚀 ad\u{fffd}min"), "{goal}");
+    assert!(dash.state.notices.current().expect("said").text.contains("1 control character"));
+}
+
+#[test]
 fn a_paste_past_the_cap_is_refused_whole() {
     let mut dash = Dash::new(80, 24);
     dash.text("n");

@@ -4,7 +4,7 @@ use crate::scenario::model::PatternSpec;
 use tui_textarea::{CursorMove, Input, TextArea, WrapMode};
 
 use crate::app::key::{Key, KeyCode};
-use crate::event::visible::{is_hostile, stand_in};
+use crate::event::visible::{is_hostile, judged, stand_in};
 use crate::scenario::name::{FlagName, InputName};
 
 /// The most bytes that a text of the form may have.
@@ -224,11 +224,11 @@ impl TextField {
     pub fn on_paste(&mut self, text: &str) -> usize {
         let mut signs = 0;
         let mut plain = String::with_capacity(text.len());
-        for c in text.chars() {
+        for (c, hides) in judged(text) {
             match c {
                 '\n' => plain.push('\n'),
                 '\t' => plain.push_str("    "),
-                c if is_hostile(c) => {
+                c if hides => {
                     signs += 1;
                     plain.push(stand_in(c));
                 }
@@ -241,7 +241,7 @@ impl TextField {
 
     /// Characters in it that no screen shows: a file's text may hold them, and they count.
     pub fn unseen(&self) -> usize {
-        self.area.lines().iter().flat_map(|line| line.chars()).filter(|c| is_hostile(*c)).count()
+        self.area.lines().iter().flat_map(|line| judged(line)).filter(|(_, hides)| *hides).count()
     }
 
     /// How many more bytes it takes.
