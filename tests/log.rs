@@ -123,7 +123,7 @@ fn the_weight_of_a_log_grows_with_what_its_facts_hold() {
         seat: 0,
         role: "a".into(),
         reason: "max_messages".into(),
-        raw: Some(serde_json::json!({ "invalid": true, "raw": raw })),
+        raw: Some(Arc::new(serde_json::json!({ "invalid": true, "raw": raw }))),
     };
     assert!(weight(refused(&"x".repeat(1 << 20))) > weight(refused("x")) + (1 << 20) - 16);
 }

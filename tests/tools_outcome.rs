@@ -199,7 +199,7 @@ fn a_fact_weighs_what_it_holds() {
         |text| EventKind::TaskFailed { attempts: 1, reason: StopReason::from(text) },
         |text| EventKind::PlanRefused {
             reason: StopReason::from(text),
-            raw: Value::Null,
+            raw: Arc::default(),
             details: None,
         },
         |text| EventKind::AttemptRefused {

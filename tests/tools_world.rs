@@ -388,7 +388,7 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
         EventKind::PlanAccepted { tasks: [task].into() },
         EventKind::PlanRefused {
             reason: StopReason::from("invalid_plan:kind"),
-            raw: json!({ "kind": null }),
+            raw: Arc::new(json!({ "kind": null })),
             details: None,
         },
         EventKind::TaskStarted {

@@ -151,7 +151,7 @@ pub enum EventKind {
         /// Why.
         reason: StopReason,
         /// What the model gave; `None` where it was not asked.
-        raw: Option<Value>,
+        raw: Option<Arc<Value>>,
     },
     /// The policy took the planner's plan.
     #[serde(rename = "plan.accepted")]
@@ -165,10 +165,10 @@ pub enum EventKind {
         /// Why.
         reason: StopReason,
         /// What the model gave.
-        raw: Value,
+        raw: Arc<Value>,
         /// What was wanted and what came, where that is all there is to say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        details: Option<Value>,
+        details: Option<Arc<Value>>,
     },
     /// Opens a task's span: one of the places at once is its.
     #[serde(rename = "task.started")]

@@ -179,11 +179,11 @@ impl EventKind {
                 contribution.summary.len() + texts(contribution.actions.iter().map(|it| &**it))
             }
             Self::ContributionRefused { raw, reason: why, .. } => {
-                raw.as_ref().map_or(0, json_weight) + reason(why)
+                raw.as_deref().map_or(0, json_weight) + reason(why)
             }
             Self::PlanAccepted { tasks } => tasks.iter().map(task).sum(),
             Self::PlanRefused { raw, reason: why, details } => {
-                json_weight(raw) + reason(why) + details.as_ref().map_or(0, json_weight)
+                json_weight(raw) + reason(why) + details.as_deref().map_or(0, json_weight)
             }
             Self::StepsAccepted { steps } => {
                 steps.iter().map(|it| size_of_val(it) + it.id.len() + it.action.len()).sum()

@@ -258,7 +258,7 @@ impl Facts {
             seat: seat as u16,
             role: self.plan.sequence[seat].clone(),
             reason: StopReason::from(reason),
-            raw: Some(serde_json::json!({"stance": "maybe"})),
+            raw: Some(Arc::new(serde_json::json!({"stance": "maybe"}))),
         };
         self.add(self.calls[&seat].0, kind)
     }

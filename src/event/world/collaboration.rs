@@ -227,7 +227,7 @@ impl Collaboration {
                 if let Some(seat) = self.seat_mut(*round, *seat) {
                     seat.state = SeatState::Refused;
                     seat.refused = Some(reason.clone());
-                    seat.raw.clone_from(raw);
+                    seat.raw = raw.as_deref().cloned();
                 }
             }
             _ => {}

@@ -217,8 +217,8 @@ impl Orchestrator {
                 self.places = Arc::new(ids.map(|(place, task)| (task.id.clone(), place)).collect());
             }
             EventKind::PlanRefused { reason, raw, details } => {
-                self.refused = Some((reason.clone(), raw.clone()));
-                self.refused_details.clone_from(details);
+                self.refused = Some((reason.clone(), (**raw).clone()));
+                self.refused_details = details.as_deref().cloned();
             }
             EventKind::ParallelChanged { max_parallel, .. } => self.max_parallel = *max_parallel,
             EventKind::TaskStarted { index, args_hash, .. } => {

@@ -277,8 +277,8 @@ impl Research {
             EventKind::PlanRefused { reason, raw, details } => {
                 self.refused_plan = Some(RefusedPlan {
                     reason: reason.clone(),
-                    raw: raw.clone(),
-                    details: details.clone(),
+                    raw: (**raw).clone(),
+                    details: details.as_deref().cloned(),
                 });
             }
             EventKind::SourcesFound(found) if self.query.is_none() => {

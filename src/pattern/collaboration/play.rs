@@ -220,7 +220,7 @@ impl<'a> Table<'a> {
         seat: &Seat<'_>,
         said: Option<Said>,
     ) -> Result<Option<Arc<Contribution>>, StopReason> {
-        let refuse = |cx: &RunContext, span, reason: StopReason, raw| {
+        let refuse = |cx: &RunContext, span, reason: StopReason, raw: Option<Value>| {
             cx.publish(
                 span,
                 EventKind::ContributionRefused {
@@ -228,7 +228,7 @@ impl<'a> Table<'a> {
                     seat: seat.place,
                     role: seat.role.clone(),
                     reason: reason.clone(),
-                    raw,
+                    raw: raw.map(Arc::new),
                 },
             );
             Err(reason)

@@ -88,6 +88,7 @@ async fn plan(
         Err(fault) => (fault, None),
     };
     let reason = StopReason::InvalidPlan(fault);
+    let (raw, details) = (Arc::new(raw), details.map(Arc::new));
     cx.publish(call, EventKind::PlanRefused { reason: reason.clone(), raw, details });
     Err(reason)
 }

@@ -116,7 +116,8 @@ impl Research<'_> {
                 Ok(query.unwrap_or_default())
             }
             Err(bad) => {
-                let (reason, details) = (bad.reason.clone(), bad.details);
+                let (reason, details) = (bad.reason.clone(), bad.details.map(Arc::new));
+                let raw = Arc::new(raw);
                 self.cx.publish(span, EventKind::PlanRefused { reason, raw, details });
                 Err(bad.reason)
             }
