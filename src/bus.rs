@@ -14,7 +14,7 @@ mod live;
 mod reader;
 mod segment;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -53,7 +53,7 @@ struct Log {
     tail: Mutex<Tail>,
     held: Arc<Held>,
     spans: AtomicU32,
-    live: Mutex<HashMap<SpanId, Arc<Mutex<LiveText>>>>,
+    live: Mutex<BTreeMap<SpanId, Arc<Mutex<LiveText>>>>,
     live_version: AtomicU64,
     live_changed: Notify,
 }

@@ -222,7 +222,7 @@ pub struct ChatMessage {
 impl ChatMessage {
     /// A text without more.
     pub fn new(role: Speaker, content: impl Into<Arc<str>>) -> Self {
-        Self { role, content: content.into(), tool_calls: [].into(), tool_call_id: None }
+        Self { role, content: content.into(), tool_calls: Arc::default(), tool_call_id: None }
     }
 
     /// What the model said, with the tools it called.
@@ -288,7 +288,7 @@ impl Reply {
     pub fn of_agent(text: Arc<str>) -> Self {
         Self {
             text,
-            tool_calls: [].into(),
+            tool_calls: Arc::default(),
             result: None,
             usage: None,
             first_token_ms: None,

@@ -171,6 +171,10 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 /// assert_eq!(visible_within("abcdef", 4), "abc…");
 /// ```
 pub fn visible_within(text: &str, chars: usize) -> String {
+    // Most words are short and plain, and shown as they are.
+    if text.len() <= chars && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let fits = text.chars().nth(chars).is_none();
     let keep = if fits { chars } else { chars.saturating_sub(1) };
     let mut out: String = shown(text).take(keep).collect();

@@ -113,7 +113,7 @@ impl Ask {
             path,
             messages: Conversation::from(Arc::clone(&messages)),
             prompt: Prompt::whole(messages),
-            tools: [].into(),
+            tools: Arc::default(),
             json,
             shown: Arc::new(shown.unwrap_or_default()),
         }
@@ -424,7 +424,9 @@ impl Callee for Asked<'_> {
             if injected.is_empty() {
                 return said.await;
             }
-            faults::through(&injected, self.scope.draw(attempt.number, "fault"), said).await
+            // Seldom there: in a box of its own it makes no other attempt larger.
+            let draw = self.scope.draw(attempt.number, "fault");
+            Box::pin(faults::through(&injected, draw, said)).await
         })
     }
 }

@@ -9,6 +9,9 @@ use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 /// Rows in one shared chunk. Chunks are copied on write, so that a checkpoint of a world shares
 /// all that has not changed since.
 const CHUNK: u32 = 64;
+/// Rows that a chunk has room for at first: most runs open few spans, and a whole chunk takes more
+/// memory than all else of such a world.
+const FEW: usize = 16;
 
 /// Every span that was opened and is not [forgotten](Spans::forget_before). Any ids that a file may
 /// hold are taken.
@@ -162,9 +165,13 @@ impl Spans {
         if self.get(id).is_some() {
             return;
         }
-        let chunk =
-            self.chunks.entry(id.0 / CHUNK).or_insert_with(|| Arc::new(vec![None; CHUNK as usize]));
-        Arc::make_mut(chunk)[(id.0 % CHUNK) as usize] = Some(Span {
+        let chunk = self.chunks.entry(id.0 / CHUNK);
+        let chunk = Arc::make_mut(chunk.or_insert_with(|| Arc::new(Vec::with_capacity(FEW))));
+        let place = (id.0 % CHUNK) as usize;
+        if chunk.len() <= place {
+            chunk.resize(place + 1, None);
+        }
+        chunk[place] = Some(Span {
             id,
             parent,
             what,

@@ -257,6 +257,7 @@ impl Tools {
     }
 
     pub(super) fn begin(&mut self, heads: &[ToolHead]) {
+        self.rows.reserve_exact(heads.len());
         for head in heads {
             if self.get(head.name.as_str()).is_none() {
                 self.rows.push(ToolRow::new(head.clone()));

@@ -77,6 +77,10 @@ impl Calls {
         by: &OpenAi,
         before: &Conversation,
     ) -> Result<Arc<[ToolCall]>, Miscalled> {
+        if self.made.is_empty() {
+            // As it is with most replies; an empty list of its own would be allocated.
+            return Ok(Arc::default());
+        }
         self.made.sort_by_key(|call| call.index);
         if self.made.iter().any(|call| call.name.is_empty()) {
             return Err(Miscalled::Nameless);

@@ -3,7 +3,7 @@
 //! A call is one attempt: one request, no retry, no bound on its time. Whoever drops its future
 //! ends it, and the endpoint sees the connection close.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -38,6 +38,9 @@ pub const TEXT_CAP: usize = 256 << 10;
 /// The most characters that are kept of a model's name and of why it ended.
 const WORD_CHARS: usize = 200;
 
+/// Why replies end, in the API's own words: nothing needs to be looked for in them.
+const REASONS: [&str; 5] = ["stop", "length", "tool_calls", "content_filter", "function_call"];
+
 /// A chat model at an [`Endpoint`].
 #[derive(Debug)]
 pub struct OpenAi {
@@ -46,6 +49,9 @@ pub struct OpenAi {
     chat: Target,
     redactor: Redactor,
     stream: bool,
+    /// The model's name in the last answer, where it is kept as it came: the next answer has the
+    /// same, and nothing needs to be looked for in it again.
+    named: Mutex<Box<str>>,
 }
 
 impl OpenAi {
@@ -54,7 +60,7 @@ impl OpenAi {
     pub fn new(http: Http, endpoint: Endpoint, stream: bool) -> Self {
         let chat = endpoint.target(&["chat", "completions"]);
         let redactor = endpoint.redactor();
-        Self { http, endpoint, chat, redactor, stream }
+        Self { http, endpoint, chat, redactor, stream, named: Mutex::default() }
     }
 
     /// Where it is.
@@ -72,10 +78,11 @@ impl OpenAi {
             .map_err(|error| self.unsendable(&error))?;
         let mut answer = self.http.post(&self.chat, body).await.map_err(|e| self.unanswered(&e))?;
         if !(200..300).contains(&answer.status()) {
-            return Err(self.refused(answer, Requested::Reply).await);
+            // What seldom happens is in a box of its own, so that no other attempt is as large.
+            return Err(Box::pin(self.refused(answer, Requested::Reply)).await);
         }
         if self.comes_in_events(&mut answer).await? {
-            stream::read(self, request, answer, asked, listener).await
+            Box::pin(stream::read(self, request, answer, asked, listener)).await
         } else {
             self.read_whole(request, answer).await
         }
@@ -100,12 +107,27 @@ impl OpenAi {
         visible_within(&self.redactor.redact(text), WORD_CHARS)
     }
 
+    /// The model that says it answered, as it is kept.
+    fn model_name(&self, name: &str) -> String {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        if **named == *name {
+            return name.to_owned();
+        }
+        let word = self.word(name);
+        if word == name {
+            *named = name.into();
+        }
+        word
+    }
+
     /// Why a reply ended: the endpoint's word, or the words in which the model refused. A refusal
     /// is no text: what the model was asked for, it has not given.
     fn finish(&self, reason: Option<&str>, refusal: Option<&str>) -> Option<String> {
         match refusal {
             Some(refusal) if !refusal.is_empty() => Some(self.word(&format!("refusal: {refusal}"))),
-            _ => reason.map(|reason| self.word(reason)),
+            _ => reason.map(|reason| {
+                if REASONS.contains(&reason) { reason.to_owned() } else { self.word(reason) }
+            }),
         }
     }
 
@@ -150,7 +172,7 @@ impl OpenAi {
             text: self.without_the_key(&text),
             usage: completion.usage.and_then(wire::Counted::usage),
             first_token_ms: None,
-            model: completion.model.map(|model| self.word(&model.0)),
+            model: completion.model.map(|model| self.model_name(&model.0)),
             finish: self.finish(
                 choice.finish_reason.as_ref().map(|text| &*text.0),
                 message.refusal.as_ref().map(|text| &*text.0),

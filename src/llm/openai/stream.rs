@@ -149,7 +149,7 @@ impl<'a> Gathered<'a> {
             self.usage = Some(usage);
         }
         if let (None, Some(model)) = (&self.model, &piece.model) {
-            self.model = Some(self.by.word(&model.0));
+            self.model = Some(self.by.model_name(&model.0));
         }
         let Some(choice) = piece.choices.and_then(|choices| choices.into_iter().next()) else {
             return Ok(Next::More);

@@ -1,7 +1,7 @@
 //! The bodies of the chat completions API: what is sent, and what is read of what comes.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::{fmt, io};
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
@@ -123,7 +123,7 @@ pub(super) fn body(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
     // Text that is JSON itself grows by a backslash for each quote.
-    let mut body = Vec::with_capacity(texts + texts / 4 + model.len() + 160);
+    let mut body = Body(Vec::with_capacity(texts + texts / 4 + model.len() + 160));
     let ask = Ask {
         model,
         messages: &request.messages,
@@ -134,7 +134,35 @@ pub(super) fn body(
         stream_options: stream.then_some(StreamOptions { include_usage: true }),
     };
     serde_json::to_writer(&mut body, &ask)?;
-    Ok(body)
+    Ok(body.0)
+}
+
+/// Takes a body as it is written: mostly a byte or two at a time, quotes and their backslashes,
+/// which need no call to copy memory.
+struct Body(Vec<u8>);
+
+impl io::Write for Body {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match bytes {
+            [one] => self.0.push(*one),
+            [one, two] => {
+                self.0.push(*one);
+                self.0.push(*two);
+            }
+            more => self.0.extend_from_slice(more),
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A string that is borrowed where it can be, also within an `Option`.
