@@ -4,7 +4,7 @@
 mod head;
 mod toolbox;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -121,7 +121,7 @@ struct Shared {
 #[derive(Default)]
 struct Runs {
     started: u32,
-    by_id: BTreeMap<RunId, RunHandle>,
+    by_id: HashMap<RunId, RunHandle>,
     finished: VecDeque<(RunId, u64)>,
     finished_bytes: u64,
 }
@@ -166,10 +166,15 @@ impl Shared {
     /// Keeps the log of a finished run, and drops the oldest finished ones above the cap.
     fn finished(&self, run: &RunId, bus: &Bus, reason: StopReason) {
         self.session.publish(SpanId::RUN, EventKind::SessionRunClosed { run: run.clone(), reason });
+        // Taking a log apart is a walk through memory that nobody has looked at for long: not while
+        // others wait to start a run.
+        let mut forgotten = Vec::new();
         let mut runs = self.runs();
         self.share(&runs, Some(run));
-        runs.finished_bytes += bus.weight();
-        runs.finished.push_back((run.clone(), bus.weight()));
+        // A smaller share may have let go of a part of the log.
+        let weight = bus.weight();
+        runs.finished_bytes += weight;
+        runs.finished.push_back((run.clone(), weight));
         while runs.finished_bytes > self.settings.finished_bytes && runs.finished.len() > 1 {
             let Some((oldest, bytes)) = runs.finished.pop_front() else { break };
             runs.finished_bytes -= bytes;
@@ -177,8 +182,10 @@ impl Shared {
                 let facts = handle.bus().len();
                 self.session
                     .publish(SpanId::RUN, EventKind::SessionRunForgotten { run: oldest, facts });
+                forgotten.push(handle);
             }
         }
+        drop(runs);
     }
 }
 
@@ -280,9 +287,11 @@ impl Engine {
         self.shared.runs().by_id.get(id).cloned()
     }
 
-    /// The runs of this session that are not forgotten.
+    /// The runs of this session that are not forgotten, by their ids.
     pub fn runs(&self) -> Vec<RunHandle> {
-        self.shared.runs().by_id.values().cloned().collect()
+        let mut runs: Vec<_> = self.shared.runs().by_id.values().cloned().collect();
+        runs.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        runs
     }
 
     /// Calls of all runs that are out now.
