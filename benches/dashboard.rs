@@ -66,8 +66,8 @@ impl Console for Bench {
         })
     }
 
-    fn input(&mut self) -> Keys {
-        Keys(self.keys.take().unwrap_or_else(|| mpsc::unbounded_channel().1))
+    fn input(&mut self) -> io::Result<Keys> {
+        Ok(Keys(self.keys.take().unwrap_or_else(|| mpsc::unbounded_channel().1)))
     }
 
     fn size(&self) -> Size {

@@ -79,7 +79,7 @@ fn a_run_of_four_calls_allocates_little() {
     let runtime = runtime.expect("a runtime");
     let origin = Origin::File("table.toml".into());
     let scenario = Arc::new(scenario::load(TABLE, origin, &[]).expect("a good scenario"));
-    let engine = Engine::new(EngineSettings { finished_bytes: 1 });
+    let engine = Engine::new(EngineSettings { finished_bytes: 1, ..EngineSettings::default() });
     for _ in 0..20 {
         runtime.block_on(played(&engine, &scenario));
     }

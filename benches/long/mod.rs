@@ -114,6 +114,7 @@ fn one_round(
                 status: Some(503),
                 text: "The endpoint is busy.".to_owned(),
                 retry_after_ms: None,
+                should_retry: None,
                 partial: None,
             };
             log.add(attempt, EventKind::AttemptFailed(Box::new(failed)));
