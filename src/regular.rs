@@ -169,7 +169,8 @@ fn kind(found: &Metadata) -> &'static str {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::io::Write;
     use std::path::PathBuf;
