@@ -21,6 +21,8 @@ struct Output {
     parser: Parser,
     bytes: Vec<u8>,
     last: Instant,
+    /// Nothing more comes: the program has ended, and all that it wrote has been read.
+    ended: bool,
 }
 
 impl Output {
@@ -91,8 +93,12 @@ impl Terminal {
         drop(pair.slave);
         let pid = child.process_id().expect("a process");
 
-        let output =
-            Output { parser: Parser::new(rows, cols, 0), bytes: Vec::new(), last: Instant::now() };
+        let output = Output {
+            parser: Parser::new(rows, cols, 0),
+            bytes: Vec::new(),
+            last: Instant::now(),
+            ended: false,
+        };
         let output = Arc::new((Mutex::new(output), Condvar::new()));
         let shared = Arc::clone(&output);
         thread::spawn(move || {
@@ -105,6 +111,8 @@ impl Terminal {
                 output.last = Instant::now();
                 shared.1.notify_all();
             }
+            shared.0.lock().expect("a lock").ended = true;
+            shared.1.notify_all();
         });
         let (end, ended) = mpsc::channel();
         thread::spawn(move || {
@@ -219,6 +227,10 @@ impl Terminal {
     pub fn ends(&self) -> u32 {
         let status = self.ended.recv_timeout(PATIENCE);
         let status = status.unwrap_or_else(|_| panic!("it does not end\n{}", self.text()));
+        // What it wrote last may still be on its way when it has ended.
+        let waiting = self.output();
+        let late = self.output.1.wait_timeout_while(waiting, PATIENCE, |output| !output.ended);
+        assert!(!late.expect("a lock").1.timed_out(), "somebody else still has the terminal");
         self.sees_that("the normal screen", |screen| !screen.alternate_screen());
         self.is_as_it_was();
         status.exit_code()
