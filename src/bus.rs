@@ -44,6 +44,9 @@ impl Default for Bounds {
     }
 }
 
+/// A window moves on in so many steps: often enough that each is short for whoever follows it.
+const STEPS: u64 = 32;
+
 /// A run's log. Cheap to clone; all clones are the same log.
 #[derive(Clone)]
 pub struct Bus(Arc<Log>);
@@ -109,12 +112,12 @@ impl Tail {
         self.segments.push_back(segment);
     }
 
-    /// Takes the first segments out that the window has no room for: in steps of an eighth, so that
+    /// Takes the first segments out that the window has no room for: in [steps](STEPS), so that
     /// whoever follows the window has to do so now and then and not at every segment.
     fn trim(&mut self) -> Vec<Arc<Segment>> {
         let mut out = Vec::new();
         let window = self.bounds.window;
-        if self.weight <= window.saturating_add(window / 8) {
+        if self.weight <= window.saturating_add(window / STEPS) {
             return out;
         }
         while self.weight > window
@@ -174,7 +177,7 @@ impl Bus {
     pub fn bound(&self, bounds: Bounds) {
         lock(&self.0.tail).bounds = bounds;
         let Bounds { window, ahead } = bounds;
-        let kept = window.saturating_add(window / 8);
+        let kept = window.saturating_add(window / STEPS);
         self.0.held.bound(kept.saturating_add(ahead), kept.saturating_add(ahead / 2));
     }
 

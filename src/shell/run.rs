@@ -32,6 +32,10 @@ use crate::ui::{self, Cx};
 /// Between two frames at least: at most 30 a second.
 pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 
+/// After the last frame, how soon one that answers a key may come: a person waits for it. Never two of
+/// them in a row, so that a key that is held down draws little more than facts do.
+pub const ANSWER: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 2);
+
 /// How long a frame that is on its way may take before the terminal is given away all the same.
 const LAND: Duration = Duration::from_millis(500);
 
@@ -94,6 +98,10 @@ struct Loop<C: Console> {
     /// There is something that the screen does not show.
     dirty: bool,
     drawn: Option<Instant>,
+    /// Somebody pressed a key since, and waits for the answer.
+    pressed: bool,
+    /// The last frame was such an answer, and came before its time.
+    early: bool,
     /// When the state was last changed, and when it asked to be told that time has passed.
     changed: Instant,
     tick: Option<Instant>,
@@ -155,6 +163,8 @@ impl<C: Console> Loop<C> {
             started,
             dirty: true,
             drawn: None,
+            pressed: false,
+            early: false,
             changed: started,
             tick: None,
             errand: None,
@@ -207,7 +217,7 @@ impl<C: Console> Loop<C> {
         let shown = self.input.is_some();
         let busy = self.terminal.backend().is_busy();
         let frame = (shown && self.dirty && !busy)
-            .then(|| self.drawn.map_or(self.started, |drawn| drawn + FRAME));
+            .then(|| self.drawn.map_or(self.started, |drawn| drawn + self.floor()));
         // A tick that was asked for is not put off by what happens before it: facts of another run
         // may come without a break.
         let wanted = self.state.next_tick().filter(|_| shown).map(|after| self.changed + after);
@@ -227,6 +237,11 @@ impl<C: Console> Loop<C> {
         }
     }
 
+    /// The least time between the last frame and the next.
+    fn floor(&self) -> Duration {
+        if self.pressed && !self.early { ANSWER } else { FRAME }
+    }
+
     fn draw(&mut self) -> io::Result<()> {
         self.watch.turn_to(&self.state, &self.services.engine);
         for msg in self.watch.look() {
@@ -239,7 +254,10 @@ impl<C: Console> Loop<C> {
             ui::render(state, &cx, area, frame.buffer_mut());
         })?;
         self.dirty = false;
-        self.drawn = Some(Instant::now());
+        let now = Instant::now();
+        self.early = self.drawn.is_some_and(|drawn| now < drawn + FRAME);
+        self.pressed = false;
+        self.drawn = Some(now);
         Ok(())
     }
 
@@ -248,6 +266,7 @@ impl<C: Console> Loop<C> {
             if let Msg::Resize { cols, rows } = msg {
                 self.terminal.backend_mut().set_size(Size::new(cols, rows));
             }
+            self.pressed = true;
             self.update(msg);
         }
     }

@@ -30,7 +30,7 @@ const BACK: &[u8] =
 
 /// How long the last bytes may take before the program ends without them: a terminal that stalls
 /// (Ctrl-S, a link that hangs) takes no longer to leave than this and the time for a frame.
-const STALLED: Duration = Duration::from_millis(500);
+const STALLED: Duration = Duration::from_millis(400);
 
 /// Whether the terminal did not take the bytes that give it back: it is asked for no more.
 static STALLS: AtomicBool = AtomicBool::new(false);
@@ -131,7 +131,7 @@ pub fn write_frame(bytes: &[u8]) -> io::Result<()> {
     if is_taken() { write(bytes) } else { Ok(()) }
 }
 
-/// As [`write()`], but waits no longer than half a second, and not at all where the terminal has
+/// As [`write()`], but waits no longer than 0.4 s, and not at all where the terminal has
 /// stalled before: a program that is told to end does so also before a terminal that takes no more
 /// bytes.
 ///
