@@ -12,7 +12,7 @@ const REPLACEMENT: char = '\u{fffd}';
 
 /// Whether this character must never reach a terminal as it is: C0 and C1 controls, DEL, bidi
 /// controls, line and paragraph separators, and characters that show nothing and have no work to do
-/// in a text (Unicode's `Default_Ignorable_Code_Point` without what [`is_joining`] says).
+/// in a text (Unicode's `Default_Ignorable_Code_Point` without what `is_joining` says).
 pub fn is_hostile(c: char) -> bool {
     if c < '\u{34f}' {
         return matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}');

@@ -25,7 +25,7 @@ const MOST: u64 = 256 << 20;
 /// Digits of a digest that are shown.
 const SHOWN: usize = 16;
 
-/// What a run of this scenario would do that a person has to allow, and the [`digest`] of the files that
+/// What a run of this scenario would do that a person has to allow, and the [`digest()`] of the files that
 /// this is true of. A line for each thing, whole, its white space squeezed; what begins with spaces belongs
 /// to the line above. `endpoint` is who would be asked, where it is live.
 pub fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> (Vec<String>, String) {

@@ -13,7 +13,7 @@ const CHUNK: u32 = 64;
 /// memory than all else of such a world.
 const FEW: usize = 16;
 
-/// Every span that was opened and is not [forgotten](Spans::forget_before). Any ids that a file may
+/// Every span that was opened and is not forgotten. Any ids that a file may
 /// hold are taken.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
