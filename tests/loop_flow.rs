@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use console::{Person, scenario};
 use crossterm::event::KeyCode;
+use roundtable::bus::Bounds;
 use roundtable::event::kind::By;
 use roundtable::event::{Command, EventKind, SpanId, StopReason};
-use roundtable::shell::run::{ANSWER, FRAME};
+use roundtable::shell::run::{ANSWER, FRAME, SHOWN};
 use roundtable::shell::signals::Told;
 use tokio::time::Instant;
 
@@ -79,6 +80,32 @@ async fn a_flood_of_facts_draws_thirty_frames_a_second_and_answers_a_key_within_
     let ending = person.ends().await.expect("an end");
     let world = ending.state.runs[0].world();
     assert!(world.tally.facts > 200_000, "{} facts: none is lost", world.tally.facts);
+}
+
+/// The log has let go of what the loop reads: the last of it is shown all the same.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_far_behind_its_log_still_has_something_to_show() {
+    let mut person = Person::at(120, 36);
+    person.starts(scenario("checkout-launch", &["budget.max_seconds=86400"]), false);
+    let run = loop {
+        match person.services.engine.runs().pop() {
+            Some(run) => break run,
+            None => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    };
+    run.send(Command::Pause { by: By::You });
+    person.sees("PAUSED").await;
+    run.bus().bound(Bounds { window: 64 << 10, ahead: u64::MAX / 2 });
+    for _ in 0..3 * SHOWN {
+        run.bus().publish(SpanId::RUN, EventKind::Warning { text: "flood".to_owned() });
+    }
+    assert!(run.bus().first().0 > 2 * SHOWN, "the log has let go of most of them");
+    person.settles().await;
+    person.told(Told::End(143));
+    let ending = person.ends().await.expect("an end");
+    let log = ending.state.runs[0].log();
+    let held = (log.len() - log.gone()) as u64;
+    assert!((SHOWN..2 * SHOWN).contains(&held), "{held} events are held");
 }
 
 /// A key that is held down repeats faster than frames are drawn.

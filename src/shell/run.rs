@@ -36,6 +36,9 @@ pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 /// them in a row, so that a key that is held down draws little more than facts do.
 pub const ANSWER: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 2);
 
+/// Facts that a page keeps at least, however far behind its log it is.
+pub const SHOWN: u64 = 8_192;
+
 /// How long a frame that is on its way may take before the terminal is given away all the same.
 const LAND: Duration = Duration::from_millis(500);
 
@@ -298,10 +301,13 @@ impl<C: Console> Loop<C> {
             self.update(Msg::Session(events));
             return logged.iter().for_each(|event| journal::note(event, &World::new()));
         };
+        let last = events.last().map_or(0, |event| event.seq.0);
+        // A loop that is behind shows what it has read last, though the log has let go of that.
+        let before = first.min(Seq(last.saturating_sub(SHOWN)));
         self.update(Msg::Facts { run: run.clone(), events });
         self.log(&run, &logged);
-        if first > Seq(0) {
-            self.update(Msg::LetGo { run, before: first });
+        if before > Seq(0) {
+            self.update(Msg::LetGo { run, before });
         }
     }
 
