@@ -44,7 +44,8 @@ impl Default for Bounds {
     }
 }
 
-/// A window moves on in so many steps: often enough that each is short for whoever follows it.
+/// Steps in which a window moves on: each drops 1/32 of it, so a reader that follows the window does
+/// little work at a time.
 const STEPS: u64 = 32;
 
 /// A run's log. Cheap to clone; all clones are the same log.
@@ -113,7 +114,7 @@ impl Tail {
     }
 
     /// Takes the first segments out that the window has no room for: in [steps](STEPS), so that
-    /// whoever follows the window has to do so now and then and not at every segment.
+    /// a reader that follows the window does so once a step and not at every segment.
     fn trim(&mut self) -> Vec<Arc<Segment>> {
         let mut out = Vec::new();
         let window = self.bounds.window;
@@ -264,7 +265,7 @@ impl Bus {
         self.0.held.has_room()
     }
 
-    /// Waits until the readers of a log that is out of its bounds have caught up. Whoever publishes
+    /// Waits until the readers of a log that is out of its bounds have caught up. A run that publishes
     /// much awaits it where it may wait.
     pub async fn room(&self) {
         self.0.held.room().await;

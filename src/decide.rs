@@ -67,7 +67,7 @@ pub async fn decide<D: Decision>(decision: &D) -> D::Found {
         Ok(found) => found,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The runtime is shutting down, and whoever waits here with it.
+            // The runtime is shutting down, and this task with it.
             Err(_) => std::future::pending().await,
         },
     }

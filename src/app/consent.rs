@@ -3,7 +3,7 @@
 /// What is asked for, and what a yes is given to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
-    /// What a yes is kept under: a digest of the scenario's file, and of the programs beside it that it
+    /// The key of the answer: a digest of the scenario's file, and of the programs next to it that it
     /// runs.
     pub digest: String,
     /// What the run would do, a line each; what begins with spaces belongs to the line above.

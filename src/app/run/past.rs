@@ -20,7 +20,7 @@ pub(super) struct Past {
     /// Kept on the way to the playhead, closer and closer to it: steps back from there are short.
     near: Vec<Kept>,
     here: Option<Kept>,
-    /// The log has let go of its first facts: the first of the kept worlds stands in for them.
+    /// The log has dropped its first facts: the first of the kept worlds is what they were folded to.
     begins: bool,
 }
 
