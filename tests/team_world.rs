@@ -185,8 +185,9 @@ fn a_swarm_that_runs_twice_at_once_shows_the_limits_of_the_run_that_moved_last()
 
 #[test]
 fn a_run_that_is_stopped_leaves_the_owner_that_the_session_had() {
-    let owner =
-        |facts: &TeamFacts| fold(facts).outcome().expect("an outcome").fields["owner"].clone();
+    let owner = |facts: &TeamFacts| {
+        fold(facts).outcome().expect("an outcome").fields.get("owner").expect("an owner")
+    };
     let mut first = team::working();
     first.ends("max_seconds");
     assert_eq!(owner(&first), serde_json::Value::Null);

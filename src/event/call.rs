@@ -272,10 +272,10 @@ pub struct Reply {
     pub first_token_ms: Option<u64>,
     /// The model that says it answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     /// Why it ended, in the endpoint's words (`stop`, `length`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finish: Option<String>,
+    pub finish: Option<Arc<str>>,
 }
 
 impl Reply {

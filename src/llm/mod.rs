@@ -8,7 +8,7 @@ pub mod endpoint;
 pub mod openai;
 pub mod scripted;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 
@@ -42,46 +42,58 @@ pub struct ChatRequest {
 /// that a long chain of calls stays linear in what was said.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
-    parts: Arc<Vec<Arc<[ChatMessage]>>>,
-    words: u64,
+    parts: Arc<Vec<Part>>,
+}
+
+/// What was said between two calls.
+#[derive(Clone, Debug)]
+struct Part {
+    messages: Arc<[ChatMessage]>,
+    /// Words from the start of the conversation to the end of this part, once somebody asked: only
+    /// a script does.
+    words: OnceLock<u64>,
 }
 
 /// A place in a conversation that it can go back to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bookmark {
     parts: usize,
-    words: u64,
 }
 
 impl Conversation {
     /// Adds what was said since.
     pub fn push(&mut self, messages: Arc<[ChatMessage]>) {
         if !messages.is_empty() {
-            self.words += messages.iter().map(words_of).sum::<u64>();
-            Arc::make_mut(&mut self.parts).push(messages);
+            let part = Part { messages, words: OnceLock::new() };
+            Arc::make_mut(&mut self.parts).push(part);
         }
     }
 
     /// The messages in their order.
     pub fn iter(&self) -> impl Iterator<Item = &ChatMessage> {
-        self.parts.iter().flat_map(|part| &**part)
+        self.parts.iter().flat_map(|part| &*part.messages)
     }
 
-    /// What stands for its tokens offline: words, counted.
+    /// What stands for its tokens offline: words, counted. Each part is counted once, however many
+    /// calls it is sent with.
     pub fn words(&self) -> u64 {
-        self.words
+        let counted = self.parts.iter().rposition(|part| part.words.get().is_some());
+        let new = self.parts.get(counted.unwrap_or(0)..).unwrap_or_default();
+        new.iter().fold(0, |before, part| {
+            let own = || part.messages.iter().map(words_of).sum::<u64>();
+            *part.words.get_or_init(|| before + own())
+        })
     }
 
     /// Its end, to go back to.
     pub fn end(&self) -> Bookmark {
-        Bookmark { parts: self.parts.len(), words: self.words }
+        Bookmark { parts: self.parts.len() }
     }
 
     /// Takes away what was added since.
     pub fn go_back(&mut self, to: Bookmark) {
         if to.parts < self.parts.len() {
             Arc::make_mut(&mut self.parts).truncate(to.parts);
-            self.words = to.words;
         }
     }
 }
@@ -104,8 +116,8 @@ pub fn words_said(text: &str, calls: &[ToolCall]) -> u64 {
     words(text) + calls.sum::<u64>()
 }
 
-/// What stands for tokens offline: words, as `split_ascii_whitespace` tells them apart. Every prompt
-/// is counted, so this looks at pairs of bytes, many at a time, in place of cutting the text.
+/// What stands for tokens offline: words, as `split_ascii_whitespace` tells them apart. A script counts
+/// every prompt, so this looks at pairs of bytes, many at a time, in place of cutting the text.
 pub fn words(text: &str) -> u64 {
     const VERTICAL_TAB: u8 = 0x0b;
     let white =

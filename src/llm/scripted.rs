@@ -92,7 +92,7 @@ impl Scripted {
             result: None,
             first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
             model: None,
-            finish: Some(finish.to_owned()),
+            finish: Some(finish.into()),
         })
     }
 

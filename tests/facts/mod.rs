@@ -230,7 +230,7 @@ impl Facts {
             text: text.into(),
             usage: Some(Usage { prompt_tokens: 812, completion_tokens: 96 }),
             first_token_ms: Some(180),
-            finish: Some("stop".to_owned()),
+            finish: Some("stop".into()),
             ..Reply::of_agent(Arc::default())
         };
         self.add(span, EventKind::AttemptAnswered(Box::new(reply)));

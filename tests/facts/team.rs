@@ -351,7 +351,7 @@ impl TeamFacts {
 
     fn ends_with(&mut self, name: &str, text: &str, finish: Option<&str>) -> &mut Self {
         let (call, attempt) = self.runs[name];
-        let finish = finish.map(str::to_owned);
+        let finish = finish.map(Into::into);
         let reply = Reply { finish, ..Reply::of_agent(text.into()) };
         self.add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts: 1 })

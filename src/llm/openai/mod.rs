@@ -38,8 +38,25 @@ pub const TEXT_CAP: usize = 256 << 10;
 /// The most characters that are kept of a model's name and of why it ended.
 const WORD_CHARS: usize = 200;
 
-/// Why replies end, in the API's own words: nothing needs to be looked for in them.
-const REASONS: [&str; 5] = ["stop", "length", "tool_calls", "content_filter", "function_call"];
+/// A word that answers mostly have in common: one that is kept as it came is shared by those that
+/// have it next.
+#[derive(Debug, Default)]
+struct LastWord(Mutex<Arc<str>>);
+
+impl LastWord {
+    /// A word as it is kept: what `kept` makes of it, which the same word before has shown.
+    fn get(&self, word: &str, kept: impl FnOnce(&str) -> String) -> Arc<str> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if **last == *word {
+            return Arc::clone(&last);
+        }
+        let kept: Arc<str> = kept(word).into();
+        if *kept == *word {
+            *last = Arc::clone(&kept);
+        }
+        kept
+    }
+}
 
 /// A chat model at an [`Endpoint`].
 #[derive(Debug)]
@@ -51,7 +68,9 @@ pub struct OpenAi {
     stream: bool,
     /// The model's name in the last answer, where it is kept as it came: the next answer has the
     /// same, and nothing needs to be looked for in it again.
-    named: Mutex<Box<str>>,
+    named: LastWord,
+    /// Why the last reply ended, likewise.
+    ended: LastWord,
 }
 
 impl OpenAi {
@@ -60,7 +79,15 @@ impl OpenAi {
     pub fn new(http: Http, endpoint: Endpoint, stream: bool) -> Self {
         let chat = endpoint.target(&["chat", "completions"]);
         let redactor = endpoint.redactor();
-        Self { http, endpoint, chat, redactor, stream, named: Mutex::default() }
+        Self {
+            http,
+            endpoint,
+            chat,
+            redactor,
+            stream,
+            named: LastWord::default(),
+            ended: LastWord::default(),
+        }
     }
 
     /// Where it is.
@@ -108,26 +135,18 @@ impl OpenAi {
     }
 
     /// The model that says it answered, as it is kept.
-    fn model_name(&self, name: &str) -> String {
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        if **named == *name {
-            return name.to_owned();
-        }
-        let word = self.word(name);
-        if word == name {
-            *named = name.into();
-        }
-        word
+    fn model_name(&self, name: &str) -> Arc<str> {
+        self.named.get(name, |name| self.word(name))
     }
 
     /// Why a reply ended: the endpoint's word, or the words in which the model refused. A refusal
     /// is no text: what the model was asked for, it has not given.
-    fn finish(&self, reason: Option<&str>, refusal: Option<&str>) -> Option<String> {
+    fn finish(&self, reason: Option<&str>, refusal: Option<&str>) -> Option<Arc<str>> {
         match refusal {
-            Some(refusal) if !refusal.is_empty() => Some(self.word(&format!("refusal: {refusal}"))),
-            _ => reason.map(|reason| {
-                if REASONS.contains(&reason) { reason.to_owned() } else { self.word(reason) }
-            }),
+            Some(refusal) if !refusal.is_empty() => {
+                Some(self.word(&format!("refusal: {refusal}")).into())
+            }
+            _ => reason.map(|reason| self.ended.get(reason, |reason| self.word(reason))),
         }
     }
 

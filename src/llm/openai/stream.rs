@@ -100,7 +100,7 @@ struct Gathered<'a> {
     said: Unfinished,
     first_token_ms: Option<u64>,
     usage: Option<Usage>,
-    model: Option<String>,
+    model: Option<Arc<str>>,
     finish: Option<String>,
     refusal: String,
 }

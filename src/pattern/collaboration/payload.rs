@@ -87,9 +87,14 @@ struct BriefPayload<'a> {
     history: &'a [HistoryRow],
 }
 
+/// What a role is told in every round: its prompt, and the shape of its reply.
+pub fn instructions(prompt: &str) -> Arc<str> {
+    format!("{}\n\n{REPLY_CONTRACT}", prompt.trim()).into()
+}
+
 /// What a role is shown.
 pub fn for_role(
-    prompt: &str,
+    instructions: Arc<str>,
     goal: &str,
     role: &RoleName,
     facts: &Value,
@@ -98,7 +103,7 @@ pub fn for_role(
 ) -> Arc<[ChatMessage]> {
     let payload =
         RolePayload { goal, role, shared_context: facts, recent_rounds: recent, open_conflicts };
-    conversation(format!("{}\n\n{REPLY_CONTRACT}", prompt.trim()), &payload)
+    conversation(instructions, &payload)
 }
 
 /// What the one who writes the brief is shown.
@@ -108,10 +113,10 @@ pub fn for_brief(
     final_decision: Decision,
     history: &[HistoryRow],
 ) -> Arc<[ChatMessage]> {
-    conversation(prompt.trim().to_owned(), &BriefPayload { goal, final_decision, history })
+    conversation(prompt.trim().into(), &BriefPayload { goal, final_decision, history })
 }
 
-fn conversation(system: String, payload: &impl Serialize) -> Arc<[ChatMessage]> {
+fn conversation(system: Arc<str>, payload: &impl Serialize) -> Arc<[ChatMessage]> {
     let user = serde_json::to_string(payload).unwrap_or_default();
     Arc::new([ChatMessage::new(Speaker::System, system), ChatMessage::new(Speaker::User, user)])
 }

@@ -39,6 +39,7 @@ pub async fn play(
         history: Vec::new(),
         open_conflicts: Vec::new(),
         base: asked::base_of(cx, scenario),
+        instructions: BTreeMap::new(),
     };
     for round in 1..=spec.budget.max_rounds {
         cx.at_phase(format!("round_{round}"));
@@ -72,6 +73,8 @@ struct Table<'a> {
     history: Vec<HistoryRow>,
     open_conflicts: Vec<Conflict>,
     base: Option<Shown>,
+    /// What each role is told in every round, once it was asked.
+    instructions: BTreeMap<&'a RoleName, Arc<str>>,
 }
 
 impl<'a> Table<'a> {
@@ -192,8 +195,10 @@ impl<'a> Table<'a> {
         Ok(taken)
     }
 
-    fn ask_of(&self, round: u32, span: SpanId, seat: &Seat<'_>, recent: &[RecentRound]) -> Ask {
-        let prompt = self.spec.roles.get(seat.role).map_or("", |role| &role.prompt);
+    fn ask_of(&mut self, round: u32, span: SpanId, seat: &Seat<'a>, recent: &[RecentRound]) -> Ask {
+        let prompt = || self.spec.roles.get(seat.role).map_or("", |role| &role.prompt);
+        let told = self.instructions.entry(seat.role);
+        let told = told.or_insert_with(|| payload::instructions(prompt()));
         let (goal, facts) = (&self.scenario.goal, &self.scenario.facts);
         let shown = self.base.clone().map(|mut shown| {
             shown.set("role", &Value::from(seat.role.as_str()));
@@ -205,8 +210,14 @@ impl<'a> Table<'a> {
         });
         let purpose = Purpose::Contribution { round, seat: seat.place, role: seat.role.clone() };
         let path = message(round, seat).id().to_string();
-        let messages =
-            payload::for_role(prompt, goal, seat.role, facts, recent, &self.open_conflicts);
+        let messages = payload::for_role(
+            Arc::clone(told),
+            goal,
+            seat.role,
+            facts,
+            recent,
+            &self.open_conflicts,
+        );
         Ask::once(span, purpose, path, messages, true, shown)
     }
 

@@ -155,7 +155,7 @@ impl Play<'_> {
                 let reply = match &ended {
                     Turned::Answered { text, .. } => Reply::of_agent(Arc::clone(text)),
                     Turned::HandedOver { .. } => Reply {
-                        finish: Some(HANDED_OVER.to_owned()),
+                        finish: Some(HANDED_OVER.into()),
                         ..Reply::of_agent(Arc::default())
                     },
                 };

@@ -1,13 +1,22 @@
 //! The fields of a collaboration's outcome (`000`).
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde::Serializer;
+use serde_json::Value;
 
-use super::value;
+use super::Fields;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{CollaborationPlan, RunStarted};
+use crate::event::world::collaboration::Round;
 use crate::event::world::{Collaboration, World};
 use crate::scenario::name::RoleName;
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum TraceRow<'a> {
+    Seat(SeatRow<'a>),
+    Round(RoundRow<'a>),
+}
 
 #[derive(Serialize)]
 struct SeatRow<'a> {
@@ -40,6 +49,47 @@ struct StanceRow<'a> {
     confidence: f64,
 }
 
+/// The inputs that the plan names, then the last round.
+#[derive(Serialize)]
+struct Summary<'a> {
+    #[serde(flatten, serialize_with = "map")]
+    inputs: Vec<(&'a str, &'a Value)>,
+    #[serde(flatten)]
+    last: Option<LastRound<'a>>,
+}
+
+#[derive(Serialize)]
+struct LastRound<'a> {
+    stances: Vec<StanceRow<'a>>,
+    conflicts: &'a [Conflict],
+}
+
+fn map<S: Serializer>(rows: &[(&str, &Value)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(rows.iter().copied())
+}
+
+impl<'a> Summary<'a> {
+    fn of(head: &'a RunStarted, plan: &'a CollaborationPlan, last: Option<&'a Round>) -> Self {
+        let names = plan.summary_inputs.iter().map(|name| name.as_str());
+        let own = |name: &str| last.is_some() && matches!(name, "stances" | "conflicts");
+        let inputs = names
+            .filter(|name| !own(name))
+            .map(|name| (name, head.inputs.get(name).unwrap_or(&Value::Null)));
+        let last = last.map(|round| LastRound {
+            stances: round
+                .contributions()
+                .map(|from| StanceRow {
+                    agent: &from.agent,
+                    stance: from.stance,
+                    confidence: from.confidence,
+                })
+                .collect(),
+            conflicts: &round.conflicts,
+        });
+        Self { inputs: inputs.collect(), last }
+    }
+}
+
 impl World {
     pub(super) fn collaboration_fields(
         &self,
@@ -47,43 +97,24 @@ impl World {
         world: &Collaboration,
         plan: &CollaborationPlan,
         success: bool,
-        fields: &mut Map<String, Value>,
+        fields: &mut Fields,
     ) {
-        let mut add = |name: &str, value: Value| {
-            fields.insert(name.to_owned(), value);
-        };
         let closed_rounds = || world.rounds.iter().filter(|round| round.closed.is_some());
         if success {
-            add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
-            add("final_decision", value(&world.decision()));
-            add("rounds_used", json!(closed_rounds().count()));
-            let mut summary = Map::new();
-            for name in &plan.summary_inputs {
-                let given = head.inputs.get(name.as_str()).cloned().unwrap_or(Value::Null);
-                summary.insert(name.to_string(), given);
-            }
-            if let Some(last) = closed_rounds().next_back() {
-                let stances: Vec<_> = last
-                    .contributions()
-                    .map(|from| StanceRow {
-                        agent: &from.agent,
-                        stance: from.stance,
-                        confidence: from.confidence,
-                    })
-                    .collect();
-                summary.insert("stances".to_owned(), value(&stances));
-                summary.insert("conflicts".to_owned(), value(&last.conflicts));
-            }
-            add("team_summary", Value::Object(summary));
+            fields.add("answer", &self.answer);
+            fields.add("final_decision", &world.decision());
+            fields.add("rounds_used", &closed_rounds().count());
+            let last = closed_rounds().next_back().map(|round| &**round);
+            fields.add("team_summary", &Summary::of(head, plan, last));
         } else if let Some(refused) =
             world.current().and_then(|round| round.seats.iter().find(|seat| seat.refused.is_some()))
         {
-            add("raw_contribution", refused.raw.clone().unwrap_or(Value::Null));
+            fields.add("raw_contribution", &refused.raw);
         }
         let mut trace = Vec::new();
         for round in &world.rounds {
             trace.extend(round.contributions().map(|from| {
-                value(&SeatRow {
+                TraceRow::Seat(SeatRow {
                     round: round.number,
                     agent: &from.agent,
                     stance: from.stance,
@@ -92,14 +123,14 @@ impl World {
                 })
             }));
             if round.closed.is_some() {
-                trace.push(value(&RoundRow {
+                trace.push(TraceRow::Round(RoundRow {
                     round: round.number,
                     conflicts: &round.conflicts,
                     decision: round.decision.map_or("next_round", Decision::word),
                 }));
             }
         }
-        add("trace", Value::Array(trace));
+        fields.add("trace", &trace);
         let history: Vec<_> = closed_rounds()
             .map(|round| HistoryRow {
                 round: round.number,
@@ -108,6 +139,6 @@ impl World {
                 decision: round.decision,
             })
             .collect();
-        add("history", value(&history));
+        fields.add("history", &history);
     }
 }

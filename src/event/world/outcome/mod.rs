@@ -10,8 +10,9 @@ mod tools;
 
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 pub use session::SessionOutcome;
 pub use tools::{AlertOutcome, Replaced, ToolOutcome};
@@ -37,7 +38,7 @@ pub struct Outcome {
     pub error: Option<Arc<str>>,
     /// The pattern's own fields, `trace` and `history` last.
     #[serde(flatten)]
-    pub fields: Map<String, Value>,
+    pub fields: Fields,
     /// The run.
     pub run_id: RunId,
     /// The pattern.
@@ -59,6 +60,29 @@ pub struct Outcome {
     /// What a person was alerted of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alerts: Vec<AlertOutcome>,
+}
+
+/// Fields of an outcome in their order, each as the JSON that is written of it.
+#[derive(Clone, Debug, Default)]
+pub struct Fields(Vec<(&'static str, Box<RawValue>)>);
+
+impl Fields {
+    /// Adds a field. It is `null` where it cannot be written as JSON, which ours always can.
+    fn add(&mut self, name: &'static str, value: &impl Serialize) {
+        self.0.push((name, to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())));
+    }
+
+    /// A field, read again.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        let (_, raw) = self.0.iter().find(|(field, _)| *field == name)?;
+        serde_json::from_str(raw.get()).ok()
+    }
+}
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, raw)| (name, raw)))
+    }
 }
 
 /// What a run used.
@@ -85,7 +109,7 @@ impl World {
     pub fn outcome(&self) -> Option<Outcome> {
         let (head, closed) = (self.head.as_ref()?, self.closed.as_ref()?);
         let success = closed.reason.is_success();
-        let mut fields = Map::new();
+        let mut fields = Fields::default();
         if let Some((world, plan)) = self.collaboration() {
             self.collaboration_fields(head, world, plan, success, &mut fields);
         } else if let Some((world, _)) = self.orchestrator() {

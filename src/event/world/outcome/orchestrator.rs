@@ -1,8 +1,8 @@
 //! The fields of an orchestrator's outcome (`001`).
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::value;
+use super::{Fields, value};
 use crate::event::StopReason;
 use crate::event::kind::RunClosed;
 use crate::event::world::World;
@@ -13,13 +13,11 @@ impl World {
         &self,
         world: &Orchestrator,
         closed: &RunClosed,
-        fields: &mut Map<String, Value>,
+        fields: &mut Fields,
     ) {
         let success = closed.reason.is_success();
         let phase = closed.phase.as_deref();
-        let mut add = |name: &str, value: Value| {
-            fields.insert(name.to_owned(), value);
-        };
+        let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         // What had ended stays, whatever stopped the run.
         let over = || world.tasks.iter().filter(|row| is_in(row));
         if success {

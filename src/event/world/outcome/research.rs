@@ -1,8 +1,8 @@
 //! The fields of a research run's outcome (`004`).
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::value;
+use super::{Fields, value};
 use crate::event::kind::{ResearchPlan, RunClosed};
 use crate::event::world::World;
 use crate::event::world::research::{NoteRow, Research, SourceRow, SourceState};
@@ -14,12 +14,10 @@ impl World {
         world: &Research,
         plan: &ResearchPlan,
         closed: &RunClosed,
-        fields: &mut Map<String, Value>,
+        fields: &mut Fields,
     ) {
         let success = closed.reason.is_success();
-        let mut add = |name: &str, value: Value| {
-            fields.insert(name.to_owned(), value);
-        };
+        let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if success {
             add("outcome", "grounded_research_answer".into());
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
@@ -125,7 +123,7 @@ impl World {
 }
 
 /// What the source tells of a run that was stopped there.
-fn stopped(world: &Research, closed: &RunClosed, add: &mut impl FnMut(&str, Value)) {
+fn stopped(world: &Research, closed: &RunClosed, add: &mut impl FnMut(&'static str, Value)) {
     match &closed.reason {
         StopReason::InvalidPlan(_) | StopReason::InvalidStep(_) => {
             if let Some(refused) = &world.refused_plan {

@@ -1,10 +1,10 @@
 //! The fields of a resilience run's outcome (`003`).
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
+use super::Fields;
 use super::tools::thousandths;
-use super::value;
 use crate::event::kind::{BreakerStage, BreakerWhy, ResiliencePlan};
 use crate::event::world::World;
 use crate::event::world::resilience::Resilience;
@@ -34,7 +34,7 @@ impl World {
         &self,
         world: &Resilience,
         plan: &ResiliencePlan,
-        fields: &mut Map<String, Value>,
+        fields: &mut Fields,
     ) {
         let summary = json!({
             "guarded": plan.guarded,
@@ -65,10 +65,8 @@ impl World {
                 failed: row.failed,
             })
             .collect();
-        for (name, value) in
-            [("summary", summary), ("trace", value(&trace)), ("history", value(&history))]
-        {
-            fields.insert(name.to_owned(), value);
-        }
+        fields.add("summary", &summary);
+        fields.add("trace", &trace);
+        fields.add("history", &history);
     }
 }

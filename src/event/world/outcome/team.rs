@@ -1,8 +1,8 @@
 //! The fields of a team's or swarm's outcome (`002`).
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::value;
+use super::{Fields, value};
 use crate::event::StopReason;
 use crate::event::id::millis;
 use crate::event::kind::TeamPlan;
@@ -15,11 +15,9 @@ impl World {
         world: &Team,
         plan: &TeamPlan,
         success: bool,
-        fields: &mut Map<String, Value>,
+        fields: &mut Fields,
     ) {
-        let mut add = |name: &str, value: Value| {
-            fields.insert(name.to_owned(), value);
-        };
+        let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if success {
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
             add("final_agent", value(&world.answered_by));
