@@ -90,6 +90,32 @@ fn no_thread_of_the_runtime_is_needed_to_answer_keys_and_signals() {
     assert_eq!(terminal.ends(), 143);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_threads_of_runs_give_way_to_the_one_that_draws() {
+    let terminal = live();
+    let own = std::fs::read_to_string("/proc/self/stat").expect("this process");
+    let nice = |stat: &str| {
+        // The name, in brackets, may hold anything.
+        let after = stat.rsplit_once(')').expect("a name").1;
+        after.split_whitespace().nth(16).expect("a niceness").parse::<i32>().expect("a number")
+    };
+    let tasks = format!("/proc/{}/task", terminal.pid());
+    let mut threads = Vec::new();
+    for task in std::fs::read_dir(tasks).expect("its threads").flatten() {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        if !stat.is_empty() {
+            threads.push((name.starts_with("tokio-rt"), nice(&stat) - nice(&own)));
+        }
+    }
+    let of = |runs: bool| threads.iter().filter(move |(is, _)| *is == runs).map(|(_, nice)| *nice);
+    assert!(of(true).count() > 0 && of(true).all(|nice| nice > 0), "{threads:?}");
+    assert!(of(false).count() > 0 && of(false).all(|nice| nice == 0), "{threads:?}");
+    terminal.signal("TERM");
+    assert_eq!(terminal.ends(), 143);
+}
+
 #[test]
 fn sequences_that_never_end_keep_no_ctrl_c_away() {
     let unfinished = [

@@ -69,7 +69,7 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
             return Exit::Usage;
         }
     };
-    let runtime = match super::runtime() {
+    let runtime = match super::started(super::builder().on_thread_start(give_way)) {
         Ok(runtime) => runtime,
         Err(exit) => return exit,
     };
@@ -191,6 +191,19 @@ fn break_something(place: Option<super::args::PanicPlace>, services: &Services) 
         Some(PanicPlace::Workers) => block_workers(&services.runtime),
         // It has no dashboard.
         Some(PanicPlace::Headless) => {}
+    }
+}
+
+/// How much nicer than the loop the threads of runs are, of 20.
+#[cfg(target_os = "linux")]
+const NICER: i32 = 5;
+
+/// The threads of runs give way to the loop: a key is answered soon, however busy they are. Elsewhere
+/// than on Linux only a whole process can.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(NICER) {
+        tracing::debug!("the threads of runs do not give way to the screen: {error}");
     }
 }
 

@@ -164,7 +164,17 @@ fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit>
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Exit> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+    started(&mut builder())
+}
+
+fn builder() -> tokio::runtime::Builder {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all();
+    builder
+}
+
+fn started(builder: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, Exit> {
+    builder.build().map_err(|error| {
         run::say(&format!("cannot start: {error}"));
         Exit::Stopped
     })
