@@ -134,13 +134,11 @@ fn measure_flood() -> Flood {
         ..Launch::scripted(Arc::new(scenario.expect("a good scenario")), true)
     };
     let engine = Engine::new(EngineSettings::default());
-    let (services, answers) = Services::new(
-        engine,
-        Models::new(Via::Direct),
-        Trust::kept_in(None),
-        None,
-        std::env::temp_dir(),
-    );
+    let (services, answers) = {
+        let _runs_go_on_in = runtime.enter();
+        let (models, trust) = (Models::new(Via::Direct), Trust::kept_in(None));
+        Services::new(engine, models, trust, None, std::env::temp_dir())
+    };
     let bus = Arc::new(Mutex::new(None));
     let looped = {
         let (services, bus) = (services.clone(), Arc::clone(&bus));
@@ -273,7 +271,9 @@ fn main() -> ExitCode {
         &format!("{slowest:.1} ms (median {:.1})", median(flood.latencies)),
         "33 ms",
     );
-    report("frames a second in the flood", &format!("{:.1}", flood.frames_a_second), "30");
+    // An answer to a key may come half a frame early, never two in a row.
+    let frames = format!("{:.1}", flood.frames_a_second);
+    report("frames a second in the flood, with keys", &frames, "40; 30 without keys");
     match measure_idle() {
         Some((first_paint, woken, written)) => {
             report("CPU until the first paint", &format!("{first_paint:.0} ms"), "50 ms");
