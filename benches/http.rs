@@ -24,7 +24,7 @@ use roundtable::event::kind::{ChatMessage, Purpose, Speaker};
 use roundtable::event::{Seq, World};
 use roundtable::llm::endpoint::{self, Asked};
 use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener};
+use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
 use roundtable::net::{Http, Via};
 use roundtable::scenario::condition::Shown;
 use roundtable::scenario::{self, Origin};
@@ -106,7 +106,7 @@ fn model(at: SocketAddr) -> Outcome<Contender> {
             message(Speaker::User, USER),
         ])),
         tools: [].into(),
-        json: true,
+        form: Form::Object,
         purpose: Purpose::Finalize,
         attempt: 1,
         message: 1,

@@ -63,7 +63,7 @@ impl ChatModel for Relay {
         };
         let hop = 3 * (turn - 1) + place;
         let mut reply = Reply::of_agent("I have run my part.".into());
-        reply.usage = Some(Usage { prompt_tokens: request.messages.words(), completion_tokens: 5 });
+        reply.usage = Some(Usage::new(request.messages.words(), 5));
         if hop < self.0 {
             let arguments =
                 format!("{{\"agent_name\":\"{next}\",\"message\":\"Go, part {hop}.\"}}");

@@ -41,7 +41,7 @@ async fn a_plain_answer() {
 
     let reply = reply.expect("a reply");
     assert_eq!(&*reply.text, "hello");
-    assert_eq!(reply.usage, Some(Usage { prompt_tokens: 12, completion_tokens: 3 }));
+    assert_eq!(reply.usage, Some(Usage::new(12, 3)));
     assert_eq!(reply.model.as_deref(), Some("gpt-4.1-mini-2025"));
     assert_eq!(reply.finish.as_deref(), Some("stop"));
     assert_eq!(reply.first_token_ms, None);
@@ -80,7 +80,7 @@ async fn answers_that_say_less() {
             r#"{"error":null,"usage":{"prompt_tokens":3.0},"choices":[{"message":{"content":"\u00e9\ud83d\ude00"},"finish_reason":"length"},{"message":{"content":"b"}}]}"#,
             "é😀",
             Some("length"),
-            Some(Usage { prompt_tokens: 3, completion_tokens: 0 }),
+            Some(Usage::new(3, 0)),
         ),
     ] {
         let server = Server::start().await;

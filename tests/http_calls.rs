@@ -249,7 +249,7 @@ async fn calls_come_in_pieces() {
     let reply = reply.expect("a reply");
     assert_eq!(told(&reply), [r#"x research {"request": "é"}"#]);
     assert_eq!((&*reply.text, reply.finish.as_deref()), ("I ask.", Some("tool_calls")));
-    assert_eq!(reply.usage, Some(Usage { prompt_tokens: 7, completion_tokens: 2 }));
+    assert_eq!(reply.usage, Some(Usage::new(7, 2)));
     assert!(reply.first_token_ms.is_some());
     drop(heard);
     assert_eq!(pieces.recv().await.as_deref(), Some("I ask."), "calls are not the text's");

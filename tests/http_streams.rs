@@ -36,7 +36,7 @@ async fn pieces_come_as_they_are_sent() {
     assert_eq!(asking.body["stream_options"], json!({ "include_usage": true }));
     let reply = reply.expect("a reply");
     assert_eq!(&*reply.text, "{\"stance\": \"grün\"}");
-    assert_eq!(reply.usage, Some(Usage { prompt_tokens: 7, completion_tokens: 2 }));
+    assert_eq!(reply.usage, Some(Usage::new(7, 2)));
     assert_eq!(reply.model.as_deref(), Some("m-1"));
     assert_eq!(reply.finish.as_deref(), Some("stop"));
     assert!(reply.first_token_ms.is_some());

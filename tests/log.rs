@@ -274,7 +274,7 @@ proptest! {
             EventKind::RoundClosed { round, conflicts: vec![], decision: None },
             EventKind::Resumed { by: By::You, paused_ms: at },
             EventKind::Paused { at: vec![BoundaryId::new("x")] },
-            EventKind::AttemptAnswered(Box::new(Reply { usage: Some(Usage { prompt_tokens: at, completion_tokens: at }), ..Reply::of_agent("".into()) })),
+            EventKind::AttemptAnswered(Box::new(Reply { usage: Some(Usage::new(at, at)), ..Reply::of_agent("".into()) })),
         ];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         let head = runtime.block_on(a_log())[0].clone();

@@ -8,7 +8,7 @@ use roundtable::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, Purpose, Reply, Speaker, Usage,
 };
 use roundtable::llm::scripted::Scripted;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener};
+use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
 use roundtable::scenario::condition::{Condition, Shown};
 use roundtable::scenario::model::{Latency, ScriptFault, ScriptFaultKind, ScriptRow};
 use roundtable::scenario::tool::ToolCall;
@@ -56,7 +56,7 @@ fn asked(agent: &str, turn: u32, round: u32) -> ChatRequest {
     ChatRequest {
         messages: Conversation::from(Arc::from([ChatMessage::new(Speaker::User, "Go on then.")])),
         tools: [].into(),
-        json: false,
+        form: Form::Text,
         purpose: Purpose::Say { agent: agent.into(), turn, round },
         message: 1,
         attempt: 1,
@@ -155,7 +155,7 @@ async fn calls_have_ids_that_repeat_with_the_draw_and_are_counted() {
     assert_eq!(heard, ["I look it up."]);
     assert_eq!((&*reply.text, reply.finish.as_deref()), ("I look it up.", Some("tool_calls")));
     // Four words, three names, and three, none and two words of arguments.
-    assert_eq!(reply.usage, Some(Usage { prompt_tokens: 3, completion_tokens: 4 + 3 + 3 + 2 }));
+    assert_eq!(reply.usage, Some(Usage::new(3, 4 + 3 + 3 + 2)));
     // What it is then shown counts the same.
     let said = ChatMessage::said(Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
     assert_eq!(Conversation::from(Arc::from([said])).words(), 12);

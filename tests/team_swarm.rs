@@ -664,10 +664,7 @@ async fn a_log_has_each_prompt_as_it_was_sent() {
             let attempt = world.spans.last_child(before).expect("an attempt");
             let closing = &facts[attempt.closed_by.expect("closed").0 as usize].kind;
             let EventKind::AttemptAnswered(reply) = closing else { panic!("{closing:?}") };
-            let said = roundtable::event::kind::ChatMessage::said(
-                reply.text.clone(),
-                reply.tool_calls.clone(),
-            );
+            let said = roundtable::event::kind::ChatMessage::reply(reply);
             parts.push(vec![said]);
             let opening = world.spans.get(before).expect("a call").opened_by;
             let EventKind::CallStarted(call) = &facts[opening.0 as usize].kind else { panic!() };

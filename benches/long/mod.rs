@@ -133,7 +133,7 @@ fn one_round(
         let reply = Reply {
             result: None,
             text: "{\"stance\":\"caution\"}".into(),
-            usage: Some(Usage { prompt_tokens: 812, completion_tokens: 96 }),
+            usage: Some(Usage::new(812, 96)),
             first_token_ms: Some(180),
             ..Reply::of_agent(Arc::default())
         };

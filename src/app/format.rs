@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(rate(96, Duration::from_millis(2_300)).as_deref(), Some("41 tok/s"));
         assert_eq!(rate(1, Duration::from_secs(2)).as_deref(), Some("0.5 tok/s"));
         assert_eq!(rate(1, Duration::ZERO), None);
-        let usage = Usage { prompt_tokens: 1_363, completion_tokens: 213 };
+        let usage = Usage::new(1_363, 213);
         assert_eq!(tokens(usage), "1 363 in, 213 out");
         assert_eq!(usd(0.0052), "$0.0052");
         assert_eq!(usd(0.0), "$0.00");

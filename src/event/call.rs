@@ -217,17 +217,32 @@ pub struct ChatMessage {
     /// The call that this is the result of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<Arc<str>>,
+    /// The model's own [`Reply::blocks`], to be sent back as they came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Arc<Value>>,
 }
 
 impl ChatMessage {
     /// A text without more.
     pub fn new(role: Speaker, content: impl Into<Arc<str>>) -> Self {
-        Self { role, content: content.into(), tool_calls: Arc::default(), tool_call_id: None }
+        Self {
+            role,
+            content: content.into(),
+            tool_calls: Arc::default(),
+            tool_call_id: None,
+            blocks: None,
+        }
     }
 
     /// What the model said, with the tools it called.
     pub fn said(content: impl Into<Arc<str>>, tool_calls: Arc<[ToolCall]>) -> Self {
         Self { tool_calls, ..Self::new(Speaker::Assistant, content) }
+    }
+
+    /// A reply, as the model that gave it is shown it again.
+    pub fn reply(reply: &Reply) -> Self {
+        let (text, calls) = (Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
+        Self { blocks: reply.blocks.clone(), ..Self::said(text, calls) }
     }
 
     /// What a tool call came to.
@@ -276,6 +291,10 @@ pub struct Reply {
     /// Why it ended, in the endpoint's words (`stop`, `length`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Arc<str>>,
+    /// A list of what the reply is made of, in the provider's own form, where some of it must be
+    /// sent back as it came: thinking, which is signed. Only the same provider understands it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Arc<Value>>,
 }
 
 impl Reply {
@@ -294,6 +313,7 @@ impl Reply {
             first_token_ms: None,
             model: None,
             finish: None,
+            blocks: None,
         }
     }
 }
@@ -301,10 +321,49 @@ impl Reply {
 /// Tokens of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Of the prompt.
+    /// Of the prompt, all of them: also those that were read from or written to the provider's cache.
     pub prompt_tokens: u64,
-    /// Of the reply.
+    /// Of the reply, all of them: also those of its reasoning.
     pub completion_tokens: u64,
+    /// Of the prompt, those that were read from the provider's cache.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub cached_tokens: u64,
+    /// Of the prompt, those that were written to the provider's cache.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub cache_write_tokens: u64,
+    /// Of the reply, those of reasoning that is not shown.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub reasoning_tokens: u64,
+}
+
+impl Usage {
+    /// A prompt and a reply of so many tokens, nothing else known.
+    pub const fn new(prompt_tokens: u64, completion_tokens: u64) -> Self {
+        Self {
+            prompt_tokens,
+            completion_tokens,
+            cached_tokens: 0,
+            cache_write_tokens: 0,
+            reasoning_tokens: 0,
+        }
+    }
+
+    /// Adds another call's.
+    pub fn add(&mut self, other: Self) {
+        for (sum, more) in [
+            (&mut self.prompt_tokens, other.prompt_tokens),
+            (&mut self.completion_tokens, other.completion_tokens),
+            (&mut self.cached_tokens, other.cached_tokens),
+            (&mut self.cache_write_tokens, other.cache_write_tokens),
+            (&mut self.reasoning_tokens, other.reasoning_tokens),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
+}
+
+fn is_none(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// The most characters of a failure's text.

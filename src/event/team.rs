@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::call::ToolCall;
 use crate::scenario::name::AgentName;
@@ -122,6 +123,9 @@ pub enum Entry {
         /// The tools that it called.
         #[serde(default, skip_serializing_if = "no_calls")]
         calls: Arc<[ToolCall]>,
+        /// The reply's blocks, where there are any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocks: Option<Arc<Value>>,
     },
     /// What a call came to.
     Result {

@@ -95,14 +95,17 @@ fn calls(calls: &[ToolCall]) -> usize {
 fn entry(entry: &Entry) -> usize {
     let held = match entry {
         Entry::Input { text, .. } => text.len(),
-        Entry::Said { text, calls: made, .. } => text.len() + calls(made),
+        Entry::Said { text, calls: made, blocks, .. } => {
+            text.len() + calls(made) + blocks.as_deref().map_or(0, json_weight)
+        }
         Entry::Result { call, text, .. } => text.len() + calls(std::slice::from_ref(call)),
     };
     size_of_val(entry) + held
 }
 
 fn message(message: &ChatMessage) -> usize {
-    size_of_val(message) + message.content.len() + calls(&message.tool_calls)
+    let blocks = message.blocks.as_deref().map_or(0, json_weight);
+    size_of_val(message) + message.content.len() + calls(&message.tool_calls) + blocks
 }
 
 fn offer(offer: &ToolOffer) -> usize {
@@ -171,6 +174,7 @@ impl EventKind {
                 128 + reply.text.len()
                     + calls(&reply.tool_calls)
                     + reply.result.as_deref().map_or(0, json_weight)
+                    + reply.blocks.as_deref().map_or(0, json_weight)
             }
             Self::AttemptFailed(failed) => {
                 128 + failed.text.len() + failed.partial.as_ref().map_or(0, |text| text.len())

@@ -5,12 +5,15 @@
 //! (the gateway does), and dropping the future cancels the attempt.
 
 pub mod endpoint;
+mod form;
 pub mod openai;
 pub mod scripted;
 
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
+
+pub use form::{Contract, Form};
 
 use crate::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, ModelLabel, Purpose, Reply, ToolCall, ToolOffer,
@@ -24,8 +27,8 @@ pub struct ChatRequest {
     pub messages: Conversation,
     /// The tools that it may call.
     pub tools: Arc<[ToolOffer]>,
-    /// Whether the reply must be a JSON object.
-    pub json: bool,
+    /// The form that the reply must have.
+    pub form: Form,
     /// On whose behalf.
     pub purpose: Purpose,
     /// Which message of its session the run answers, from 1.

@@ -83,16 +83,14 @@ impl Scripted {
         let calls = with_ids(&row.calls, request);
         let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
         Ok(Reply {
-            usage: Some(Usage {
-                prompt_tokens: request.messages.words(),
-                completion_tokens: words_said(&answer, &calls),
-            }),
+            usage: Some(Usage::new(request.messages.words(), words_said(&answer, &calls))),
             text: answer,
             tool_calls: calls,
             result: None,
             first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
             model: None,
             finish: Some(finish.into()),
+            blocks: None,
         })
     }
 

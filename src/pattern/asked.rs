@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::event::kind::{ChatMessage, Purpose, Speaker};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::llm::Form;
 use crate::run::{Ask, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
@@ -79,7 +80,7 @@ pub(super) async fn answer(
     shown: Option<Shown>,
 ) -> Result<(), StopReason> {
     let path = Boundary::Finalize.id().to_string();
-    let ask = Ask::once(SpanId::RUN, Purpose::Finalize, path, messages, false, shown);
+    let ask = Ask::once(SpanId::RUN, Purpose::Finalize, path, messages, Form::Text, shown);
     let (call, reply) = cx.ask(ask).await.map_err(|failed| failed.reason)?;
     let text = reply.text.trim();
     if text.is_empty() {

@@ -19,7 +19,7 @@ use crate::event::kind::{
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
-use crate::llm::{ChatModel, ChatRequest, Conversation, Listener};
+use crate::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
 use crate::scenario::condition::Shown;
 use crate::scenario::day::Day;
 use crate::scenario::draw::{between, draw};
@@ -91,8 +91,8 @@ pub struct Ask {
     pub prompt: Prompt,
     /// The tools that the model may call.
     pub tools: Arc<[ToolOffer]>,
-    /// Whether the reply must be a JSON object.
-    pub json: bool,
+    /// The form that the reply must have.
+    pub form: Form,
     /// What conditions of a script may look at.
     pub shown: Arc<Shown>,
 }
@@ -104,7 +104,7 @@ impl Ask {
         purpose: Purpose,
         path: String,
         messages: Arc<[ChatMessage]>,
-        json: bool,
+        form: Form,
         shown: Option<Shown>,
     ) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl Ask {
             messages: Conversation::from(Arc::clone(&messages)),
             prompt: Prompt::whole(messages),
             tools: Arc::default(),
-            json,
+            form,
             shown: Arc::new(shown.unwrap_or_default()),
         }
     }
@@ -410,7 +410,7 @@ impl Callee for Asked<'_> {
         let request = ChatRequest {
             messages: self.ask.messages.clone(),
             tools: Arc::clone(&self.ask.tools),
-            json: self.ask.json,
+            form: self.ask.form.clone(),
             purpose: self.ask.purpose.clone(),
             message: cx.session.message,
             attempt: attempt.number,

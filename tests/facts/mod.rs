@@ -228,7 +228,7 @@ impl Facts {
         let reply = Reply {
             result: None,
             text: text.into(),
-            usage: Some(Usage { prompt_tokens: 812, completion_tokens: 96 }),
+            usage: Some(Usage::new(812, 96)),
             first_token_ms: Some(180),
             finish: Some("stop".into()),
             ..Reply::of_agent(Arc::default())

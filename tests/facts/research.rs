@@ -184,7 +184,7 @@ impl ResearchFacts {
 
     /// A model's call of this name is answered.
     pub fn says(&mut self, name: &str, text: &str) -> &mut Self {
-        let usage = Some(Usage { prompt_tokens: 400, completion_tokens: 60 });
+        let usage = Some(Usage::new(400, 60));
         let reply = Reply { usage, first_token_ms: Some(90), ..Reply::of_agent(text.into()) };
         self.answered(name, reply)
     }

@@ -321,7 +321,7 @@ impl TeamFacts {
         let hops = u64::from(self.hops);
         let reply = Reply {
             tool_calls: calls.iter().enumerate().map(made).collect(),
-            usage: Some(Usage { prompt_tokens: 400 + 250 * hops, completion_tokens: 40 }),
+            usage: Some(Usage::new(400 + 250 * hops, 40)),
             first_token_ms: Some(120),
             ..Reply::of_agent(text.into())
         };
@@ -534,9 +534,14 @@ pub fn follow_up() -> TeamFacts {
     };
     let history: Vec<Entry> = vec![
         Entry::Input { to: "triage".into(), from: None, text: CHARGED.into() },
-        Entry::Said { by: "billing".into(), text: "".into(), calls: [call("charges")].into() },
+        Entry::Said {
+            by: "billing".into(),
+            text: "".into(),
+            calls: [call("charges")].into(),
+            blocks: None,
+        },
         Entry::Result { by: "billing".into(), call: call("charges"), text: "two charges".into() },
-        Entry::Said { by: "refunds".into(), text: REFUNDED.into(), calls: [].into() },
+        Entry::Said { by: "refunds".into(), text: REFUNDED.into(), calls: [].into(), blocks: None },
     ];
     let text = "And when is the next bill due?";
     let mut facts = TeamFacts::desk(SessionHead {

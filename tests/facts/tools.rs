@@ -246,7 +246,7 @@ impl ToolFacts {
         let (call, span, attempts) = self.calls[key];
         let reply = Reply {
             text: text.into(),
-            usage: Some(Usage { prompt_tokens: 412, completion_tokens: 88 }),
+            usage: Some(Usage::new(412, 88)),
             first_token_ms: Some(120),
             ..Reply::of_tool(Arc::default())
         };

@@ -282,7 +282,7 @@ impl ChatModel for Writer {
     ) -> BoxFuture<'a, Result<Reply, Box<Failure>>> {
         let messages: Vec<&str> = request.messages.iter().map(|it| &*it.content).collect();
         let [system, user] = messages[..] else { panic!("two messages: {messages:?}") };
-        assert!(request.json, "research asks for objects");
+        assert!(request.form.is_json(), "research asks for objects");
         let payload: Value = serde_json::from_str(user).expect("an object");
         let said = (self.says)(&request.purpose, &payload);
         let heard = (request.purpose.clone(), system.to_owned(), payload);

@@ -280,10 +280,7 @@ impl ChatModel for Cast {
             });
             Ok(Reply {
                 tool_calls: calls.collect(),
-                usage: Some(Usage {
-                    prompt_tokens: request.messages.words(),
-                    completion_tokens: 1,
-                }),
+                usage: Some(Usage::new(request.messages.words(), 1)),
                 ..Reply::of_agent(line.text.as_str().into())
             })
         }

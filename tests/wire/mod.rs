@@ -10,7 +10,7 @@ use std::time::Duration;
 use roundtable::event::kind::{AttemptFailed, ChatMessage, Purpose, Reply, Speaker};
 use roundtable::llm::endpoint::{self, Asked, Endpoint};
 use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener};
+use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
 use roundtable::net::{Http, Via};
 use roundtable::scenario::condition::Shown;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -232,7 +232,7 @@ pub fn ask(json: bool) -> ChatRequest {
             message(Speaker::User, "{\"goal\":\"grün \\\"x\\\"\"}"),
         ])),
         tools: [].into(),
-        json,
+        form: if json { Form::Object } else { Form::Text },
         purpose: Purpose::Finalize,
         attempt: 1,
         message: 1,

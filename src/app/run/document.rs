@@ -1,8 +1,6 @@
 //! What the inspector shows of a fact or a call, as lines of text: the prompt exactly as it was
 //! seen, the reply, the raw facts. The times stand in `times`.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::inspect::Asks;
@@ -149,8 +147,7 @@ impl RunPage {
             // A call that came before is in the prompt with its reply.
             let before = !parts.is_empty();
             if let Some(reply) = self.reply(call).filter(|_| before) {
-                let (text, calls) = (Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
-                part.push(ChatMessage::said(text, calls));
+                part.push(ChatMessage::reply(reply));
             }
             parts.push(part);
             next = started.prompt.after.filter(|before| *before != call);

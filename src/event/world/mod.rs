@@ -392,12 +392,7 @@ impl World {
             EventKind::AttemptAnswered(reply)
                 if reply.result.is_some() || !self.is_of_model(event.span) => {}
             EventKind::AttemptAnswered(reply) => match reply.usage {
-                Some(usage) => {
-                    let sum = &mut self.tally.usage;
-                    sum.prompt_tokens = sum.prompt_tokens.saturating_add(usage.prompt_tokens);
-                    sum.completion_tokens =
-                        sum.completion_tokens.saturating_add(usage.completion_tokens);
-                }
+                Some(usage) => self.tally.usage.add(usage),
                 None => self.tally.uncounted += 1,
             },
             EventKind::AttemptFailed(_) => self.tally.failed_attempts += 1,

@@ -196,6 +196,7 @@ impl OpenAi {
                 choice.finish_reason.as_ref().map(|text| &*text.0),
                 message.refusal.as_ref().map(|text| &*text.0),
             ),
+            blocks: None,
         })
     }
 }

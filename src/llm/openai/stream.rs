@@ -209,6 +209,7 @@ impl<'a> Gathered<'a> {
             first_token_ms: self.first_token_ms,
             model: self.model,
             finish: self.by.finish(self.finish.as_deref(), Some(&self.refusal)),
+            blocks: None,
         })
     }
 

@@ -129,7 +129,7 @@ pub(super) fn body(
         messages: &request.messages,
         temperature: 0,
         tools: &request.tools,
-        response_format: request.json.then_some(Format { kind: "json_object" }),
+        response_format: request.form.is_json().then_some(Format { kind: "json_object" }),
         stream: stream.then_some(true),
         stream_options: stream.then_some(StreamOptions { include_usage: true }),
     };
@@ -289,6 +289,22 @@ pub(super) struct Counted {
     prompt_tokens: Option<f64>,
     #[serde(default)]
     completion_tokens: Option<f64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct CompletionDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<f64>,
 }
 
 impl Counted {
@@ -297,8 +313,11 @@ impl Counted {
         // The conversion saturates: a negative count is none.
         let tokens = |count: Option<f64>| count.unwrap_or(0.0) as u64;
         (self.prompt_tokens.is_some() || self.completion_tokens.is_some()).then(|| Usage {
-            prompt_tokens: tokens(self.prompt_tokens),
-            completion_tokens: tokens(self.completion_tokens),
+            cached_tokens: tokens(self.prompt_tokens_details.and_then(|it| it.cached_tokens)),
+            reasoning_tokens: tokens(
+                self.completion_tokens_details.and_then(|it| it.reasoning_tokens),
+            ),
+            ..Usage::new(tokens(self.prompt_tokens), tokens(self.completion_tokens))
         })
     }
 }

@@ -14,6 +14,7 @@ use super::policy::{self, Accepted, ContributionGateway, RoleSet};
 use crate::event::contribution::{Conflict, Contribution, Decision};
 use crate::event::kind::{Asked, Purpose, Reply, SeatPlan};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::llm::Form;
 use crate::pattern::asked::{self, value};
 use crate::run::{Ask, Crew, RunContext};
 use crate::scenario::Scenario;
@@ -218,7 +219,7 @@ impl<'a> Table<'a> {
             recent,
             &self.open_conflicts,
         );
-        Ask::once(span, purpose, path, messages, true, shown)
+        Ask::once(span, purpose, path, messages, Form::Object, shown)
     }
 
     /// What the gateway makes of a seat: nothing of one that is off, a contribution, or the reason

@@ -14,6 +14,7 @@ use crate::event::kind::{
 use crate::event::stop::AnswerFault;
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
+use crate::llm::Form;
 use crate::pattern::asked;
 use crate::run::{Ask, Caller, RunContext, ToolAsk};
 use crate::scenario::Scenario;
@@ -100,7 +101,8 @@ impl Research<'_> {
                 let shown = self.shown(|shown| shown.set("max_steps", &max_steps.into()));
                 let messages = payload::for_plan(self.scenario, self.spec);
                 let path = Boundary::Plan.id().to_string();
-                let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, true, shown);
+                let ask =
+                    Ask::once(SpanId::RUN, Purpose::Plan, path, messages, Form::Object, shown);
                 self.ask(ask).await?
             }
         };
@@ -245,7 +247,14 @@ impl Research<'_> {
                 let shown = self.shown(|shown| shown.set("notes", &told));
                 let messages = payload::for_answer(self.scenario, self.spec, &told);
                 let path = ResearchStep::Synthesize.word().to_owned();
-                let ask = Ask::once(SpanId::RUN, Purpose::Synthesize, path, messages, true, shown);
+                let ask = Ask::once(
+                    SpanId::RUN,
+                    Purpose::Synthesize,
+                    path,
+                    messages,
+                    Form::Object,
+                    shown,
+                );
                 let (call, raw) = self.ask(ask).await?;
                 let ids = notes.iter().map(|note| note.id.as_str());
                 (call, answer::judge(&raw, ids, max).map_err(|fault| (fault, raw)))

@@ -145,13 +145,14 @@ impl Floor {
         }
         let (by, text, calls) =
             (agent.clone(), Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
-        state.entries.push(Entry::Said { by, text, calls });
+        let blocks = reply.blocks.clone();
+        state.entries.push(Entry::Said { by, text, calls, blocks });
     }
 
     /// Something answers in an agent's place.
     pub fn stands_in(&self, agent: &AgentName, text: &Arc<str>) {
         let (by, text, calls) = (agent.clone(), Arc::clone(text), [].into());
-        self.lock().entries.push(Entry::Said { by, text, calls });
+        self.lock().entries.push(Entry::Said { by, text, calls, blocks: None });
     }
 
     /// A call came to something.
@@ -244,8 +245,9 @@ fn shown_to(entry: &Entry, agent: &AgentName, alone: bool) -> Option<ChatMessage
         Entry::Input { to, text, .. } if to == agent => {
             Some(ChatMessage::new(Speaker::User, Arc::clone(text)))
         }
-        Entry::Said { by, text, calls } if by == agent => {
-            Some(ChatMessage::said(Arc::clone(text), Arc::clone(calls)))
+        Entry::Said { by, text, calls, blocks } if by == agent => {
+            let said = ChatMessage::said(Arc::clone(text), Arc::clone(calls));
+            Some(ChatMessage { blocks: blocks.clone(), ..said })
         }
         Entry::Result { by, call, text } if by == agent => {
             Some(ChatMessage::result(call, Arc::clone(text)))

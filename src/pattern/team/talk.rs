@@ -14,6 +14,7 @@ use super::play::Play;
 use super::policy::{self, Repeats, TRANSFER};
 use crate::event::kind::{Purpose, ToolCall, ToolOffer};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::llm::Form;
 use crate::pattern::asked;
 use crate::run::Ask;
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
@@ -222,7 +223,7 @@ impl Play<'_> {
             messages,
             prompt,
             tools: Arc::clone(offers),
-            json: false,
+            form: Form::Text,
             shown: Arc::new(self.shown(talk, round, members, results).unwrap_or_default()),
         }
     }

@@ -309,7 +309,7 @@ fn remembered(entry: &Entry) -> Spoken<'_> {
         Entry::Input { from: Some(from), to, text } => {
             of(from.as_str(), How::Over, format!("{to}: {text}").into())
         }
-        Entry::Said { by, text, calls } if text.is_empty() => {
+        Entry::Said { by, text, calls, .. } if text.is_empty() => {
             let told: Vec<String> = calls.iter().map(call_told).collect();
             of(by.as_str(), How::Called, told.join(", ").into())
         }

@@ -44,10 +44,10 @@ impl SessionOutcome {
             usage: OutcomeUsage {
                 calls: sum(|run| run.usage.calls),
                 attempts: sum(|run| run.usage.attempts),
-                tokens: Usage {
-                    prompt_tokens: sum(|run| run.usage.tokens.prompt_tokens),
-                    completion_tokens: sum(|run| run.usage.tokens.completion_tokens),
-                },
+                tokens: session.iter().fold(Usage::default(), |mut sum, run| {
+                    sum.add(run.usage.tokens);
+                    sum
+                }),
                 cost_usd: session.iter().map(|run| run.usage.cost_usd).sum(),
             },
             elapsed_ms: sum(|run| run.elapsed_ms),
