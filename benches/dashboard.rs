@@ -26,7 +26,7 @@ use roundtable::net::Via;
 use roundtable::scenario::{self, Origin};
 use roundtable::shell::console::{Console, Pager};
 use roundtable::shell::effects::{Answer, Services};
-use roundtable::shell::models::Models;
+use roundtable::shell::models::LiveModels;
 use roundtable::shell::run::Opening;
 use roundtable::shell::surface::Canvas;
 use roundtable::shell::trust::Trust;
@@ -136,7 +136,7 @@ fn measure_flood() -> Flood {
     let engine = Engine::new(EngineSettings::default());
     let (services, answers) = {
         let _runs_go_on_in = runtime.enter();
-        let (models, trust) = (Models::new(Via::Direct), Trust::kept_in(None));
+        let (models, trust) = (LiveModels::new(Via::Direct), Trust::kept_in(None));
         Services::new(engine, models, trust, None, std::env::temp_dir())
     };
     let bus = Arc::new(Mutex::new(None));

@@ -130,7 +130,7 @@ fn orchestrated(scenario: &Arc<Scenario>) -> Duration {
         let mut tools = Toolbox::offline(scenario, false);
         tools.put("worker", Box::new(Worker));
         let run = Engine::new(EngineSettings::default()).start(Launch {
-            model: ModelChoice::Live(Arc::new(Planner), Duration::from_secs(60)),
+            model: ModelChoice::Live(Arc::new(Planner).into(), Duration::from_secs(60)),
             tools: Some(tools),
             ..Launch::scripted(Arc::clone(scenario), false)
         });

@@ -172,7 +172,7 @@ fn engine(at: SocketAddr) -> Outcome<Contender> {
         let engine = Arc::clone(&engine);
         spread(calls.div_ceil(CALLS_A_RUN), move || {
             let launch = Launch {
-                model: ModelChoice::Live(Arc::clone(&model), Duration::from_secs(60)),
+                model: ModelChoice::Live(Arc::clone(&model).into(), Duration::from_secs(60)),
                 ..Launch::scripted(Arc::clone(&scenario), false)
             };
             let run = engine.start(launch);

@@ -83,7 +83,7 @@ fn run(scenario: &Arc<Scenario>, handoffs: u32) -> RunHandle {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let run = Engine::new(EngineSettings::default()).start(Launch {
-            model: ModelChoice::Live(Arc::new(Relay(handoffs)), Duration::from_secs(60)),
+            model: ModelChoice::Live(Arc::new(Relay(handoffs)).into(), Duration::from_secs(60)),
             ..Launch::scripted(Arc::clone(scenario), true)
         });
         run.finished().await;

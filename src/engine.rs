@@ -16,7 +16,7 @@ use crate::event::id::millis;
 use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::llm::scripted::Scripted;
-use crate::llm::{ChatModel, endpoint};
+use crate::llm::{Models, endpoint};
 use crate::pattern::{collaboration, orchestrator, research, resilience, team};
 use crate::run::{Gate, Lanes, Rosters, RunContext, RunSettings, Session, model_tool};
 use crate::scenario::day::Day;
@@ -70,8 +70,8 @@ pub enum ModelChoice {
         /// Leaves out its latencies.
         instant: bool,
     },
-    /// A model, with the bound of one attempt where the scenario sets none.
-    Live(Arc<dyn ChatModel>, Duration),
+    /// Models, with the bound of one attempt where the scenario sets none.
+    Live(Models, Duration),
 }
 
 /// What the command line asks to happen at boundaries.
@@ -305,12 +305,12 @@ impl Engine {
         let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
         let seed = seed.unwrap_or(scenario.seed);
         let instant = matches!(model, ModelChoice::Scripted { instant: true });
-        let (model, llm, default_timeout): (Arc<dyn ChatModel>, _, _) = match model {
+        let (models, llm, default_timeout): (Models, _, _) = match model {
             ModelChoice::Scripted { instant } => {
                 let scripted = Scripted::new(Arc::clone(&scenario), instant);
-                (Arc::new(scripted), scenario.llm.clone(), endpoint::DEFAULT_TIMEOUT)
+                (Arc::new(scripted).into(), scenario.llm.clone(), endpoint::DEFAULT_TIMEOUT)
             }
-            ModelChoice::Live(model, timeout) => (model, scenario.llm_live(), timeout),
+            ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
         };
         let mut positions: Vec<FlagAt> = scenario
             .flags
@@ -344,7 +344,7 @@ impl Engine {
                 max: scenario.pattern.max_seconds(),
                 flags: positions.iter().map(|flag| (flag.name.clone(), flag.on)).collect(),
                 seed,
-                model: Arc::clone(&model),
+                models: models.clone(),
                 tools: guarded,
                 max_parallel: match &scenario.pattern {
                     PatternSpec::Orchestrator(spec) => Some(spec.budget.max_parallel),
@@ -381,9 +381,10 @@ impl Engine {
             handle
         };
         let tools = context.belt().iter().map(|tool| tool.head()).collect();
+        let label = models.label();
         let begun = head::Begun {
             run: &handle.id,
-            model: model.label(),
+            model: label.clone(),
             flags: positions,
             tools,
             seed,
@@ -393,7 +394,7 @@ impl Engine {
         let head = head::of(&scenario, begun);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         context.belt().watch(&bus);
-        let live = matches!(model.label(), ModelLabel::Live { .. });
+        let live = matches!(label, ModelLabel::Live { .. });
         for warning in scenario.warnings_of(live) {
             bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
         }

@@ -76,7 +76,7 @@ fn launch(model: &Arc<Odd>, sets: &[&str]) -> Launch {
     let scenario = scenario(BRIEF, &sets);
     let model: Arc<dyn ChatModel> = Arc::clone(model) as _;
     Launch {
-        model: ModelChoice::Live(model, Duration::from_secs(60)),
+        model: ModelChoice::Live(model.into(), Duration::from_secs(60)),
         ..Launch::scripted(scenario, true)
     }
 }

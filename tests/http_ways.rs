@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use roundtable::event::kind::FailureClass;
-use roundtable::llm::endpoint::{self, Asked};
+use roundtable::llm::endpoint::{self, Asked, Found, Origin};
 use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Via};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -130,7 +130,8 @@ async fn a_proxy_that_is_named_is_used() {
 async fn a_local_endpoint_without_a_key() {
     let server = Server::start().await;
     let base_url = format!("http://{}", server.host());
-    let asked = Asked { base_url: Some(&base_url), model: Some("llama") };
+    let named = Found { value: "llama", origin: Origin::Scenario };
+    let asked = Asked { base_url: Some(&base_url), model: Some(named), ..Asked::default() };
     let endpoint = endpoint::find(&BTreeMap::new(), None, asked).expect("an endpoint");
     let model = OpenAi::new(Http::new(Via::Direct), endpoint, false);
     let (failed, asking) = both(call(&model), async {

@@ -78,7 +78,7 @@ fn agrees(request: &ChatRequest) -> Reply {
 
 async fn play(scenario: &Arc<Scenario>, model: &Arc<dyn ChatModel>, seed: u64) -> World {
     let run = engine().start(Launch {
-        model: ModelChoice::Live(Arc::clone(model), Duration::from_secs(20)),
+        model: ModelChoice::Live(Arc::clone(model).into(), Duration::from_secs(20)),
         seed: Some(seed),
         ..Launch::scripted(Arc::clone(scenario), true)
     });
@@ -167,7 +167,7 @@ async fn a_live_model_has_four_attempts_with_waits_of_a_half_one_and_two_seconds
     let scenario = read(SEATS, &["collaboration.sequence=['a']", "budget.min_go_votes=1"]);
     let busy = memory(|_| Err(AttemptFailed::of_status(503, "busy.")));
     let run = engine().start(Launch {
-        model: ModelChoice::Live(busy, Duration::from_secs(20)),
+        model: ModelChoice::Live(busy.into(), Duration::from_secs(20)),
         ..Launch::scripted(scenario, true)
     });
     let waits: Vec<u64> = facts(&run)

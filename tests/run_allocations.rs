@@ -66,7 +66,7 @@ impl ChatModel for Prompt {
 
 async fn played(engine: &Engine, scenario: &Arc<Scenario>) -> roundtable::bus::Bus {
     let run = engine.start(Launch {
-        model: ModelChoice::Live(Arc::new(Prompt), Duration::from_secs(60)),
+        model: ModelChoice::Live(Arc::new(Prompt).into(), Duration::from_secs(60)),
         ..Launch::scripted(Arc::clone(scenario), false)
     });
     run.finished().await;

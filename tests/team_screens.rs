@@ -336,8 +336,14 @@ fn a_result_without_words_is_its_name_alone() {
     let parent = facts.run_of("triage");
     let call = SpanId(900);
     let purpose = Purpose::Tool { agent: "triage".into(), tool: tool.into(), said, index: 1 };
-    let started =
-        CallStarted { parent, tool: tool.into(), purpose, prompt: Prompt::default(), args: None };
+    let started = CallStarted {
+        parent,
+        tool: tool.into(),
+        purpose,
+        prompt: Prompt::default(),
+        args: None,
+        model: None,
+    };
     facts.add(call, EventKind::CallStarted(Box::new(started)));
     facts.add(call, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });
     let mut dash = dash(80, 24, &facts);

@@ -100,6 +100,7 @@ impl Log {
             purpose: Purpose::Step { agent, turn: 1, step: 0, again },
             prompt: Prompt::default(),
             args: Some(Arc::new(json!({ "agent": agent }))),
+            model: None,
         };
         self.put(span, EventKind::CallStarted(Box::new(started)));
         span

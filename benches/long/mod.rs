@@ -93,7 +93,14 @@ fn one_round(
         let call = log.open();
         let purpose = Purpose::Contribution { round, seat: seat as u16, role: role.clone() };
         let prompt = Prompt::whole(Arc::clone(messages));
-        let started = CallStarted { parent: span, tool: "llm".into(), purpose, prompt, args: None };
+        let started = CallStarted {
+            parent: span,
+            tool: "llm".into(),
+            purpose,
+            prompt,
+            args: None,
+            model: None,
+        };
         log.add(call, EventKind::CallStarted(Box::new(started)));
         let attempt = log.open();
         let kind = EventKind::AttemptStarted {

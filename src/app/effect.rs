@@ -128,13 +128,14 @@ pub struct Follows {
 }
 
 /// Who answers the model calls of a run that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelWanted {
     /// The scenario's script.
     Scripted {
         /// Without the script's latency.
         instant: bool,
     },
-    /// The endpoint that the shell has settled on (see [`LiveOffer`](super::entry::LiveOffer)).
-    Live,
+    /// Live models, as the shell finds them (see [`LiveOffer`](super::entry::LiveOffer)): this one
+    /// where it is named, in place of those that the scenario names.
+    Live(Option<Arc<str>>),
 }

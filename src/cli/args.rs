@@ -128,9 +128,14 @@ pub struct RunArgs {
     /// What a headless run writes: text on a terminal, json elsewhere, unless said
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Ask a live endpoint: OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL, or a .env file
+    /// Ask live models, found by OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY
+    /// or OLLAMA_HOST in the environment or a .env file
     #[arg(long, conflicts_with = "instant")]
     pub live: bool,
+    /// The model that a live run asks, such as gpt-4.1-mini or anthropic/claude-haiku-4-5, in place of
+    /// those that the scenario names
+    #[arg(long, value_name = "[PROVIDER/]MODEL", requires = "live")]
+    pub model: Option<String>,
     /// Leave out the latency of scripted replies; what a scenario shows only in time, such as a
     /// time-out or a flaky spell, does not come about then
     #[arg(long)]

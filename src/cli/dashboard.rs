@@ -23,7 +23,7 @@ use crate::shell::consent;
 use crate::shell::console::{Console, Tty};
 use crate::shell::dirs::Dirs;
 use crate::shell::effects::{Answer, Extra, Services};
-use crate::shell::models::{self, Models};
+use crate::shell::models::{self, LiveModels};
 use crate::shell::run::{Ending, Opening};
 use crate::shell::signals::{self, Told};
 use crate::shell::trust::Trust;
@@ -63,7 +63,7 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
     };
     let proxy = wanted.run.and_then(|args| args.proxy.as_deref());
     let models = match models::via(proxy) {
-        Ok(via) => Models::new(via),
+        Ok(via) => LiveModels::new(via),
         Err(why) => {
             say(&format!("--proxy: {why}"));
             return Exit::Usage;
@@ -144,12 +144,12 @@ fn request(args: &RunArgs) -> Option<(LaunchRequest, Extra)> {
     let scenario = run::read(args)?;
     if args.live {
         // Found before anything starts; the dashboard asks whether the scenario is trusted.
-        models::endpoint_of(&scenario)
-            .map_err(|error| say(&visible(&models::explain(&error))))
+        models::endpoints_of(&scenario, args.model.as_deref())
+            .map_err(|why| say(&visible(&why)))
             .ok()?;
     }
     let model = match args.live {
-        true => ModelWanted::Live,
+        true => ModelWanted::Live(args.model.as_deref().map(Arc::from)),
         false => ModelWanted::Scripted { instant: args.instant },
     };
     let (flags, schedule) = run::schedule(args);

@@ -19,7 +19,7 @@ use crate::private;
 use crate::scenario::Severity;
 use crate::shell::clipboard;
 use crate::shell::dirs::Dirs;
-use crate::shell::models::Models;
+use crate::shell::models::LiveModels;
 use crate::shell::trust::Trust;
 use crate::shell::tty::Abilities;
 use crate::shell::{catalogue, screen};
@@ -64,7 +64,7 @@ impl Finding {
 }
 
 /// Looks at everything and says what it finds; [`Exit::Stopped`] where something is to be mended.
-pub async fn run(live: bool, models: &Models, paint: &Paint) -> Exit {
+pub async fn run(live: bool, models: &LiveModels, paint: &Paint) -> Exit {
     let mut findings = vec![Finding::good("program", program())];
     findings.extend(terminal(&Abilities::look(), screen::is_interactive()));
     findings.extend(folders(Dirs::find().as_ref()));
@@ -185,7 +185,7 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
     findings
 }
 
-async fn model(live: bool, models: &Models, entries: &[Entry]) -> Vec<Finding> {
+async fn model(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec<Finding> {
     let endpoint = match endpoint::find_here(Asked::default()) {
         Ok(endpoint) => endpoint,
         Err(error @ EndpointError::NoKey { .. }) => {
@@ -236,7 +236,7 @@ fn own_timeouts(entries: &[Entry]) -> String {
     format!("; scenarios with a tools.llm.timeout_s of their own: {}", own.join(", "))
 }
 
-async fn reach(models: &Models, endpoint: Endpoint) -> Finding {
+async fn reach(models: &LiveModels, endpoint: Endpoint) -> Finding {
     let about = "reach";
     let (host, name) = (endpoint.host().to_owned(), endpoint.model().value.clone());
     let asked = Instant::now();

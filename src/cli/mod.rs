@@ -31,7 +31,7 @@ use self::paint::Paint;
 use crate::event::visible::visible;
 use crate::shell::dirs::Dirs;
 use crate::shell::log::{self, LogGuard, Sink};
-use crate::shell::models::{self, Models};
+use crate::shell::models::{self, LiveModels};
 use crate::shell::{screen, signals, themes};
 use crate::ui::theme::Theme;
 
@@ -116,7 +116,9 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
                 }
             };
             match runtime() {
-                Ok(runtime) => to_its_end(runtime, doctor::run(live, &Models::new(via), &paint)),
+                Ok(runtime) => {
+                    to_its_end(runtime, doctor::run(live, &LiveModels::new(via), &paint))
+                }
                 Err(exit) => exit,
             }
         }

@@ -13,12 +13,11 @@ use crate::bus::Bounds;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::event::BoundaryId;
 use crate::event::visible::visible;
-use crate::llm::endpoint::Endpoint;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
 use crate::scenario::{self, Override, STDIN, Scenario, Source};
 use crate::shell::dirs::Dirs;
-use crate::shell::models::{self, Models};
+use crate::shell::models::{self, Endpoints, LiveModels};
 use crate::shell::tools;
 use crate::shell::trust::Trust;
 use crate::ui::theme::Theme;
@@ -193,15 +192,15 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
 fn choose(scenario: &Scenario, args: &RunArgs, runs: usize) -> Option<(ModelChoice, Vec<Toolbox>)> {
     let via =
         models::via(args.proxy.as_deref()).map_err(|why| say(&format!("--proxy: {why}"))).ok()?;
-    let endpoint = match args.live {
+    let endpoints = match args.live {
         false => None,
         true => Some(
-            models::endpoint_of(scenario)
-                .map_err(|error| say(&visible(&models::explain(&error))))
+            models::endpoints_of(scenario, args.model.as_deref())
+                .map_err(|why| say(&visible(&why)))
                 .ok()?,
         ),
     };
-    if !allowed(scenario, endpoint.as_ref(), args.trust) {
+    if !allowed(scenario, endpoints.as_ref(), args.trust) {
         return None;
     }
     let toolboxes: Vec<Toolbox> = (0..runs)
@@ -209,22 +208,24 @@ fn choose(scenario: &Scenario, args: &RunArgs, runs: usize) -> Option<(ModelChoi
         .collect::<Result<_, _>>()
         .map_err(|missing| missing.iter().for_each(|line| say(&visible(line))))
         .ok()?;
-    let Some(endpoint) = endpoint else {
+    let Some(endpoints) = endpoints else {
         return Some((ModelChoice::Scripted { instant: args.instant }, toolboxes));
     };
-    for note in endpoint.notes() {
+    for note in endpoints.notes() {
         say(&visible(note));
     }
-    let (model, host) = (&endpoint.model().value, endpoint.host());
-    let key = models::key_from(&endpoint);
-    say(&visible(&format!("asking {model} at {host}, the key from {key}")));
-    Some((Models::new(via).live(scenario, endpoint), toolboxes))
+    for endpoint in endpoints.each() {
+        let (model, host) = (&endpoint.model().value, endpoint.host());
+        let key = models::key_from(endpoint);
+        say(&visible(&format!("asking {model} at {host}, the key from {key}")));
+    }
+    Some((LiveModels::new(via).of(scenario, &endpoints), toolboxes))
 }
 
 /// Whether a person allows what this run would do; with `yes` they do from now on.
-fn allowed(scenario: &Scenario, endpoint: Option<&Endpoint>, yes: bool) -> bool {
+fn allowed(scenario: &Scenario, endpoints: Option<&Endpoints>, yes: bool) -> bool {
     let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
-    let Some(asked) = trust.asks(scenario, endpoint) else { return true };
+    let Some(asked) = trust.asks(scenario, endpoints) else { return true };
     if yes {
         if let Err(error) = trust.allow(&asked.digest, &scenario.title) {
             let why = error.to_string();
@@ -232,7 +233,7 @@ fn allowed(scenario: &Scenario, endpoint: Option<&Endpoint>, yes: bool) -> bool 
         }
         return true;
     }
-    let live = if endpoint.is_some() { "live, " } else { "" };
+    let live = if endpoints.is_some() { "live, " } else { "" };
     say(&format!("this scenario did not come with roundtable; {live}it would"));
     for line in &asked.would {
         say(&format!("  {}", visible(line)));

@@ -29,6 +29,9 @@ pub struct CallStarted {
     /// What the tool is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Arc<Value>>,
+    /// The model that is asked, in a run that asks more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Arc<str>>,
 }
 
 /// On whose behalf a call is made.

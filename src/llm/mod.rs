@@ -6,6 +6,7 @@
 
 pub mod endpoint;
 mod form;
+mod models;
 pub mod openai;
 pub mod scripted;
 
@@ -14,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 use futures::future::BoxFuture;
 
 pub use form::{Contract, Form};
+pub use models::Models;
 
 use crate::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, ModelLabel, Purpose, Reply, ToolCall, ToolOffer,

@@ -19,7 +19,7 @@ use crate::event::kind::{
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
-use crate::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
+use crate::llm::{ChatRequest, Conversation, Form, Listener, Models};
 use crate::scenario::condition::Shown;
 use crate::scenario::day::Day;
 use crate::scenario::draw::{between, draw};
@@ -43,7 +43,7 @@ pub struct RunSettings {
     /// Start of every random number.
     pub seed: u64,
     /// Who answers.
-    pub model: Arc<dyn ChatModel>,
+    pub models: Models,
     /// The tools behind the gateway, the model's guard (`llm`) first.
     pub tools: Vec<Arc<GuardedTool>>,
     /// Tasks at once at most, where the pattern has such a limit.
@@ -64,7 +64,7 @@ pub struct RunContext {
     bus: Bus,
     gate: Arc<Gate>,
     seed: u64,
-    model: Arc<dyn ChatModel>,
+    models: Models,
     llm: Arc<GuardedTool>,
     belt: Arc<Belt>,
     lanes: Arc<Lanes>,
@@ -129,7 +129,7 @@ impl RunContext {
             max,
             flags,
             seed,
-            model,
+            models,
             tools,
             max_parallel,
             session,
@@ -149,7 +149,7 @@ impl RunContext {
             bus,
             gate,
             seed,
-            model,
+            models,
             llm,
             session,
             rosters: Arc::new(rosters),
@@ -187,7 +187,7 @@ impl RunContext {
 
     /// Whether an endpoint answers for the model, as opposed to a script.
     pub fn is_live(&self) -> bool {
-        matches!(self.model.label(), ModelLabel::Live { .. })
+        matches!(self.models.usual().label(), ModelLabel::Live { .. })
     }
 
     /// The day on which the run started, in UTC: what its head says, so that it is the same when the
@@ -266,7 +266,7 @@ impl RunContext {
 
     /// Whether the model's answers depend on what is shown to conditions (a script with `when`).
     pub fn reads_conditions(&self) -> bool {
-        self.model.reads_conditions()
+        self.models.usual().reads_conditions()
     }
 
     /// Asks the model through the gateway. From this moment, not only from its first poll, the call
@@ -294,6 +294,7 @@ impl RunContext {
                 purpose: ask.purpose.clone(),
                 prompt: ask.prompt.clone(),
                 args: None,
+                model: self.models.name_for(&ask.purpose),
             },
             safe_key: None,
         };
@@ -366,7 +367,7 @@ impl CallScope for AskScope<'_> {
     }
 
     fn asks(&self) -> Option<String> {
-        match self.cx.model.label() {
+        match self.cx.models.of(self.purpose).label() {
             ModelLabel::Live { host, .. } => Some(host),
             ModelLabel::Scripted => None,
         }
@@ -419,7 +420,7 @@ impl Callee for Asked<'_> {
         };
         Box::pin(async move {
             let listener = ToSlot { bus: &cx.bus, call: attempt.call, live: attempt.live };
-            let said = cx.model.chat(&request, &listener);
+            let said = cx.models.of(&self.ask.purpose).chat(&request, &listener);
             let injected = cx.llm.guard.faults();
             if injected.is_empty() {
                 return said.await;

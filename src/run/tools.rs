@@ -97,6 +97,7 @@ impl RunContext {
                 purpose: ask.purpose.clone(),
                 prompt: Prompt::default(),
                 args: Some(Arc::new(Value::Object((*ask.args).clone()))),
+                model: None,
             },
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };

@@ -45,6 +45,19 @@ impl Seconds {
     }
 }
 
+/// A number between two whole ones, both included.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Number<const MIN: u32, const MAX: u32>(pub f64);
+
+impl<const MIN: u32, const MAX: u32> Shape for Number<MIN, MAX> {
+    fn schema() -> Value {
+        json!({ "type": "number", "minimum": MIN, "maximum": MAX })
+    }
+    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+        number(node, cx, f64::from(MIN), f64::from(MAX)).map(Self)
+    }
+}
+
 /// A share, from 0 to 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fraction(pub f64);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::build_models;
 use super::build_orchestrator::orchestrator;
 use super::build_policy;
 use super::build_research::research;
@@ -27,6 +28,7 @@ use super::script;
 use super::shape::Prose;
 use super::template::Filling;
 use super::tree::Span;
+use super::tuning::{RESERVED, Tuning};
 
 /// The scenario of a file, as far as it can be made. Problems are told to `cx`.
 pub(super) fn scenario(
@@ -80,6 +82,7 @@ pub(super) fn scenario(
     };
     let filling = Filling { facts: Some(&facts), ..filling };
     let tools = build_tools::tools(&file, pattern, &filling, cx);
+    let seated = build_models::seated(&file);
     let script = script::build(&file, pattern, &filling, cx);
     let llm = file
         .tools
@@ -100,7 +103,8 @@ pub(super) fn scenario(
         flags,
         facts: Arc::new(Value::Object(facts)),
         pattern: spec?,
-        model: model(file.model?),
+        model: cx.within("model", |cx| model(file.model?, cx))?,
+        seated,
         llm,
         llm_unset,
         llm_faults,
@@ -254,18 +258,36 @@ pub(super) fn unknown<'n>(
     cx.error(name.at, format!("`{}` is not {wanted} of this scenario", name.text), help);
 }
 
-fn model(table: ModelTable) -> ModelSettings {
+fn model(table: ModelTable, cx: &mut Reader) -> Option<ModelSettings> {
     let prices = table.prices.and_then(|prices| {
         Some(Prices {
             prompt_usd_per_million: prices.prompt_usd_per_million?.0,
             completion_usd_per_million: prices.completion_usd_per_million?.0,
         })
     });
-    ModelSettings {
+    let extra = cx.within("extra", |cx| {
+        for (key, node) in &table.extra.table.entries {
+            if RESERVED.contains(&key.text.as_str()) {
+                let help = "it is made from what the scenario says elsewhere";
+                cx.error(node.at, format!("`{}` cannot be set here", key.text), help);
+            }
+        }
+        table.extra.table.json(&mut |text, _| text.into()).unwrap_or_default()
+    });
+    let tuning = Tuning {
+        temperature: table.temperature.map(|number| number.0),
+        max_tokens: table.max_tokens.map(|tokens| tokens.0),
+        reasoning_effort: table.reasoning_effort.map(|word| word.text.trim().to_owned()),
+        json: table.json,
+        extra,
+    };
+    Some(ModelSettings {
         stream: table.stream,
+        name_by_override: table.name.as_ref().is_some_and(|name| name.at.text > 0),
         name: table.name.map(|name| name.text),
+        tuning,
         base_url: table.base_url.map(|url| url.text),
         repair: table.repair,
         prices,
-    }
+    })
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::amount::{Dollars, Wait};
+use super::amount::{Dollars, Number, Wait};
 use super::domain::DomainName;
 use super::format_patterns::{
     BudgetTable, CollaborationTable, OrchestratorTable, ResilienceTable, RoleTable, WorkerTable,
@@ -18,6 +18,7 @@ use super::reader::{Reader, among};
 use super::record::{Need, ObjectSchema, record, sentence, words};
 use super::shape::{At, Free, List, Prose, Shape, Text, Whole};
 use super::tree::{Node, Tree};
+use super::tuning::JsonRung;
 
 record! {
     /// A scenario of roundtable: everything that a run needs, in one file.
@@ -158,15 +159,33 @@ record! {
     struct ModelTable => {
         /// Whether replies are streamed.
         stream: bool = default(true),
-        /// The model's name. Without it: OPENAI_MODEL, else gpt-4.1-mini.
+        /// The model's name, with or without its provider's: openai/gpt-4.1-mini, or gpt-4.1-mini.
+        /// Without it: OPENAI_MODEL, else that of the configuration, else the provider's usual one.
         name: Prose = optional,
         /// The root of the API. Without it: OPENAI_BASE_URL, else that of OpenAI.
         base_url: Prose = optional,
         /// What may be mended in a reply before it is judged. Each repair is an event.
         repair: Repair = default(Repair::Nothing),
+        /// The sampling temperature. Without it none is sent, and the provider's counts.
+        temperature: Number<0, 2> = optional,
+        /// Tokens of a reply at most. Without it the provider's bound counts; Anthropic needs one and
+        /// is sent 4096.
+        max_tokens: Whole<1, 10_000_000> = optional,
+        /// How much the model thinks before it answers, in the provider's word, such as low or high.
+        reasoning_effort: Prose = optional,
+        /// How a reply in JSON is asked for. Without it: by the strictest way that the endpoint takes.
+        json: JsonRung = optional,
+        /// Fields of the request that are sent as they stand.
+        extra: Free = default(Free::default()),
         /// Prices. Without them the cost of a run is not known.
         prices: PricesTable = optional,
     }
+}
+
+words! { JsonRung:
+    "json_schema" => JsonRung::JsonSchema, "By a schema, made from the reply that is wanted.";
+    "json_object" => JsonRung::JsonObject, "As some JSON object.";
+    "text" => JsonRung::Text, "By the prompt alone.";
 }
 
 words! { Repair:

@@ -60,6 +60,8 @@ record! {
         escalate_after_blocks: Escalation = default(Escalation),
         /// System prompt of the launch brief at the end.
         finalize_prompt: Prose = needed,
+        /// The model that writes the brief. Without it: that of [model].
+        finalize_model: Prose = optional,
         /// Inputs that `team_summary` of the outcome repeats.
         summary: List<Prose, 0, 64> = default(List(Vec::new())),
     }
@@ -105,6 +107,8 @@ record! {
         flag: Prose = optional,
         /// What happens while that flag is off.
         when_off: At<WhenOff> = optional,
+        /// The model that answers, such as anthropic/claude-haiku-4-5. Without it: that of [model].
+        model: Prose = optional,
     }
 }
 
@@ -120,6 +124,10 @@ record! {
         plan_prompt: Prose = needed,
         /// System prompt of the report at the end. `{{input}}` is filled in.
         finalize_prompt: Prose = needed,
+        /// The model that plans. Without it: that of [model].
+        plan_model: Prose = optional,
+        /// The model that writes the report. Without it: that of [model].
+        finalize_model: Prose = optional,
         /// Inputs that the planner is shown and the aggregate repeats.
         echo: List<Prose, 0, 64> = default(List(Vec::new())),
         /// The sections of the aggregate by name: the worker whose result stands in each.

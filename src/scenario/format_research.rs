@@ -33,6 +33,12 @@ record! {
         notes_prompt: Prose = optional,
         /// System prompt of the answer; how it must reply is added to it. Without it: ours.
         answer_prompt: Prose = optional,
+        /// The model that plans. Without it: that of [model].
+        plan_model: Prose = optional,
+        /// The model that takes notes. Without it: that of [model].
+        notes_model: Prose = optional,
+        /// The model that puts the answer together. Without it: that of [model].
+        answer_model: Prose = optional,
         /// What an answer by rule begins with.
         preface: Text = optional,
         /// What an answer by rule ends with.

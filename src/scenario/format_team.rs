@@ -35,6 +35,8 @@ record! {
         tools: At<List<Prose, 0, 100>> = default(At::nowhere(List(Vec::new()))),
         /// Replies with tool calls that are carried out before its loop is stopped.
         max_tool_rounds: At<Whole<1, 10_000>> = default(At::nowhere(Whole(MAX_TOOL_ROUNDS))),
+        /// The model that speaks, such as anthropic/claude-haiku-4-5. Without it: that of [model].
+        model: Prose = optional,
         /// Whom a coordinator may consult, or who hands over to whom in a swarm (model agents only).
         members: Members = optional,
         /// Coordinator: whether the calls of one reply run at once: true, false, or `{{input}}` of
@@ -72,7 +74,7 @@ record! {
 const LIMITS: SwarmLimits = SwarmLimits::USUAL;
 
 /// What only an agent that speaks has.
-pub(super) const SPEAKER_KEYS: [&str; 3] = ["instruction", "tools", "max_tool_rounds"];
+pub(super) const SPEAKER_KEYS: [&str; 4] = ["instruction", "tools", "max_tool_rounds", "model"];
 /// What only a coordinator has, beside its members.
 pub(super) const COORDINATOR_KEYS: [&str; 2] = ["parallel_tools", "member_tools"];
 /// What only a swarm has, beside its members and its entry.

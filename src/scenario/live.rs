@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::agent::AgentKind;
 use super::model::{CallPolicy, PatternSpec, Scenario};
-use super::research::DoneBy;
+use super::research::{DoneBy, Who};
 use super::resilience::{BreakerCounts, RetryBudgetLimits};
+use super::seated::Caller;
 
 /// Attempts of one call, the first included.
 const MAX_ATTEMPTS: u32 = 4;
@@ -43,7 +44,8 @@ impl Scenario {
         if let Some(budget) = &mut policy.retry_budget
             && retry_min
         {
-            let floor = RETRIES_A_CALLER.saturating_mul(callers(&self.pattern));
+            let callers = u32::try_from(callers(&self.pattern).len()).unwrap_or(u32::MAX);
+            let floor = RETRIES_A_CALLER.saturating_mul(callers);
             budget.min = floor.max(RetryBudgetLimits::default().min);
         }
         if let Some(breaker) = &mut policy.breaker
@@ -55,21 +57,30 @@ impl Scenario {
     }
 }
 
-/// How many ask the model in a live run: seats and the brief, planner and report, agents with a model
-/// of their own, steps of research that a model does.
-fn callers(pattern: &PatternSpec) -> u32 {
-    let callers = match pattern {
-        PatternSpec::Collaboration(spec) => spec.sequence.len() + 1,
-        PatternSpec::Orchestrator(_) => 2,
+/// Who asks a model in a live run: seats and the brief, planner and report, agents that speak, steps of
+/// research that a model does. A role that sits twice is there twice.
+pub fn callers(pattern: &PatternSpec) -> Vec<Caller> {
+    match pattern {
+        PatternSpec::Collaboration(spec) => {
+            let seats = spec.sequence.iter().cloned().map(Caller::Role);
+            seats.chain([Caller::Finalize]).collect()
+        }
+        PatternSpec::Orchestrator(_) => vec![Caller::Plan, Caller::Finalize],
         PatternSpec::Team(spec) => {
-            let asks = |kind: &AgentKind| !matches!(kind, AgentKind::Swarm(_));
-            spec.agents.values().filter(|agent| asks(&agent.kind)).count()
+            let speaks = |kind: &AgentKind| !matches!(kind, AgentKind::Swarm(_));
+            let agents = spec.agents.values().filter(|agent| speaks(&agent.kind));
+            agents.map(|agent| Caller::Agent(agent.name.clone())).collect()
         }
-        PatternSpec::Resilience(_) => 0,
+        PatternSpec::Resilience(_) => Vec::new(),
         PatternSpec::Research(spec) => {
-            let steps = [spec.plan.by, spec.notes.by, spec.answer.by];
-            steps.into_iter().filter(|who| who.in_a_run(true) == DoneBy::Model).count()
+            let steps = [
+                (spec.plan.by, Caller::Plan),
+                (spec.notes.by, Caller::Notes),
+                (spec.answer.by, Caller::Answer),
+            ];
+            let by_model =
+                |(who, caller): (Who, _)| (who.in_a_run(true) == DoneBy::Model).then_some(caller);
+            steps.into_iter().filter_map(by_model).collect()
         }
-    };
-    u32::try_from(callers).unwrap_or(u32::MAX)
+    }
 }

@@ -15,8 +15,10 @@ use super::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolNa
 use super::orchestrator::OrchestratorSpec;
 use super::research::ResearchSpec;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
+use super::seated::Seated;
 use super::storm::ResilienceSpec;
 use super::tool::{Fault, ToolCall, ToolSpec};
+use super::tuning::Tuning;
 
 /// One scenario, complete in itself.
 #[derive(Debug)]
@@ -44,6 +46,8 @@ pub struct Scenario {
     pub pattern: PatternSpec,
     /// How the model is asked.
     pub model: ModelSettings,
+    /// Who has a model of its own.
+    pub seated: Vec<Seated>,
     /// The gateway's policy for model calls (`[tools.llm]`).
     pub llm: CallPolicy,
     /// What of it the file leaves to the defaults of a live model: see [`Scenario::llm_live`].
@@ -247,8 +251,13 @@ pub struct Flag {
 pub struct ModelSettings {
     /// Whether replies are streamed (`stream`, default true).
     pub stream: bool,
-    /// The model's name, where the scenario sets one (else `OPENAI_MODEL`).
+    /// The model's name, where the scenario sets one (else `OPENAI_MODEL`); with or without its
+    /// provider's.
     pub name: Option<String>,
+    /// `--set` gave the name, which goes before `--model`.
+    pub name_by_override: bool,
+    /// What is sent with each request beside what is asked.
+    pub tuning: Tuning,
     /// The endpoint, where the scenario sets one (else `OPENAI_BASE_URL`).
     pub base_url: Option<String>,
     /// What may be mended in a reply before it is judged.

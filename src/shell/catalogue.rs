@@ -54,7 +54,7 @@ fn entry(path: String, source: Source) -> Entry {
     let nothing = LiveOffer::Missing { why: "The scenario cannot be run.".to_owned() };
     let mut entry = Entry::of(path, source.origin, source.text.into(), nothing);
     if let Ok(scenario) = &entry.loaded {
-        entry.live = models::offer(scenario);
+        entry.live = models::offer(scenario, None);
     }
     entry
 }

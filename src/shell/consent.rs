@@ -6,9 +6,8 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::models;
+use super::models::{self, Endpoints};
 use crate::app::measure::squeezed;
-use crate::llm::endpoint::Endpoint;
 use crate::regular::{self, Links};
 use crate::scenario::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
 use crate::scenario::tool::{CommandSpec, HttpSpec, Setting, ToolKind};
@@ -27,11 +26,12 @@ const SHOWN: usize = 16;
 
 /// What a run of this scenario would do that a person has to allow, and the [`digest()`] of the files that
 /// this is true of. A line for each thing, whole, its white space squeezed; what begins with spaces belongs
-/// to the line above. `endpoint` is who would be asked, where it is live.
-pub fn would(scenario: &Scenario, endpoint: Option<&Endpoint>) -> (Vec<String>, String) {
+/// to the line above. `endpoints` are those that would be asked, where it is
+/// live.
+pub fn would(scenario: &Scenario, endpoints: Option<&Endpoints>) -> (Vec<String>, String) {
     let own = OwnFiles::of(scenario);
     let mut parts: Vec<Vec<String>> = Vec::new();
-    if let Some(it) = endpoint {
+    if let Some(it) = endpoints {
         parts.extend(models::would(scenario, it).iter().map(|line| vec![squeezed(line)]));
     }
     for spec in scenario.tools.values() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::models::Models;
+use super::models::LiveModels;
 use super::signals::Told;
 use super::trust::Trust;
 use super::{catalogue, clipboard, models, pauses, tools};
@@ -66,7 +66,7 @@ pub struct Services {
     /// The engine.
     pub engine: Arc<Engine>,
     /// Who answers model calls.
-    pub models: Models,
+    pub models: LiveModels,
     /// Which scenarios may do what a person has to allow.
     pub trust: Trust,
     /// The scenario that the command line named, beside those that are always listed.
@@ -87,7 +87,7 @@ impl Services {
     /// Outside a runtime.
     pub fn new(
         engine: Engine,
-        models: Models,
+        models: LiveModels,
         trust: Trust,
         named: Option<String>,
         folder: PathBuf,
@@ -143,14 +143,14 @@ impl Services {
                 }
             },
         };
-        let endpoint = match model {
+        let endpoints = match model {
             ModelWanted::Scripted { .. } => None,
-            ModelWanted::Live => match models::endpoint_of(scenario) {
-                Ok(endpoint) => Some(endpoint),
-                Err(error) => return stop(models::explain(&error)),
+            ModelWanted::Live(name) => match models::endpoints_of(scenario, name.as_deref()) {
+                Ok(endpoints) => Some(endpoints),
+                Err(why) => return stop(why),
             },
         };
-        if let Some(consent) = self.trust.asks(scenario, endpoint.as_ref()) {
+        if let Some(consent) = self.trust.asks(scenario, endpoints.as_ref()) {
             self.tell(Msg::Untrusted { request: Box::new(request), consent });
             return;
         }
@@ -159,13 +159,13 @@ impl Services {
             Ok(toolbox) => toolbox,
             Err(missing) => return stop(missing.join("; ")),
         };
-        let model = match endpoint {
+        let model = match endpoints {
             None => ModelChoice::Scripted { instant },
-            Some(endpoint) => {
-                for note in endpoint.notes() {
-                    self.tell(Msg::Notice(note.clone()));
+            Some(endpoints) => {
+                for note in endpoints.notes() {
+                    self.tell(Msg::Notice(note.to_owned()));
                 }
-                self.models.live(scenario, endpoint)
+                self.models.of(scenario, &endpoints)
             }
         };
         let extra = {
@@ -335,7 +335,7 @@ mod tests {
     #[tokio::test]
     async fn a_foreign_file_with_programs_asks_first_and_says_what_is_missing() {
         let engine = Engine::new(EngineSettings::default());
-        let (models, trust) = (Models::new(Via::Direct), Trust::kept_in(None));
+        let (models, trust) = (LiveModels::new(Via::Direct), Trust::kept_in(None));
         let (services, mut answers) = Services::new(engine, models, trust, None, PathBuf::new());
         let scenario = Arc::new(foreign());
         let model = ModelWanted::Scripted { instant: true };
@@ -370,7 +370,7 @@ mod tests {
     /// Services that write into this folder, and what they tell.
     fn writing_to(folder: &Path) -> (Services, mpsc::UnboundedReceiver<Answer>) {
         let engine = Engine::new(EngineSettings::default());
-        let (models, trust) = (Models::new(Via::Direct), Trust::kept_in(None));
+        let (models, trust) = (LiveModels::new(Via::Direct), Trust::kept_in(None));
         Services::new(engine, models, trust, None, folder.to_path_buf())
     }
 

@@ -1,31 +1,40 @@
-//! Who answers a run's model calls: the scenario's script, or a live endpoint, which is looked for
+//! Who answers a run's model calls: the scenario's script, or live endpoints, which are looked for
 //! before anything starts.
+
+use std::sync::Arc;
 
 use crate::app::state::LiveOffer;
 use crate::engine::ModelChoice;
-use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError};
+use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Found, Origin, Provider};
 use crate::llm::openai::OpenAi;
+use crate::llm::{ChatModel, Models};
 use crate::net::{Http, Via};
 use crate::scenario::Scenario;
-use std::sync::Arc;
+use crate::scenario::live::callers;
+use crate::scenario::seated::{Caller, Seated};
 
-/// The models of a session. Their connections are kept and shared by its runs.
+/// The live models of a session. Their connections are kept and shared by its runs.
 #[derive(Clone)]
-pub struct Models {
+pub struct LiveModels {
     http: Http,
 }
 
-impl Models {
+impl LiveModels {
     /// Models that are reached this way. Nothing is built before the first call.
     pub fn new(via: Via) -> Self {
         Self { http: Http::new(via) }
     }
 
-    /// The model at an endpoint that was found.
-    pub fn live(&self, scenario: &Scenario, endpoint: Endpoint) -> ModelChoice {
-        let timeout = endpoint.timeout().value;
-        let model = OpenAi::new(self.http.clone(), endpoint, scenario.model.stream);
-        ModelChoice::Live(Arc::new(model), timeout)
+    /// The models at endpoints that were found.
+    pub fn of(&self, scenario: &Scenario, endpoints: &Endpoints) -> ModelChoice {
+        let timeout = endpoints.usual.timeout().value;
+        let open = |endpoint: &Endpoint| self.open(scenario, endpoint);
+        let own = endpoints.own.iter().map(|(caller, at)| (caller.clone(), open(at))).collect();
+        ModelChoice::Live(Models::new(open(&endpoints.usual), own), timeout)
+    }
+
+    fn open(&self, scenario: &Scenario, endpoint: &Endpoint) -> Arc<dyn ChatModel> {
+        Arc::new(OpenAi::new(self.http.clone(), endpoint.clone(), scenario.model.stream))
     }
 
     /// A client for the doctor's question to an endpoint.
@@ -34,35 +43,142 @@ impl Models {
     }
 }
 
-/// The endpoint that a scenario's live runs would ask.
-///
-/// # Errors
-/// There is none, and what to set.
-pub fn endpoint_of(scenario: &Scenario) -> Result<Endpoint, EndpointError> {
-    endpoint::find_here(Asked {
-        model: scenario.model.name.as_deref(),
-        base_url: scenario.model.base_url.as_deref(),
-    })
+/// The endpoints that a live run asks.
+#[derive(Clone, Debug)]
+pub struct Endpoints {
+    /// Whom all callers ask that have no model of their own; where each has one, the first's.
+    usual: Endpoint,
+    /// The callers that have a model of their own.
+    own: Vec<(Caller, Endpoint)>,
 }
 
-/// What the launch form may offer for a scenario.
-pub fn offer(scenario: &Scenario) -> LiveOffer {
-    match endpoint_of(scenario) {
-        Ok(endpoint) => LiveOffer::Ready {
-            host: endpoint.host().to_owned(),
-            model: endpoint.model().value.clone(),
-            key_from: key_from(&endpoint),
-        },
-        Err(error) => LiveOffer::Missing { why: explain(&error) },
+impl Endpoints {
+    /// Each model at its endpoint, once, the usual one first.
+    pub fn each(&self) -> Vec<&Endpoint> {
+        let mut each: Vec<&Endpoint> = Vec::new();
+        for endpoint in std::iter::once(&self.usual).chain(self.own.iter().map(|(_, at)| at)) {
+            let same = |other: &&Endpoint| {
+                (other.host(), &other.model().value) == (endpoint.host(), &endpoint.model().value)
+            };
+            if !each.iter().any(same) {
+                each.push(endpoint);
+            }
+        }
+        each
+    }
+
+    /// What a person should know before the first call.
+    pub fn notes(&self) -> Vec<&str> {
+        let mut notes: Vec<&str> = Vec::new();
+        for note in self.each().into_iter().flat_map(Endpoint::notes) {
+            if !notes.contains(&note.as_str()) {
+                notes.push(note);
+            }
+        }
+        notes
     }
 }
 
+/// The endpoints that a scenario's live runs would ask; `model` is what `--model` says. `--set` goes
+/// before it, it goes before the file, and the environment comes last.
+///
+/// # Errors
+/// One of them is not there, and what to set.
+pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, String> {
+    let own = |caller: &Caller| {
+        let seated = scenario.seated.iter().find(|seated| seated.caller == *caller);
+        seated.filter(|seated| model.is_none() || seated.by_override)
+    };
+    let mut found: Vec<(Caller, Endpoint)> = Vec::new();
+    let mut usual_asked = false;
+    for caller in callers(&scenario.pattern) {
+        match own(&caller) {
+            None => usual_asked = true,
+            Some(seated) if found.iter().all(|(other, _)| *other != caller) => {
+                found.push((caller, seat(scenario, seated)?));
+            }
+            Some(_) => {}
+        }
+    }
+    let usual = match found.first() {
+        Some((_, first)) if !usual_asked => first.clone(),
+        _ => usual(scenario, model).map_err(|error| explain(&error))?,
+    };
+    Ok(Endpoints { usual, own: found })
+}
+
+/// The endpoint of a caller that has a model of its own.
+fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
+    let origin = if seated.by_override { Origin::CommandLine } else { Origin::Scenario };
+    find(scenario, Found { value: &seated.model, origin }).map_err(|error| {
+        let advice = error.advice();
+        format!(
+            "{} asks for {}: {error}. {advice} Or take another model: --set {}=PROVIDER/MODEL.",
+            seated.place, seated.model, seated.place
+        )
+    })
+}
+
+/// The endpoint of those that have no model of their own.
+fn usual(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint, EndpointError> {
+    let settings = &scenario.model;
+    let of_file = settings.name.as_deref();
+    let asked = match (of_file, model) {
+        (Some(value), _) if settings.name_by_override => {
+            Some(Found { value, origin: Origin::CommandLine })
+        }
+        (_, Some(value)) => Some(Found { value, origin: Origin::CommandLine }),
+        (Some(value), None) => Some(Found { value, origin: Origin::Scenario }),
+        (None, None) => None,
+    };
+    match asked {
+        Some(asked) => find(scenario, asked),
+        None => endpoint::find_here(Asked {
+            model: None,
+            base_url: settings.base_url.as_deref(),
+            config: None,
+        }),
+    }
+}
+
+/// The endpoint of a model that is named. The scenario's address is that of the models whose provider
+/// is not named, or is OpenAI's.
+fn find(scenario: &Scenario, model: Found<&str>) -> Result<Endpoint, EndpointError> {
+    let elsewhere = endpoint::named(model.value).0.is_some_and(|it| it != Provider::OpenAi);
+    let base_url = scenario.model.base_url.as_deref().filter(|_| !elsewhere);
+    endpoint::find_here(Asked { model: Some(model), base_url, config: None })
+}
+
+/// What the launch form may offer for a scenario.
+pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
+    match endpoints_of(scenario, model) {
+        Ok(endpoints) => LiveOffer::Ready {
+            host: joined(&endpoints, |endpoint| endpoint.host().to_owned()),
+            model: joined(&endpoints, |endpoint| endpoint.model().value.clone()),
+            key_from: joined(&endpoints, key_from),
+        },
+        Err(why) => LiveOffer::Missing { why },
+    }
+}
+
+/// What is said of each endpoint, once.
+fn joined(endpoints: &Endpoints, of: impl Fn(&Endpoint) -> String) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in endpoints.each().into_iter().map(of) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join(", ")
+}
+
 /// What a live run of this scenario would do, for who is asked to allow it.
-pub fn would(scenario: &Scenario, endpoint: &Endpoint) -> Vec<String> {
-    let mut lines = vec![
-        format!("ask {} at {}", endpoint.model().value, endpoint.host()),
-        format!("with the key from {}", key_from(endpoint)),
-    ];
+pub fn would(scenario: &Scenario, endpoints: &Endpoints) -> Vec<String> {
+    let mut lines = Vec::new();
+    for endpoint in endpoints.each() {
+        lines.push(format!("ask {} at {}", endpoint.model().value, endpoint.host()));
+        lines.push(format!("with the key from {}", key_from(endpoint)));
+    }
     if scenario.model.base_url.is_some() {
         lines.push("an address that the scenario itself names".to_owned());
     }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::consent;
+use super::models::Endpoints;
 use crate::app::consent::Consent;
-use crate::llm::endpoint::Endpoint;
 use crate::private;
 use crate::regular::{self, Links};
 use crate::scenario::{Origin, Scenario, digest, shipped};
@@ -33,11 +33,11 @@ impl Trust {
         Self { file, now: Arc::default() }
     }
 
-    /// What a person has to be asked before a run of this scenario; `endpoint` is who would be asked,
+    /// What a person has to be asked before a run of this scenario; `endpoints` are those that would be asked,
     /// where it is live. `None`: it does nothing that needs a yes, was shipped (in the program, or
     /// unchanged as a file of the repository), or a person has said yes.
-    pub fn asks(&self, scenario: &Scenario, endpoint: Option<&Endpoint>) -> Option<Consent> {
-        let (would, digest) = consent::would(scenario, endpoint);
+    pub fn asks(&self, scenario: &Scenario, endpoints: Option<&Endpoints>) -> Option<Consent> {
+        let (would, digest) = consent::would(scenario, endpoints);
         if would.is_empty() || is_shipped(scenario) || self.knows(&digest) {
             return None;
         }

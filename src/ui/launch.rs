@@ -142,11 +142,11 @@ fn model(form: &Form, cx: &Cx, pen: &mut Pen) {
         (ModelWanted::Scripted { instant: true }, _) => {
             pen.put("offline, as the script says, at once", dim);
         }
-        (ModelWanted::Live, LiveOffer::Ready { host, model, key_from }) => {
+        (ModelWanted::Live(_), LiveOffer::Ready { host, model, key_from }) => {
             let text = format!("{model} at {host}, key from {key_from}");
             pen.put(&text, cx.theme.style(Role::Text));
         }
-        (ModelWanted::Live, LiveOffer::Missing { why }) => {
+        (ModelWanted::Live(_), LiveOffer::Missing { why }) => {
             pen.put(why, cx.theme.style(Role::Failed));
         }
     }

@@ -24,7 +24,7 @@ use roundtable::net::Via;
 use roundtable::scenario::{Override, Scenario, load, shipped};
 use roundtable::shell::console::{Console, Pager};
 use roundtable::shell::effects::{Answer, Extra, Services};
-use roundtable::shell::models::Models;
+use roundtable::shell::models::LiveModels;
 use roundtable::shell::run::{self, Ending, Opening};
 use roundtable::shell::surface::Surface;
 use roundtable::shell::trust::Trust;
@@ -265,7 +265,7 @@ impl Person {
             deeds: Arc::clone(&deeds),
         };
         let engine = Engine::new(EngineSettings::default());
-        let models = Models::new(Via::Direct);
+        let models = LiveModels::new(Via::Direct);
         let (services, answers) =
             Services::new(engine, models, Trust::kept_in(None), None, PathBuf::new());
         let state = State::new(state::Size { cols, rows }, Settings::default(), Vec::new());

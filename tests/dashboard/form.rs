@@ -220,7 +220,7 @@ fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about
     assert!(form(&dash).command_line().ends_with("mine.toml --live"));
     dash.key(Key::ctrl('s'));
     let request = dash.launch();
-    assert_eq!(request.model, ModelWanted::Live);
+    assert_eq!(request.model, ModelWanted::Live(None));
     let would = vec!["It sends its goal and facts to api.example.com.".to_owned()];
     let digest = "of the file and its programs".to_owned();
     let consent = Consent { digest, would: would.clone(), not_kept: None };

@@ -162,7 +162,7 @@ impl ResearchFacts {
             _ => "llm",
         };
         let args = args.map(Arc::new);
-        let started = CallStarted { parent, tool: tool.into(), purpose, prompt, args };
+        let started = CallStarted { parent, tool: tool.into(), purpose, prompt, args, model: None };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         let attempt = self.open();
         let kind = EventKind::AttemptStarted {

@@ -191,6 +191,7 @@ pub async fn call(
         purpose: Purpose::Step { agent: 1, turn: 1, step: 0, again: 0 },
         prompt: Prompt::default(),
         args: Some(Arc::new(json!({ "q": 1 }))),
+        model: None,
     };
     Call { started, safe_key: Some("{\"q\":1}".to_owned()) }.make(scope, guard, tool).await
 }

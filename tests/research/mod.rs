@@ -323,7 +323,7 @@ pub fn launch(spec: ResearchSpec, library: &Arc<Library>, writer: &Arc<Writer>) 
     let mut tools = Toolbox::offline(&scenario, false);
     tools.put(SEARCH, Box::new(Desk(Arc::clone(library), SEARCH)));
     tools.put(READ, Box::new(Desk(Arc::clone(library), READ)));
-    let model = ModelChoice::Live(Arc::clone(writer) as _, Duration::from_secs(60));
+    let model = ModelChoice::Live(Arc::clone(writer).into(), Duration::from_secs(60));
     Launch { model, tools: Some(tools), ..Launch::scripted(scenario, false) }
 }
 

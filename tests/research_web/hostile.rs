@@ -46,7 +46,7 @@ async fn played(file: &mut File, writer: &Arc<Writer>) -> Told {
         "plan = \"rule\"\nnotes = \"model\"\nanswer = \"model\"\n{}",
         file.research.lines().filter(|line| line.contains("misquotes")).collect::<String>()
     );
-    let model = ModelChoice::Live(Arc::clone(writer) as _, Duration::from_secs(30));
+    let model = ModelChoice::Live(Arc::clone(writer).into(), Duration::from_secs(30));
     Told::of(&engine().start(Launch { model, ..file.launch() })).await
 }
 

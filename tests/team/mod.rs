@@ -290,7 +290,7 @@ impl ChatModel for Cast {
 
 /// What a run with this model is started with.
 pub fn launch(scenario: &Arc<Scenario>, cast: &Arc<Cast>) -> Launch {
-    let model = ModelChoice::Live(Arc::clone(cast) as _, Duration::from_secs(60));
+    let model = ModelChoice::Live(Arc::clone(cast).into(), Duration::from_secs(60));
     Launch { model, ..Launch::scripted(Arc::clone(scenario), false) }
 }
 

@@ -153,7 +153,7 @@ impl Form {
     pub fn model(&self) -> ModelWanted {
         match self.field(&FieldId::Model).map(|field| &field.value) {
             Some(FieldValue::Choice { at: 1, .. }) => ModelWanted::Scripted { instant: true },
-            Some(FieldValue::Choice { at: 2, .. }) => ModelWanted::Live,
+            Some(FieldValue::Choice { at: 2, .. }) => ModelWanted::Live(None),
             _ => ModelWanted::Scripted { instant: false },
         }
     }
@@ -187,7 +187,7 @@ impl Form {
         match self.model() {
             ModelWanted::Scripted { instant: false } => {}
             ModelWanted::Scripted { instant: true } => words.push("--instant".to_owned()),
-            ModelWanted::Live => words.push("--live".to_owned()),
+            ModelWanted::Live(_) => words.push("--live".to_owned()),
         }
         words
     }
@@ -225,7 +225,7 @@ impl Form {
             }),
         };
         // What a scripted run cannot do without is an error as long as it is one.
-        let live = matches!(self.model(), ModelWanted::Live);
+        let live = matches!(self.model(), ModelWanted::Live(_));
         let faults = checked
             .problems
             .for_run(live)
@@ -257,7 +257,7 @@ impl Form {
                 });
             }
         }
-        if self.model() == ModelWanted::Live
+        if matches!(self.model(), ModelWanted::Live(_))
             && let LiveOffer::Missing { why } = &self.entry.live
         {
             let text = why.clone();

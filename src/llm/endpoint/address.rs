@@ -5,6 +5,9 @@ use url::Host;
 
 use crate::net::reach::is_own_network;
 
+/// The port of Ollama, where `OLLAMA_HOST` says none.
+const OLLAMA_PORT: u16 = 11434;
+
 /// Reads a base URL; one that was copied with the path of a call is taken without it.
 ///
 /// # Errors
@@ -26,8 +29,36 @@ pub(super) fn parse(text: &str) -> Result<Url, String> {
     }
     url.set_fragment(None);
     let path = url.path().trim_end_matches('/');
-    let path = path.strip_suffix("/chat/completions").unwrap_or(path).to_owned();
+    let call = ["/chat/completions", "/messages"].iter().find_map(|call| path.strip_suffix(call));
+    let path = call.unwrap_or(path).to_owned();
     url.set_path(&path);
+    Ok(url)
+}
+
+/// With `/v1` at its end, which `ANTHROPIC_BASE_URL` goes without.
+pub(super) fn with_version(mut url: Url) -> Url {
+    if !url.path().ends_with("/v1") {
+        url.set_path(&format!("{}/v1", url.path().trim_end_matches('/')));
+    }
+    url
+}
+
+/// Reads what `OLLAMA_HOST` says: an address, or a host and port as the server takes them
+/// (`0.0.0.0:11434` is every address of this machine).
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn parse_host(text: &str) -> Result<Url, String> {
+    let url = if text.contains("://") { parse(text)? } else { parse(&format!("http://{text}"))? };
+    let mut url = with_version(url);
+    if matches!(host(&url), Some(Host::Ipv4(ip)) if ip.is_unspecified())
+        || matches!(host(&url), Some(Host::Ipv6(ip)) if ip.is_unspecified())
+    {
+        url.set_host(Some("localhost")).map_err(|error| format!("cannot be read: {error}"))?;
+    }
+    if url.port().is_none() && !text.contains("://") {
+        let _ = url.set_port(Some(OLLAMA_PORT));
+    }
     Ok(url)
 }
 
@@ -85,6 +116,28 @@ mod tests {
             "localhost:1",
         ] {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_ollama_and_anthropic_call_an_address() {
+        for (text, base) in [
+            ("127.0.0.1:11500", "http://127.0.0.1:11500/v1"),
+            ("0.0.0.0", "http://localhost:11434/v1"),
+            ("[::]:9", "http://localhost:9/v1"),
+            ("http://box.lan:11434/", "http://box.lan:11434/v1"),
+            ("https://ollama.example/v1", "https://ollama.example/v1"),
+        ] {
+            assert_eq!(parse_host(text).as_ref().map(Url::as_str), Ok(base), "{text}");
+        }
+        assert!(parse_host("ftp://a").is_err());
+        for (text, base) in [
+            ("https://api.anthropic.com", "https://api.anthropic.com/v1"),
+            ("https://a.example/claude/", "https://a.example/claude/v1"),
+            ("https://a.example/v1/messages", "https://a.example/v1"),
+        ] {
+            let url = parse(text).map(with_version);
+            assert_eq!(url.as_ref().map(Url::as_str), Ok(base), "{text}");
         }
     }
 

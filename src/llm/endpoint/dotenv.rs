@@ -1,4 +1,4 @@
-//! The four variables of ours in the text of a `.env` file. The process environment is neither
+//! The variables of ours in the text of a `.env` file. The process environment is neither
 //! read nor changed.
 
 use std::collections::BTreeMap;
@@ -6,8 +6,20 @@ use std::collections::BTreeMap;
 use super::EndpointError;
 
 /// The names that are looked for; a `.env` serves other programs too, and their lines are theirs.
-pub(super) const NAMES: [&str; 4] =
-    ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "OPENAI_TIMEOUT_SECONDS"];
+pub(super) const NAMES: [&str; 12] = [
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "OPENAI_MODEL",
+    "OPENAI_TIMEOUT_SECONDS",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "GEMINI_API_KEY",
+    "GEMINI_BASE_URL",
+    "OPENROUTER_API_KEY",
+    "OPENROUTER_BASE_URL",
+    "OLLAMA_API_KEY",
+    "OLLAMA_HOST",
+];
 
 /// Reads them; where one is set twice, the later line counts, as in a shell.
 ///

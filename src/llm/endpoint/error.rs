@@ -1,19 +1,33 @@
 //! Why there is no endpoint to call, and what to do about it.
 
-use super::{DEFAULT_BASE_URL, DEFAULT_MODEL, Origin};
+use super::{DEFAULT_BASE_URL, DEFAULT_MODEL, Origin, Provider};
 
 /// Why there is no endpoint to call. The run has not started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// A host that is not this machine, and no key.
-    #[error("no key for {host}: OPENAI_API_KEY is not set")]
+    #[error("no key for {host}: {} is not set", provider.key_name())]
     NoKey {
+        /// Who is asked.
+        provider: Provider,
         /// Where the key is needed.
         host: String,
     },
+    /// Several providers have a key, and nothing says which of them to ask.
+    #[error("{} are set, and nothing says whom to ask", list(keys))]
+    WhichProvider {
+        /// Those with a key, two at least.
+        keys: Vec<Provider>,
+    },
     /// The key and the base URL stand in different places.
-    #[error("OPENAI_BASE_URL comes from {url}, OPENAI_API_KEY from {key}: they are never mixed")]
+    #[error(
+        "{} comes from {url}, {} from {key}: they are never mixed",
+        provider.address_name(),
+        provider.key_name()
+    )]
     Mixed {
+        /// Who is asked.
+        provider: Provider,
         /// Where the base URL stands.
         url: Origin,
         /// Where the key stands.
@@ -95,16 +109,34 @@ impl EndpointError {
     /// What to do about it.
     pub fn advice(&self) -> String {
         match self {
-            Self::NoKey { .. } => "export OPENAI_API_KEY=…, or put it into a .env file here. An \
-                 endpoint on this machine needs none: export OPENAI_BASE_URL=http://localhost:…/v1. \
-                 Without --live the scenario's script answers."
+            Self::NoKey { provider: Provider::OpenAi, .. } => "export OPENAI_API_KEY=… (or \
+                 ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY), or put it into a .env file \
+                 here. An endpoint on this machine needs none: export \
+                 OPENAI_BASE_URL=http://localhost:…/v1. Without --live the scenario's script answers."
                 .to_owned(),
-            Self::Mixed { url: Origin::Dotenv, .. } => "export OPENAI_BASE_URL beside the key, or \
-                 unset OPENAI_API_KEY in the shell and put both into .env."
-                .to_owned(),
-            Self::Mixed { .. } => "export OPENAI_API_KEY beside the base URL, or unset \
-                 OPENAI_BASE_URL in the shell and put both into .env."
-                .to_owned(),
+            Self::NoKey { provider, .. } => format!(
+                "export {}=…, or put it into a .env file here. Without --live the scenario's script \
+                 answers.",
+                provider.key_name()
+            ),
+            Self::WhichProvider { keys } => {
+                let first = keys.first().copied().unwrap_or_default();
+                let (word, model) = (first.word(), first.model());
+                format!(
+                    "say which with --model {word}/{model}, or in the scenario with [model] name = \
+                     \"{word}/{model}\"."
+                )
+            }
+            Self::Mixed { provider, url: Origin::Dotenv, .. } => format!(
+                "export {} beside the key, or unset {} in the shell and put both into .env.",
+                provider.address_name(),
+                provider.key_name()
+            ),
+            Self::Mixed { provider, .. } => format!(
+                "export {} beside the base URL, or unset {} in the shell and put both into .env.",
+                provider.key_name(),
+                provider.address_name()
+            ),
             Self::ForeignHost { .. } => "if you trust the scenario with a key, set OPENAI_BASE_URL to \
                  its address, beside the key for it; else take model.base_url out of the scenario."
                 .to_owned(),
@@ -123,5 +155,14 @@ impl EndpointError {
                  between single quotes."
                 .to_owned(),
         }
+    }
+}
+
+/// The variables of their keys, in a sentence.
+fn list(providers: &[Provider]) -> String {
+    let names: Vec<&str> = providers.iter().map(|provider| provider.key_name()).collect();
+    match names.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => names.concat(),
     }
 }

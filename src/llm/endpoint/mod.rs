@@ -1,6 +1,9 @@
-//! Where a live model is found: key, base URL, model and time-out, each with where it came from.
+//! Where a live model is found: provider, key, base URL, model and timeout, each with where it came
+//! from.
 //!
-//! The key and the base URL come from one place, the shell or a `.env` file: a `.env` (or a
+//! A provider is named by the model's name (`anthropic/claude-…`), else by what is set: a variable
+//! that says which model or address, or the one key that there is. Each provider has variables of its
+//! own. The key and the base URL come from one place, the shell or a `.env` file: a `.env` (or a
 //! scenario) that came with somebody's download must not send the shell's key elsewhere. [`find`]
 //! is pure; [`find_here`] looks around.
 
@@ -11,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 
 use crate::net::http::host_of;
 use crate::net::{Redactor, Secret, Target};
@@ -21,11 +24,13 @@ mod address;
 mod dotenv;
 mod error;
 mod pair;
+mod provider;
 #[cfg(test)]
 mod tests;
 
 pub use error::EndpointError;
 use pair::Places;
+pub use provider::{Provider, Wire, named};
 
 /// The base URL where none is set.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
@@ -40,6 +45,9 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_DOTENV: u64 = 1 << 20;
 
 const MODEL: &str = "OPENAI_MODEL";
+const ADDRESS: &str = "OPENAI_BASE_URL";
+/// The version of the Messages API that is spoken.
+const MESSAGES_VERSION: &str = "2023-06-01";
 const TIMEOUT: &str = "OPENAI_TIMEOUT_SECONDS";
 
 /// Where a value came from.
@@ -49,8 +57,12 @@ pub enum Origin {
     Shell,
     /// The `.env` file in the working directory.
     Dotenv,
-    /// The scenario's `[model]`.
+    /// The command line.
+    CommandLine,
+    /// The scenario.
     Scenario,
+    /// The configuration file.
+    Config,
     /// Nobody set it.
     Default,
 }
@@ -60,14 +72,16 @@ impl fmt::Display for Origin {
         f.pad(match self {
             Self::Shell => "the shell",
             Self::Dotenv => ".env",
+            Self::CommandLine => "the command line",
             Self::Scenario => "the scenario",
+            Self::Config => "the configuration",
             Self::Default => "the default",
         })
     }
 }
 
 /// A value with where it came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<T> {
     /// The value.
     pub value: T,
@@ -75,28 +89,35 @@ pub struct Found<T> {
     pub origin: Origin,
 }
 
-/// What the scenario asks for, where it does.
+/// What is asked for, where anything is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
-    /// `model.name`.
-    pub model: Option<&'a str>,
-    /// `model.base_url`.
+    /// The model: of the command line, a role, an agent, a step, or the whole scenario.
+    pub model: Option<Found<&'a str>>,
+    /// `model.base_url` of the scenario.
     pub base_url: Option<&'a str>,
+    /// The model of the configuration, which the environment goes before.
+    pub config: Option<&'a str>,
 }
 
 /// A place where a chat model answers. The key in it has been found fit for a header.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
+    provider: Provider,
     base_url: Found<Url>,
     host: String,
     model: Found<String>,
     key: Option<Found<Secret>>,
-    authorization: Option<HeaderValue>,
+    headers: Vec<(HeaderName, HeaderValue)>,
     timeout: Found<Duration>,
     notes: Vec<String>,
 }
 
 impl Endpoint {
+    /// Who is asked.
+    pub fn provider(&self) -> Provider {
+        self.provider
+    }
     /// What the paths of the API are put behind.
     pub fn base_url(&self) -> &Found<Url> {
         &self.base_url
@@ -131,10 +152,9 @@ impl Endpoint {
         let target = Target::new(url)
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        match &self.authorization {
-            Some(value) => target.header(AUTHORIZATION, value.clone()),
-            None => target,
-        }
+        self.headers
+            .iter()
+            .fold(target, |target, (name, value)| target.header(name.clone(), value.clone()))
     }
 
     /// What takes this endpoint's key out of foreign text.
@@ -174,18 +194,23 @@ fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
 /// Finds the endpoint.
 ///
 /// - A variable that is empty or blank is not set.
+/// - The provider: the one before the `/` of the model that is asked for; OpenAI's wire where the
+///   scenario names an address, or `OPENAI_MODEL` or `OPENAI_BASE_URL` is set; the one that the
+///   configuration's model names; the one that has a key; Ollama where `OLLAMA_HOST` is set.
 /// - Key and base URL: from the shell where it sets either, else from `.env`. What the other place
 ///   says of them is not used; where the two would have to be mixed, that is an error.
 /// - The scenario's base URL goes before both, but gets the key only where it has the same scheme,
 ///   host and port as the base URL that the key was set beside. To another host on this machine no
 ///   key is sent; any other is refused.
-/// - The model: the scenario's, the shell's, `.env`'s, [`DEFAULT_MODEL`]. The time-out alike, but
-///   for the scenario's, which the gateway knows.
+/// - The model: the one that is asked for, the shell's, `.env`'s (`OPENAI_MODEL`, which is sent as it
+///   stands), the configuration's, the provider's default. The timeout: the shell's, `.env`'s, the
+///   default; the gateway knows the scenario's.
 /// - Plain `http` with a key: freely to this machine; to its network with a note, since that is
 ///   where people's own servers are; never beyond.
 ///
 /// # Errors
-/// No key and no local endpoint; places that would be mixed; values that cannot be used.
+/// No key and no local endpoint; several providers with a key and nothing that says which; places that
+/// would be mixed; values that cannot be used.
 pub fn find(
     shell: &BTreeMap<String, String>,
     dotenv: Option<&str>,
@@ -193,8 +218,9 @@ pub fn find(
 ) -> Result<Endpoint, EndpointError> {
     let file = dotenv::read(dotenv.unwrap_or_default())?;
     let places = Places { shell, file: &file };
+    let (provider, model) = choose(&places, &asked)?;
     let mut notes = Vec::new();
-    let (base_url, key) = places.address_and_key(asked.base_url, &mut notes)?;
+    let (base_url, key) = places.address_and_key(provider, asked.base_url, &mut notes)?;
     let host = host_of(&base_url.value);
     if base_url.value.scheme() == "http" && key.is_some() && !address::is_loopback(&base_url.value)
     {
@@ -203,16 +229,7 @@ pub fn find(
         }
         notes.push(format!("the key and the prompts go to {host} over plain http"));
     }
-    let authorization = match &key {
-        Some(key) => Some(bearer(key)?),
-        None => None,
-    };
-    let model = match asked.model.and_then(pair::set) {
-        Some(name) => Found { value: name, origin: Origin::Scenario },
-        None => {
-            places.either(MODEL).unwrap_or(Found { value: DEFAULT_MODEL, origin: Origin::Default })
-        }
-    };
+    let headers = headers(provider, key.as_ref())?;
     if model.value.chars().count() > 200 || model.value.chars().any(char::is_control) {
         return Err(EndpointError::Model { origin: model.origin });
     }
@@ -223,23 +240,75 @@ pub fn find(
         }
     };
     Ok(Endpoint {
+        provider,
         base_url,
         host,
         model: Found { value: model.value.to_owned(), origin: model.origin },
         key,
-        authorization,
+        headers,
         timeout,
         notes,
     })
 }
 
-fn bearer(key: &Found<Secret>) -> Result<HeaderValue, EndpointError> {
-    let text = format!("Bearer {}", key.value.expose());
+/// Which provider is asked, and for which model.
+fn choose<'a>(
+    places: &Places<'a>,
+    asked: &Asked<'a>,
+) -> Result<(Provider, Found<&'a str>), EndpointError> {
+    let wanted = |found: Found<&'a str>| {
+        pair::set(found.value).map(|value| Found { value, origin: found.origin })
+    };
+    let wanted = asked.model.and_then(wanted);
+    let config = asked.config.and_then(pair::set);
+    if let Some(Found { value, origin }) = wanted
+        && let (Some(provider), name) = named(value)
+    {
+        return Ok((provider, Found { value: name, origin }));
+    }
+    let said = places.either(MODEL).is_some() || places.either(ADDRESS).is_some();
+    let provider = if asked.base_url.and_then(pair::set).is_some() || said {
+        Provider::OpenAi
+    } else if let Some(provider) = config.and_then(|name| named(name).0) {
+        provider
+    } else {
+        match places.providers()[..] {
+            [one] => one,
+            [] if places.either(Provider::Ollama.address_name()).is_some() => Provider::Ollama,
+            [] => Provider::OpenAi,
+            ref several => return Err(EndpointError::WhichProvider { keys: several.to_vec() }),
+        }
+    };
+    let of_variable = || places.either(MODEL).filter(|_| provider == Provider::OpenAi);
+    let of_config = || {
+        let (of, value) = named(config?);
+        of.is_none_or(|of| of == provider).then_some(Found { value, origin: Origin::Config })
+    };
+    let default = Found { value: provider.model(), origin: Origin::Default };
+    Ok((provider, wanted.or_else(of_variable).or_else(of_config).unwrap_or(default)))
+}
+
+/// What a request carries beside its body: the key, in the provider's way.
+fn headers(
+    provider: Provider,
+    key: Option<&Found<Secret>>,
+) -> Result<Vec<(HeaderName, HeaderValue)>, EndpointError> {
+    let mut headers = Vec::new();
+    if provider.wire() == Wire::Messages {
+        let name = HeaderName::from_static("anthropic-version");
+        headers.push((name, HeaderValue::from_static(MESSAGES_VERSION)));
+    }
+    let Some(key) = key else { return Ok(headers) };
+    let (name, text) = match provider.wire() {
+        Wire::Chat => (AUTHORIZATION, format!("Bearer {}", key.value.expose())),
+        Wire::Messages => (HeaderName::from_static("x-api-key"), key.value.expose().to_owned()),
+    };
     let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     match HeaderValue::from_str(&text) {
         Ok(mut value) if plain => {
             value.set_sensitive(true);
-            Ok(value)
+            headers.push((name, value));
+            Ok(headers)
         }
         _ => Err(EndpointError::Key { origin: key.origin }),
     }

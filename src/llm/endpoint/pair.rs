@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 
 use reqwest::Url;
 
-use super::{DEFAULT_BASE_URL, EndpointError, Found, Origin, address};
+use super::{EndpointError, Found, Origin, Provider, address};
 use crate::net::Secret;
 use crate::net::http::host_of;
-
-const KEY: &str = "OPENAI_API_KEY";
-const BASE_URL: &str = "OPENAI_BASE_URL";
 
 /// A variable's value: what is blank is not set.
 pub(super) fn set(value: &str) -> Option<&str> {
@@ -27,7 +24,7 @@ impl<'a> Places<'a> {
         match origin {
             Origin::Shell => self.shell.get(name).and_then(|value| set(value)),
             Origin::Dotenv => self.file.get(name).and_then(|value| set(value)),
-            Origin::Scenario | Origin::Default => None,
+            Origin::CommandLine | Origin::Scenario | Origin::Config | Origin::Default => None,
         }
     }
 
@@ -37,34 +34,42 @@ impl<'a> Places<'a> {
             .find_map(|origin| self.get(name, origin).map(|value| Found { value, origin }))
     }
 
+    /// The providers that have a key here.
+    pub(super) fn providers(&self) -> Vec<Provider> {
+        let has_key = |provider: &Provider| self.either(provider.key_name()).is_some();
+        Provider::ALL.into_iter().filter(has_key).collect()
+    }
+
     pub(super) fn address_and_key(
         &self,
+        provider: Provider,
         asked: Option<&str>,
         notes: &mut Vec<String>,
     ) -> Result<(Found<Url>, Option<Found<Secret>>), EndpointError> {
         let theirs = match asked.and_then(set) {
-            Some(text) => Some(parse_base_url(text, Origin::Scenario)?),
+            Some(text) => Some(parse_base_url(provider, text, Origin::Scenario)?),
             None => None,
         };
-        let pair = self.pair(notes);
+        let pair = self.pair(provider, notes);
+        let no_key = |url: &Url| EndpointError::NoKey { provider, host: host_of(url) };
         let Some(theirs) = theirs else {
             let (url, key) = pair?;
-            if key.is_none() && !address::is_loopback(&url.value) {
-                let host = host_of(&url.value);
-                return Err(EndpointError::NoKey { host });
+            let needed = provider != Provider::Ollama && !address::is_loopback(&url.value);
+            if key.is_none() && needed {
+                return Err(no_key(&url.value));
             }
             return Ok((url, key));
         };
         let local = address::is_loopback(&theirs.value);
         match pair {
             Ok((own, key)) if own.value.origin() == theirs.value.origin() => match key {
-                None if !local => Err(EndpointError::NoKey { host: host_of(&theirs.value) }),
+                None if !local => Err(no_key(&theirs.value)),
                 key => Ok((theirs, key)),
             },
             // What the environment says is of no matter then, right or wrong.
             _ if local => {
                 notes.clear();
-                if self.either(KEY).is_some() {
+                if self.either(provider.key_name()).is_some() {
                     notes.push("no key is sent: the scenario names the address".to_owned());
                 }
                 Ok((theirs, None))
@@ -73,7 +78,7 @@ impl<'a> Places<'a> {
                 scenario: host_of(&theirs.value),
                 key: host_of(&own.value),
             }),
-            Ok((_, None)) => Err(EndpointError::NoKey { host: host_of(&theirs.value) }),
+            Ok((_, None)) => Err(no_key(&theirs.value)),
             Err(error) => Err(error),
         }
     }
@@ -81,31 +86,43 @@ impl<'a> Places<'a> {
     /// The base URL and the key that go together, and what is left aside.
     fn pair(
         &self,
+        provider: Provider,
         notes: &mut Vec<String>,
     ) -> Result<(Found<Url>, Option<Found<Secret>>), EndpointError> {
-        let of = |origin| (self.get(BASE_URL, origin), self.get(KEY, origin));
+        let of = |origin| {
+            (self.get(provider.address_name(), origin), self.get(provider.key_name(), origin))
+        };
         let (shell, file) = (of(Origin::Shell), of(Origin::Dotenv));
         let origin = if shell == (None, None) { Origin::Dotenv } else { Origin::Shell };
         let (url, key) = if origin == Origin::Shell { shell } else { file };
         let url = match url {
-            Some(text) => parse_base_url(text, origin)?,
-            None => parse_base_url(DEFAULT_BASE_URL, Origin::Default)?,
+            Some(text) => parse_base_url(provider, text, origin)?,
+            None => parse_base_url(provider, provider.base_url(), Origin::Default)?,
         };
         if origin == Origin::Shell {
             match (shell, file) {
                 // Only .env says where, and it is not where the key would go.
-                ((None, _), (Some(other), None)) if !same_address(other, &url.value) => {
-                    return Err(EndpointError::Mixed { url: Origin::Dotenv, key: Origin::Shell });
+                ((None, _), (Some(other), None)) if !same_address(provider, other, &url.value) => {
+                    return Err(EndpointError::Mixed {
+                        provider,
+                        url: Origin::Dotenv,
+                        key: Origin::Shell,
+                    });
                 }
                 // Only .env has a key, and the address needs one.
                 ((_, None), (_, Some(_))) if !address::is_loopback(&url.value) => {
-                    return Err(EndpointError::Mixed { url: Origin::Shell, key: Origin::Dotenv });
+                    return Err(EndpointError::Mixed {
+                        provider,
+                        url: Origin::Shell,
+                        key: Origin::Dotenv,
+                    });
                 }
                 (_, (None, None)) => {}
                 (_, (other, key)) => {
-                    let other = other.is_some_and(|other| !same_address(other, &url.value));
+                    let other =
+                        other.is_some_and(|other| !same_address(provider, other, &url.value));
                     if other || key.is_some() {
-                        notes.push(left_aside(other, key.is_some()));
+                        notes.push(left_aside(provider, other, key.is_some()));
                     }
                 }
             }
@@ -116,21 +133,32 @@ impl<'a> Places<'a> {
 }
 
 /// What is said of the values in `.env` that the shell's go before.
-fn left_aside(url: bool, key: bool) -> String {
+fn left_aside(provider: Provider, url: bool, key: bool) -> String {
+    let (address_name, key_name) = (provider.address_name(), provider.key_name());
     let what = match (url, key) {
-        (true, true) => "OPENAI_BASE_URL and OPENAI_API_KEY of .env are",
-        (true, false) => "OPENAI_BASE_URL of .env is",
-        (false, _) => "OPENAI_API_KEY of .env is",
+        (true, true) => format!("{address_name} and {key_name} of .env are"),
+        (true, false) => format!("{address_name} of .env is"),
+        (false, _) => format!("{key_name} of .env is"),
     };
     format!("{what} not used: the shell sets one of the two, and they come from one place")
 }
 
-fn same_address(text: &str, url: &Url) -> bool {
-    parse_base_url(text, Origin::Dotenv).is_ok_and(|parsed| parsed.value.origin() == url.origin())
+fn same_address(provider: Provider, text: &str, url: &Url) -> bool {
+    parse_base_url(provider, text, Origin::Dotenv)
+        .is_ok_and(|parsed| parsed.value.origin() == url.origin())
 }
 
-fn parse_base_url(text: &str, origin: Origin) -> Result<Found<Url>, EndpointError> {
-    match address::parse(text) {
+fn parse_base_url(
+    provider: Provider,
+    text: &str,
+    origin: Origin,
+) -> Result<Found<Url>, EndpointError> {
+    let parsed = match provider {
+        Provider::Ollama => address::parse_host(text),
+        Provider::Anthropic => address::parse(text).map(address::with_version),
+        Provider::OpenAi | Provider::Gemini | Provider::OpenRouter => address::parse(text),
+    };
+    match parsed {
         Ok(value) => Ok(Found { value, origin }),
         Err(why) => Err(EndpointError::BaseUrl { origin, why }),
     }

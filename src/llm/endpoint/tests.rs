@@ -28,7 +28,7 @@ fn pair(
         .map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
         .collect();
     let dotenv = both(file).join("\n");
-    find(&shell, Some(&dotenv), Asked { base_url: scenario, model: None })
+    find(&shell, Some(&dotenv), Asked { base_url: scenario, ..Asked::default() })
 }
 
 const OPENAI: &str = "https://api.openai.com/v1";
@@ -96,7 +96,8 @@ fn what_is_refused() {
     use EndpointError as E;
     let (k, f) = (Some("shell-key"), Some("file-key"));
     let none = (None, None);
-    let no_key = |host: &str| E::NoKey { host: host.to_owned() };
+    let provider = Provider::OpenAi;
+    let no_key = |host: &str| E::NoKey { provider, host: host.to_owned() };
     let foreign =
         |key: &str| E::ForeignHost { scenario: "other.example".to_owned(), key: key.to_owned() };
     for (shell, file, scenario, error) in [
@@ -106,15 +107,25 @@ fn what_is_refused() {
         (none, none, Some(OTHER), no_key("other.example")),
         ((None, Some(OTHER)), none, Some(OTHER), no_key("other.example")),
         // halves that stand in two places
-        ((k, None), (None, Some(OTHER)), None, E::Mixed { url: DOTENV, key: SHELL }),
-        ((k, None), (None, Some(LOCAL)), None, E::Mixed { url: DOTENV, key: SHELL }),
-        ((None, Some(OTHER)), (f, None), None, E::Mixed { url: SHELL, key: DOTENV }),
-        ((None, Some(OTHER)), (f, Some(OTHER)), None, E::Mixed { url: SHELL, key: DOTENV }),
+        ((k, None), (None, Some(OTHER)), None, E::Mixed { provider, url: DOTENV, key: SHELL }),
+        ((k, None), (None, Some(LOCAL)), None, E::Mixed { provider, url: DOTENV, key: SHELL }),
+        ((None, Some(OTHER)), (f, None), None, E::Mixed { provider, url: SHELL, key: DOTENV }),
+        (
+            (None, Some(OTHER)),
+            (f, Some(OTHER)),
+            None,
+            E::Mixed { provider, url: SHELL, key: DOTENV },
+        ),
         // a scenario that would take the key along
         ((k, None), none, Some(OTHER), foreign("api.openai.com")),
         (none, (f, Some("https://a.example:8443/v1")), Some(OTHER), foreign("a.example:8443")),
         ((k, Some("https://other.example:444")), none, Some(OTHER), foreign("other.example:444")),
-        ((k, None), (None, Some(OTHER)), Some(OTHER), E::Mixed { url: DOTENV, key: SHELL }),
+        (
+            (k, None),
+            (None, Some(OTHER)),
+            Some(OTHER),
+            E::Mixed { provider, url: DOTENV, key: SHELL },
+        ),
         // plain http
         (
             (k, Some("http://other.example/v1")),
@@ -194,7 +205,8 @@ fn the_model_and_the_time_out() {
         (vec![("OPENAI_MODEL", "m1")], "", Some("m3"), ("m3", SCENARIO), (60_000, DEFAULT)),
     ] {
         let shell = vars(&[&[key], shell.as_slice()].concat());
-        let asked = Asked { model: asked, base_url: None };
+        let asked = asked.map(|value| Found { value, origin: SCENARIO });
+        let asked = Asked { model: asked, ..Asked::default() };
         let found = find(&shell, Some(dotenv), asked).expect("an endpoint");
         assert_eq!((found.model().value.as_str(), found.model().origin), model);
         let (millis, origin) = timeout;
@@ -207,9 +219,168 @@ fn the_model_and_the_time_out() {
         assert_eq!(found, EndpointError::Timeout { origin: SHELL }, "{text}");
     }
     for name in ["m\u{1b}", &"m".repeat(201)] {
-        let asked = Asked { model: Some(name), base_url: None };
+        let asked = Some(Found { value: name, origin: SCENARIO });
+        let asked = Asked { model: asked, ..Asked::default() };
         let found = find(&vars(&[key]), None, asked).expect_err("no name");
         assert_eq!(found, EndpointError::Model { origin: SCENARIO });
+    }
+}
+
+#[test]
+fn who_is_asked() {
+    use Provider::{Anthropic, Gemini, Ollama, OpenAi, OpenRouter};
+    let (openai, anthropic) = (("OPENAI_API_KEY", "ok"), ("ANTHROPIC_API_KEY", "ak"));
+    let (gemini, router) = (("GEMINI_API_KEY", "gk"), ("OPENROUTER_API_KEY", "rk"));
+    for (shell, dotenv, asked, config, provider, model, url) in [
+        // the key alone
+        (vec![openai], "", None, None, OpenAi, "gpt-4.1-mini", OPENAI),
+        (
+            vec![anthropic],
+            "",
+            None,
+            None,
+            Anthropic,
+            "claude-haiku-4-5",
+            "https://api.anthropic.com/v1",
+        ),
+        (
+            vec![],
+            "ANTHROPIC_API_KEY=k",
+            None,
+            None,
+            Anthropic,
+            "claude-haiku-4-5",
+            "https://api.anthropic.com/v1",
+        ),
+        (
+            vec![gemini],
+            "",
+            None,
+            None,
+            Gemini,
+            "gemini-2.5-flash",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+        ),
+        (
+            vec![router],
+            "",
+            None,
+            None,
+            OpenRouter,
+            "openai/gpt-4.1-mini",
+            "https://openrouter.ai/api/v1",
+        ),
+        (
+            vec![("OLLAMA_HOST", "box.lan")],
+            "",
+            None,
+            None,
+            Ollama,
+            "llama3.2",
+            "http://box.lan:11434/v1",
+        ),
+        (vec![], "", Some("ollama/qwen3"), None, Ollama, "qwen3", LOCAL),
+        // a name says which
+        (
+            vec![openai, anthropic],
+            "",
+            Some("anthropic/claude-x"),
+            None,
+            Anthropic,
+            "claude-x",
+            "https://api.anthropic.com/v1",
+        ),
+        (vec![openai, anthropic], "", Some("openai/gpt-x"), None, OpenAi, "gpt-x", OPENAI),
+        (
+            vec![anthropic],
+            "",
+            Some("claude-x"),
+            None,
+            Anthropic,
+            "claude-x",
+            "https://api.anthropic.com/v1",
+        ),
+        // a variable that says which model or address
+        (
+            vec![openai, anthropic, ("OPENAI_MODEL", "openai/gpt-oss")],
+            "",
+            None,
+            None,
+            OpenAi,
+            "openai/gpt-oss",
+            OPENAI,
+        ),
+        (
+            vec![anthropic, ("OPENAI_BASE_URL", LOCAL)],
+            "",
+            None,
+            None,
+            OpenAi,
+            "gpt-4.1-mini",
+            LOCAL,
+        ),
+        // the configuration, which the environment goes before
+        (
+            vec![openai, anthropic],
+            "",
+            None,
+            Some("anthropic/claude-y"),
+            Anthropic,
+            "claude-y",
+            "https://api.anthropic.com/v1",
+        ),
+        (
+            vec![openai, ("OPENAI_MODEL", "m")],
+            "",
+            None,
+            Some("anthropic/claude-y"),
+            OpenAi,
+            "m",
+            OPENAI,
+        ),
+        (vec![openai], "", None, Some("gpt-y"), OpenAi, "gpt-y", OPENAI),
+        (
+            vec![openai, anthropic],
+            "",
+            Some("anthropic/x"),
+            Some("openai/gpt-y"),
+            Anthropic,
+            "x",
+            "https://api.anthropic.com/v1",
+        ),
+    ] {
+        let case = format!("{shell:?} {dotenv} {asked:?} {config:?}");
+        let model_asked = asked.map(|value| Found { value, origin: SCENARIO });
+        let asked = Asked { model: model_asked, base_url: None, config };
+        let found = find(&vars(&shell), Some(dotenv), asked).expect(&case);
+        let got = (found.provider(), found.model().value.as_str(), found.base_url().value.as_str());
+        assert_eq!(got, (provider, model, url), "{case}");
+    }
+    let several = find(&vars(&[openai, router, anthropic]), None, Asked::default());
+    let several = several.expect_err("three keys");
+    let keys = "OPENAI_API_KEY, ANTHROPIC_API_KEY and OPENROUTER_API_KEY are set";
+    assert!(several.to_string().starts_with(keys), "{several}");
+    assert!(several.advice().contains("--model openai/gpt-4.1-mini"), "{}", several.advice());
+    let without =
+        Asked { model: Some(Found { value: "gemini/x", origin: SCENARIO }), ..Asked::default() };
+    let error = find(&vars(&[openai]), None, without).expect_err("no key of Gemini's");
+    assert_eq!(
+        error.to_string(),
+        "no key for generativelanguage.googleapis.com: GEMINI_API_KEY is not set"
+    );
+}
+
+#[test]
+fn each_provider_is_sent_the_key_in_its_own_way() {
+    for (name, header, value) in [
+        ("OPENAI_API_KEY", "authorization", "Bearer k-1"),
+        ("GEMINI_API_KEY", "authorization", "Bearer k-1"),
+        ("ANTHROPIC_API_KEY", "x-api-key", "k-1"),
+    ] {
+        let found = find(&vars(&[(name, "k-1")]), None, Asked::default()).expect(name);
+        let sent = found.headers.iter().find(|(name, _)| *name == header);
+        assert_eq!(sent.and_then(|(_, value)| value.to_str().ok()), Some(value), "{name}");
+        assert!(sent.is_some_and(|(_, value)| value.is_sensitive()), "{name}");
     }
 }
 

@@ -58,6 +58,7 @@ impl Play<'_> {
             },
             prompt: Prompt::default(),
             args: Some(Arc::new(json!({ "request": &**request }))),
+            model: None,
         };
         match behind.make(started).await {
             Ok(answered) => Ok(Told { text: told::reply(&answered.reply), ok: true, member: true }),

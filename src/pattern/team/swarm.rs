@@ -178,6 +178,7 @@ impl Play<'_> {
             },
             prompt: Prompt::default(),
             args: None,
+            model: None,
         };
         match behind.make(started).await {
             Ok(answered) => {

@@ -1,0 +1,178 @@
+//! Who answers live: the providers that are known, and how each is reached.
+
+use std::fmt;
+
+/// A provider of chat models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Provider {
+    /// OpenAI, and any endpoint that speaks its chat completions.
+    #[default]
+    OpenAi,
+    /// Anthropic, by its Messages API.
+    Anthropic,
+    /// Google's Gemini, at its OpenAI-compatible address.
+    Gemini,
+    /// OpenRouter.
+    OpenRouter,
+    /// Ollama, on this machine or where `OLLAMA_HOST` says.
+    Ollama,
+}
+
+/// What is said between us and an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// OpenAI's chat completions.
+    Chat,
+    /// Anthropic's Messages.
+    Messages,
+}
+
+/// What is known of a provider.
+struct Known {
+    word: &'static str,
+    name: &'static str,
+    key: &'static str,
+    address: &'static str,
+    base_url: &'static str,
+    model: &'static str,
+}
+
+impl Provider {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 5] =
+        [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::OpenRouter, Self::Ollama];
+
+    fn known(self) -> Known {
+        // The models are what the providers' own documents recommended for general use at a low price
+        // on 2026-11-22; `doctor --live` says when a provider lists its model no more.
+        match self {
+            Self::OpenAi => Known {
+                word: "openai",
+                name: "OpenAI",
+                key: "OPENAI_API_KEY",
+                address: "OPENAI_BASE_URL",
+                base_url: super::DEFAULT_BASE_URL,
+                model: super::DEFAULT_MODEL,
+            },
+            Self::Anthropic => Known {
+                word: "anthropic",
+                name: "Anthropic",
+                key: "ANTHROPIC_API_KEY",
+                address: "ANTHROPIC_BASE_URL",
+                base_url: "https://api.anthropic.com/v1",
+                model: "claude-haiku-4-5",
+            },
+            Self::Gemini => Known {
+                word: "gemini",
+                name: "Gemini",
+                key: "GEMINI_API_KEY",
+                address: "GEMINI_BASE_URL",
+                base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+                model: "gemini-2.5-flash",
+            },
+            Self::OpenRouter => Known {
+                word: "openrouter",
+                name: "OpenRouter",
+                key: "OPENROUTER_API_KEY",
+                address: "OPENROUTER_BASE_URL",
+                base_url: "https://openrouter.ai/api/v1",
+                model: "openai/gpt-4.1-mini",
+            },
+            Self::Ollama => Known {
+                word: "ollama",
+                name: "Ollama",
+                key: "OLLAMA_API_KEY",
+                address: "OLLAMA_HOST",
+                base_url: "http://localhost:11434/v1",
+                model: "llama3.2",
+            },
+        }
+    }
+
+    /// Its name before the `/` of a model's name.
+    pub fn word(self) -> &'static str {
+        self.known().word
+    }
+
+    /// The provider of this word, in any case.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|provider| provider.word().eq_ignore_ascii_case(word))
+    }
+
+    /// The variable that its key stands in.
+    pub fn key_name(self) -> &'static str {
+        self.known().key
+    }
+
+    /// The variable that its address stands in.
+    pub fn address_name(self) -> &'static str {
+        self.known().address
+    }
+
+    /// Where it is found, where no address is set.
+    pub fn base_url(self) -> &'static str {
+        self.known().base_url
+    }
+
+    /// The model that is asked, where none is named.
+    pub fn model(self) -> &'static str {
+        self.known().model
+    }
+
+    /// What is said to it.
+    pub fn wire(self) -> Wire {
+        match self {
+            Self::Anthropic => Wire::Messages,
+            Self::OpenAi | Self::Gemini | Self::OpenRouter | Self::Ollama => Wire::Chat,
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.known().name)
+    }
+}
+
+/// A model's name as `model =` and `--model` give it: with a known provider before the first `/`, or
+/// with none.
+pub fn named(text: &str) -> (Option<Provider>, &str) {
+    match text.split_once('/') {
+        Some((word, model)) if !model.trim().is_empty() => match Provider::of(word.trim()) {
+            Some(provider) => (Some(provider), model.trim()),
+            None => (None, text),
+        },
+        _ => (None, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_a_provider_only_where_it_is_known() {
+        for (text, provider, model) in [
+            ("anthropic/claude-haiku-4-5", Some(Provider::Anthropic), "claude-haiku-4-5"),
+            ("OpenAI/gpt-5", Some(Provider::OpenAi), "gpt-5"),
+            ("openrouter/openai/gpt-5", Some(Provider::OpenRouter), "openai/gpt-5"),
+            ("meta/llama-4", None, "meta/llama-4"),
+            ("gpt-5", None, "gpt-5"),
+            ("openai/", None, "openai/"),
+            ("/gpt-5", None, "/gpt-5"),
+        ] {
+            assert_eq!(named(text), (provider, model), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_has_words_of_its_own() {
+        for (at, one) in Provider::ALL.into_iter().enumerate() {
+            for other in Provider::ALL.into_iter().skip(at + 1) {
+                assert_ne!(one.word(), other.word());
+                assert_ne!(one.key_name(), other.key_name());
+                assert_ne!(one.address_name(), other.address_name());
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The models of a run: whom each caller asks.
+
+use std::sync::Arc;
+
+use super::ChatModel;
+use crate::event::kind::{ModelLabel, Purpose};
+use crate::scenario::seated::Caller;
+
+/// The models of a run: some callers have one of their own, all others ask the usual one. Cheap to
+/// clone.
+#[derive(Clone)]
+pub struct Models {
+    usual: Arc<dyn ChatModel>,
+    own: Arc<[(Caller, Arc<dyn ChatModel>)]>,
+}
+
+impl Models {
+    /// The usual model, and those of the callers that have one of their own.
+    pub fn new(usual: Arc<dyn ChatModel>, own: Vec<(Caller, Arc<dyn ChatModel>)>) -> Self {
+        Self { usual, own: own.into() }
+    }
+
+    /// The model that is asked for this purpose.
+    pub fn of(&self, purpose: &Purpose) -> &Arc<dyn ChatModel> {
+        let own = self.own.iter().find(|(caller, _)| asks(caller, purpose));
+        own.map_or(&self.usual, |(_, model)| model)
+    }
+
+    /// The model of those that have none of their own.
+    pub fn usual(&self) -> &Arc<dyn ChatModel> {
+        &self.usual
+    }
+
+    /// What the run's head calls them: the names and hosts of all that are asked, each once.
+    pub fn label(&self) -> ModelLabel {
+        let (mut names, mut hosts) = (Vec::new(), Vec::new());
+        let once = |list: &mut Vec<String>, word: String| {
+            if !list.contains(&word) {
+                list.push(word);
+            }
+        };
+        for model in std::iter::once(&self.usual).chain(self.own.iter().map(|(_, model)| model)) {
+            match model.label() {
+                ModelLabel::Scripted => return ModelLabel::Scripted,
+                ModelLabel::Live { name, host } => {
+                    once(&mut names, name);
+                    once(&mut hosts, host);
+                }
+            }
+        }
+        ModelLabel::Live { name: names.join(", "), host: hosts.join(", ") }
+    }
+
+    /// The name of the model that is asked for this purpose, where the run asks more than one.
+    pub fn name_for(&self, purpose: &Purpose) -> Option<Arc<str>> {
+        if self.own.is_empty() {
+            return None;
+        }
+        match self.of(purpose).label() {
+            ModelLabel::Live { name, .. } => Some(name.into()),
+            ModelLabel::Scripted => None,
+        }
+    }
+}
+
+impl<M: ChatModel + 'static> From<Arc<M>> for Models {
+    fn from(model: Arc<M>) -> Self {
+        Self::new(model, Vec::new())
+    }
+}
+
+impl From<Arc<dyn ChatModel>> for Models {
+    fn from(model: Arc<dyn ChatModel>) -> Self {
+        Self::new(model, Vec::new())
+    }
+}
+
+/// Whether it is this caller who asks for this purpose.
+fn asks(caller: &Caller, purpose: &Purpose) -> bool {
+    match (caller, purpose) {
+        (Caller::Role(own), Purpose::Contribution { role, .. }) => own == role,
+        (Caller::Agent(own), Purpose::Say { agent, .. }) => own == agent,
+        (Caller::Plan, Purpose::Plan)
+        | (Caller::Notes, Purpose::Notes { .. })
+        | (Caller::Answer, Purpose::Synthesize)
+        | (Caller::Finalize, Purpose::Finalize) => true,
+        _ => false,
+    }
+}

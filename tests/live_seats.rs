@@ -1,0 +1,138 @@
+//! Which model answers whom in a live run: the real binary against servers of the tests.
+
+mod binary;
+mod scene;
+mod wire;
+
+use scene::{Scene, agreeing, ended};
+use serde_json::json;
+use wire::{Asking, KEY, answer};
+
+/// A table of two, one of whom has a model of another provider, and a brief by a third model.
+const TABLE: &str = r#"
+title = "A mixed table"
+pattern = "collaboration"
+goal = "Start?"
+[budget]
+max_rounds = 1
+min_go_votes = 2
+[collaboration]
+sequence = ["first", "second"]
+concurrency = "sequential"
+finalize_prompt = "Write the brief."
+finalize_model = "openai/writer"
+[roles.first]
+prompt = "You judge."
+[roles.second]
+prompt = "You judge too."
+model = "gemini/other"
+[model]
+name = "usual"
+stream = false
+"#;
+
+/// The models that were asked, in their order.
+fn models(asked: &[Asking]) -> Vec<&str> {
+    asked.iter().map(|it| it.body["model"].as_str().expect("a name")).collect()
+}
+
+#[tokio::test]
+async fn each_seat_asks_its_own_model_at_its_own_address() {
+    let (scene, other) = (Scene::with(agreeing).await, Scene::with(agreeing).await);
+    scene.home.write("table.toml", TABLE);
+    let args = ["run", "table.toml", "--headless", "--live", "--trust", "--format", "jsonl"];
+    let mut command = scene.command(&args);
+    command.env("GEMINI_API_KEY", "gemini-key-1");
+    command.env("GEMINI_BASE_URL", format!("http://{}/v1", other.host));
+    let ended = ended(command).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let (asked, elsewhere) = (scene.asked(), other.asked());
+    assert_eq!((models(&asked), models(&elsewhere)), (vec!["usual", "writer"], vec!["other"]));
+    assert!(asked.iter().all(|it| it.head.contains(KEY) && !it.head.contains("gemini-key")));
+    assert!(elsewhere.iter().all(|it| it.head.contains("gemini-key-1") && !it.head.contains(KEY)));
+    // The log says which model each call asks, and the head names all of them.
+    let lines: Vec<serde_json::Value> =
+        ended.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let called: Vec<&str> = lines
+        .iter()
+        .filter(|line| line["kind"] == "call.started")
+        .map(|line| line["model"].as_str().expect("a model"))
+        .collect();
+    assert_eq!(called, ["usual", "other", "writer"]);
+    assert_eq!(lines[0]["model"]["name"], "usual, other, writer", "{}", lines[0]);
+}
+
+#[tokio::test]
+async fn the_command_line_goes_before_the_file_and_set_before_model() {
+    let scene = Scene::with(agreeing).await;
+    scene.home.write("table.toml", TABLE);
+    let args = ["run", "table.toml", "--headless", "--live", "--trust"];
+    let run = |more: &'static [&'static str]| {
+        let command = scene.command(&[&args, more].concat());
+        ended(command)
+    };
+    let given = run(&["--model", "openai/asked-for"]).await;
+    assert_eq!(given.code, Some(0), "{given:?}");
+    assert_eq!(models(&scene.asked()), ["asked-for"; 3]);
+    let set = run(&["--model", "asked-for", "--set", "roles.second.model=set"]).await;
+    assert_eq!(set.code, Some(0), "{set:?}");
+    assert_eq!(models(&scene.asked()), ["asked-for", "set", "asked-for"]);
+    let usual = run(&["--model", "asked-for", "--set", "model.name=set"]).await;
+    assert_eq!(usual.code, Some(0), "{usual:?}");
+    assert_eq!(models(&scene.asked()), ["set"; 3]);
+}
+
+#[tokio::test]
+async fn a_seat_whose_key_is_missing_is_refused_by_name() {
+    let scene = Scene::with(agreeing).await;
+    scene.home.write("table.toml", TABLE);
+    let ended = scene.run(&["run", "table.toml", "--headless", "--live", "--trust"]).await;
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    for part in [
+        "roles.second.model asks for gemini/other",
+        "GEMINI_API_KEY is not set",
+        "--set roles.second.model=PROVIDER/MODEL",
+    ] {
+        assert!(ended.err.contains(part), "{part}: {}", ended.err);
+    }
+    assert!(scene.asked().is_empty(), "nobody is asked");
+}
+
+#[tokio::test]
+async fn several_keys_and_nothing_that_says_which_is_refused_with_both_ways_to_say_it() {
+    let scene = Scene::with(agreeing).await;
+    let mut command = scene.home.command(&["run", "checkout-unanimous", "--headless", "--live"]);
+    command.env("OPENAI_API_KEY", KEY).env("ANTHROPIC_API_KEY", "other-key-1");
+    let ended = ended(command).await;
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    for part in [
+        "OPENAI_API_KEY and ANTHROPIC_API_KEY are set",
+        "--model openai/gpt-4.1-mini",
+        "[model] name = \"openai/gpt-4.1-mini\"",
+    ] {
+        assert!(ended.err.contains(part), "{part}: {}", ended.err);
+    }
+}
+
+#[tokio::test]
+async fn a_failure_names_the_host_of_the_model_that_was_asked() {
+    let (scene, other) = (
+        Scene::with(agreeing).await,
+        Scene::with(|_| {
+            let body = json!({ "error": { "message": "not here" } }).to_string();
+            answer("404 Not Found", &["connection: close"], &body)
+        })
+        .await,
+    );
+    scene.home.write("table.toml", TABLE);
+    let args = ["run", "table.toml", "--headless", "--live", "--trust", "--format", "json"];
+    let mut command = scene.command(&args);
+    command.env("GEMINI_API_KEY", "gemini-key-1");
+    command.env("GEMINI_BASE_URL", format!("http://{}/v1", other.host));
+    let ended = ended(command).await;
+    let outcome = ended.json();
+    assert_eq!(outcome["stop_reason"], "llm_error:http_404");
+    let error = outcome["error"].as_str().expect("an error");
+    assert!(error.contains(&other.host), "{error}");
+    assert!(!error.contains(&scene.host), "{error}");
+}
