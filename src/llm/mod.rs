@@ -4,6 +4,7 @@
 //! One call of [`ChatModel::chat`] is one attempt: no model retries, waits or times out by itself
 //! (the gateway does), and dropping the future cancels the attempt.
 
+mod client;
 pub mod endpoint;
 mod form;
 mod models;

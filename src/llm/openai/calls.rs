@@ -4,30 +4,14 @@
 //! twice, so where the index says too little the id, the name and whether the arguments are whole
 //! decide: see [`Call::another`].
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::OpenAi;
 use super::wire::Called;
 use crate::event::kind::ToolCall;
 use crate::llm::Conversation;
+use crate::llm::client::Client;
+use crate::llm::client::tool_calls::{MOST, Miscalled, NAME_CAP, tell_apart};
 use crate::scenario::tool::ToolOffer;
-
-/// The most calls of one reply.
-pub(super) const MOST: usize = 64;
-/// The most bytes of a tool's name; the API's own bound is 64.
-pub(super) const NAME_CAP: usize = 256;
-
-/// What is wrong with the calls of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Miscalled {
-    /// More than [`MOST`].
-    TooMany,
-    /// One does not say which tool.
-    Nameless,
-    /// The name of one is longer than [`NAME_CAP`].
-    LongName,
-}
 
 /// The calls of a reply, as far as they have come.
 #[derive(Debug, Default)]
@@ -74,7 +58,7 @@ impl Calls {
     /// The calls in their order, each with an id that no other of the reply has.
     pub(super) fn done(
         mut self,
-        by: &OpenAi,
+        by: &Client,
         before: &Conversation,
     ) -> Result<Arc<[ToolCall]>, Miscalled> {
         if self.made.is_empty() {
@@ -246,29 +230,5 @@ impl Nesting {
 
     fn is_closed(&self) -> bool {
         self.closed && self.depth == 0 && matches!(self.within, Within::Json)
-    }
-}
-
-/// Gives ids where there are none, and other ones to calls whose id another has: results are told
-/// apart by them.
-fn tell_apart(calls: &mut [ToolCall], before: &Conversation) {
-    let mut seen = BTreeSet::new();
-    if calls.iter().all(|call| !call.id.is_empty() && seen.insert(&call.id)) {
-        return;
-    }
-    let earlier = before.iter().flat_map(|message| &*message.tool_calls);
-    let ids = calls.iter().chain(earlier).map(|call| Arc::clone(&call.id));
-    let mut taken: BTreeSet<Arc<str>> = ids.collect();
-    let mut seen = BTreeSet::new();
-    for call in calls {
-        if call.id.is_empty() || seen.contains(&call.id) {
-            let (stem, first) = if call.id.is_empty() { ("call", 1) } else { (&*call.id, 2) };
-            let mut made = (first..).map(|nth: u32| Arc::<str>::from(format!("{stem}_{nth}")));
-            if let Some(id) = made.find(|id| !taken.contains(id)) {
-                call.id = id;
-            }
-        }
-        taken.insert(Arc::clone(&call.id));
-        seen.insert(Arc::clone(&call.id));
     }
 }

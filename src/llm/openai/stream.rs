@@ -4,77 +4,16 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::calls::{Calls, Miscalled};
+use super::TEXT_CAP;
+use super::calls::Calls;
 use super::wire::{Completion, Counted};
-use super::{EVENT_CAP, OpenAi, STREAM_CAP, TEXT_CAP};
 use crate::event::kind::{Reply, Usage};
+use crate::llm::client::Client;
+use crate::llm::client::stream::{BadEvent, Gathers, StreamStep};
+use crate::llm::client::tool_calls::Miscalled;
 use crate::llm::{ChatRequest, Failure, Listener};
 use crate::net::redact::Unfinished;
-use crate::net::sse::{SseEvent, SseParser};
-use crate::net::{Answer, NetError};
-
-/// Reads a stream to its end, the last event being `[DONE]`.
-///
-/// # Errors
-/// A stream that breaks, ends early, grows past a cap, reports an error or holds what is no piece of
-/// a chat completion; the text that had come stands in `partial`.
-pub(super) async fn read(
-    model: &OpenAi,
-    request: &ChatRequest,
-    mut answer: Answer,
-    asked: Instant,
-    listener: &dyn Listener,
-) -> Result<Reply, Box<Failure>> {
-    let mut parser = SseParser::new(EVENT_CAP);
-    let mut reply = Gathered::of(model, request, asked);
-    let mut received = 0_usize;
-    loop {
-        let chunk = match answer.chunk().await {
-            Ok(Some(chunk)) => chunk,
-            Ok(None) => break,
-            Err(error) => return Err(model.broke_off(&error, reply.partial())),
-        };
-        received += chunk.len();
-        if received > STREAM_CAP {
-            let error = NetError::TooLarge { cap: STREAM_CAP };
-            return Err(model.broke_off(&error, reply.partial()));
-        }
-        let mut rest: &[u8] = &chunk;
-        loop {
-            match parser.next(&mut rest) {
-                Ok(Some(event)) => match reply.take(event, listener) {
-                    Ok(Next::More) if reply.bytes() > TEXT_CAP => {
-                        let error = NetError::TooLarge { cap: TEXT_CAP };
-                        return Err(model.broke_off(&error, reply.partial()));
-                    }
-                    Ok(Next::More) => {}
-                    Ok(Next::Done) => {
-                        let reply = reply.done();
-                        answer.settle().await;
-                        return reply;
-                    }
-                    Err(bad) => return Err(reply.failed(bad)),
-                },
-                Ok(None) => break,
-                Err(error) => return Err(model.unparsed(error, reply.partial())),
-            }
-        }
-    }
-    // A last event without the empty line after it counts where it is whole: some servers leave the
-    // line out. Where it is not, the stream was cut off in the middle of it.
-    match parser.finish().map(|last| last.map(|event| reply.take(event, listener))) {
-        Ok(Some(Ok(Next::Done))) => reply.done(),
-        Ok(Some(Err(bad @ Bad::Reported(_)))) => Err(reply.failed(bad)),
-        _ if reply.finish.is_some() => reply.done(),
-        _ => Err(model.cut_off(reply.partial())),
-    }
-}
-
-/// What an event leads to.
-enum Next {
-    More,
-    Done,
-}
+use crate::net::sse::SseEvent;
 
 /// What is wrong with an event.
 enum Bad {
@@ -87,8 +26,8 @@ enum Bad {
 }
 
 /// What has come of a reply.
-struct Gathered<'a> {
-    by: &'a OpenAi,
+pub(super) struct Gathered<'a> {
+    by: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,
     events: usize,
@@ -106,7 +45,7 @@ struct Gathered<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    fn of(by: &'a OpenAi, request: &'a ChatRequest, asked: Instant) -> Self {
+    pub(super) fn of(by: &'a Client, request: &'a ChatRequest, asked: Instant) -> Self {
         Self {
             by,
             request,
@@ -124,10 +63,9 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn take(&mut self, event: SseEvent<'_>, listener: &dyn Listener) -> Result<Next, Bad> {
-        self.events += 1;
+    fn read(&mut self, event: SseEvent<'_>, listener: &dyn Listener) -> Result<StreamStep, Bad> {
         if event.data.trim() == "[DONE]" {
-            return Ok(Next::Done);
+            return Ok(StreamStep::Done);
         }
         let piece: Completion<'_> = match serde_json::from_str(event.data) {
             Ok(piece) => piece,
@@ -152,7 +90,7 @@ impl<'a> Gathered<'a> {
             self.model = Some(self.by.model_name(&model.0));
         }
         let Some(choice) = piece.choices.and_then(|choices| choices.into_iter().next()) else {
-            return Ok(Next::More);
+            return Ok(StreamStep::More);
         };
         self.chosen = true;
         if let Some(delta) = choice.delta {
@@ -172,7 +110,7 @@ impl<'a> Gathered<'a> {
         if let Some(reason) = choice.finish_reason {
             self.finish = Some(reason.0.into_owned());
         }
-        Ok(Next::More)
+        Ok(StreamStep::More)
     }
 
     fn has_begun(&mut self) {
@@ -180,11 +118,6 @@ impl<'a> Gathered<'a> {
             let waited = self.asked.elapsed().as_millis();
             self.first_token_ms = Some(u64::try_from(waited).unwrap_or(u64::MAX));
         }
-    }
-
-    /// How much of it there is to keep.
-    fn bytes(&self) -> usize {
-        self.text.len() + self.calls.bytes()
     }
 
     /// Says what is new, as far as it cannot be the beginning of the key in use: that waits for the
@@ -195,9 +128,42 @@ impl<'a> Gathered<'a> {
         }
     }
 
+    fn failed(&self, bad: Bad) -> Box<Failure> {
+        let place = format!("in event {} of the stream", self.events);
+        match bad {
+            Bad::Reported(error) => self.by.complained(&error, &place, self.partial()),
+            Bad::Miscalled(why) => self.by.miscalled(why, self.partial()),
+            Bad::Unreadable { why, data } => {
+                self.by.unreadable_event(&place, &data, &why, self.partial())
+            }
+        }
+    }
+}
+
+impl Gathers for Gathered<'_> {
+    fn take(
+        &mut self,
+        event: SseEvent<'_>,
+        listener: &dyn Listener,
+    ) -> Result<StreamStep, BadEvent> {
+        self.events += 1;
+        self.read(event, listener).map_err(|bad| {
+            let reported = matches!(bad, Bad::Reported(_));
+            BadEvent { failure: self.failed(bad), reported }
+        })
+    }
+
+    fn beyond(&self) -> Option<usize> {
+        (self.text.len() + self.calls.bytes() > TEXT_CAP).then_some(TEXT_CAP)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.finish.is_some()
+    }
+
     fn done(self) -> Result<Reply, Box<Failure>> {
         if !self.chosen {
-            return Err(self.by.without_choice());
+            return Err(self.by.ended_without("a single choice"));
         }
         let partial = self.partial();
         let calls = self.calls.done(self.by, &self.request.messages);
@@ -211,17 +177,6 @@ impl<'a> Gathered<'a> {
             finish: self.by.finish(self.finish.as_deref(), Some(&self.refusal)),
             blocks: None,
         })
-    }
-
-    fn failed(&self, bad: Bad) -> Box<Failure> {
-        let place = format!("in event {} of the stream", self.events);
-        match bad {
-            Bad::Reported(error) => self.by.complained(&error, &place, self.partial()),
-            Bad::Miscalled(why) => self.by.miscalled(why, self.partial()),
-            Bad::Unreadable { why, data } => {
-                self.by.unreadable_event(&place, &data, &why, self.partial())
-            }
-        }
     }
 
     fn partial(&self) -> Option<Arc<str>> {

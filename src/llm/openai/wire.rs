@@ -321,28 +321,3 @@ impl Counted {
         })
     }
 }
-
-/// The list of models, of which only the names matter.
-#[derive(Debug, Deserialize)]
-pub(super) struct Models<'a> {
-    #[serde(borrow)]
-    pub(super) data: Vec<Model<'a>>,
-}
-
-/// One model of the list.
-#[derive(Debug, Deserialize)]
-pub(super) struct Model<'a> {
-    #[serde(borrow)]
-    pub(super) id: Text<'a>,
-}
-
-/// What a server says went wrong, in the forms that are met: `{"error": {"message": …}}`,
-/// `{"error": …}`, `{"message": …}`, `{"detail": …}`.
-pub(super) fn complaint(body: &Value) -> Option<String> {
-    let error = body.get("error").unwrap_or(body);
-    [Some(error), error.get("message"), error.get("detail"), body.get("detail")]
-        .into_iter()
-        .flatten()
-        .find_map(Value::as_str)
-        .map(str::to_owned)
-}

@@ -1,9 +1,12 @@
 //! Whether an endpoint can be reached, for `roundtable doctor`.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use super::trouble::Requested;
-use super::{OpenAi, wire};
+use serde::Deserialize;
+
+use super::Client;
+use super::refusal::Requested;
 use crate::event::kind::FailureClass;
 use crate::llm::{Failure, failure};
 
@@ -27,12 +30,26 @@ pub enum Reach {
     },
 }
 
-impl OpenAi {
+/// The list of models, of which only the names matter.
+#[derive(Debug, Deserialize)]
+struct Models<'a> {
+    #[serde(borrow)]
+    data: Vec<Model<'a>>,
+}
+
+/// One model of the list.
+#[derive(Debug, Deserialize)]
+struct Model<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+}
+
+impl Client {
     /// Asks for the list of models, which costs nothing.
     ///
     /// # Errors
     /// As a call fails, and [`FailureClass::Timeout`] when the answer is not there in time.
-    pub async fn probe(&self, within: Duration) -> Result<Reach, Box<Failure>> {
+    pub(in crate::llm) async fn probe(&self, within: Duration) -> Result<Reach, Box<Failure>> {
         let asked = tokio::time::timeout(within, self.list());
         asked.await.unwrap_or_else(|_| {
             let host = self.endpoint.host();
@@ -52,10 +69,10 @@ impl OpenAi {
             _ => return Err(self.refused(answer, Requested::Models).await),
         }
         let body = answer.collect(LIST_CAP).await.map_err(|error| self.broke_off(&error, None))?;
-        match serde_json::from_slice::<wire::Models<'_>>(&body) {
+        match serde_json::from_slice::<Models<'_>>(&body) {
             Ok(models) => {
                 let wanted = &self.endpoint.model().value;
-                let has_model = models.data.iter().any(|model| model.id.0 == wanted.as_str());
+                let has_model = models.data.iter().any(|model| model.id == wanted.as_str());
                 Ok(Reach::Lists { models: models.data.len(), has_model })
             }
             Err(_) if body.first().is_some_and(|first| *first == b'{') => {

@@ -1,0 +1,138 @@
+//! An answer whose status is no success: what the server says of it, and what to do.
+
+use serde_json::Value;
+
+use super::Client;
+use super::trouble::SAID_CHARS;
+use crate::event::id::millis;
+use crate::event::kind::{FailureClass, seconds};
+use crate::event::visible::visible_within;
+use crate::llm::Failure;
+use crate::net::Answer;
+use crate::net::body::beginning;
+
+/// The most bytes that are read of the body of a refusal.
+const REFUSAL_BYTES: usize = 16 << 10;
+
+/// What an endpoint was asked for when it refused: what to do depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::llm) enum Requested {
+    /// A chat completion.
+    Reply,
+    /// The list of its models.
+    Models,
+}
+
+impl Client {
+    /// An answer whose status is no success.
+    pub(in crate::llm) async fn refused(
+        &self,
+        answer: Answer,
+        requested: Requested,
+    ) -> Box<Failure> {
+        let status = answer.status();
+        let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
+        let to = answer.header("location").map(|to| self.said(to));
+        let (body, _) = beginning(answer, REFUSAL_BYTES).await;
+        let text = String::from_utf8_lossy(&body);
+        let json: Option<Value> = serde_json::from_slice(&body).ok();
+        let said = match &json {
+            Some(json) => complaint(json).map(|text| self.said(&text)).unwrap_or_default(),
+            None if text.trim_start().starts_with('<') => self.page(&text),
+            None => self.said(&text),
+        };
+        let quota = json
+            .as_ref()
+            .and_then(|json| json.pointer("/error/code"))
+            .is_some_and(|code| code == "insufficient_quota");
+        let (class, meaning) = match status {
+            401 => (FailureClass::Auth, "did not take the key"),
+            403 => (FailureClass::Auth, "does not let this key in"),
+            429 if quota => (FailureClass::RateLimited, "has used up this key's quota"),
+            429 => (FailureClass::RateLimited, "limits the rate of calls"),
+            404 => (FailureClass::Status, "found no such address or model"),
+            300..=399 => (FailureClass::Status, "points elsewhere"),
+            500..=599 => (FailureClass::Status, "failed"),
+            _ => (FailureClass::Status, "refused the request"),
+        };
+        let host = self.endpoint.host();
+        let mut what = format!("{host} {meaning} (HTTP {status})");
+        if let (Some(to), 300..=399) = (to, status) {
+            what = format!("{what}: {to}");
+        } else if !said.is_empty() {
+            what = format!("{what}: {said}");
+        }
+        let wait = wait.map(millis);
+        let advice = self.advice(status, quota, wait, requested);
+        let mut failed = self.trouble(class, &what, &advice);
+        failed.status = Some(status);
+        failed.retry_after_ms = wait;
+        failed.should_retry = should_retry;
+        failed
+    }
+
+    fn advice(
+        &self,
+        status: u16,
+        quota: bool,
+        wait_ms: Option<u64>,
+        requested: Requested,
+    ) -> String {
+        let (url, variable) = (self.endpoint.base_url().origin, self.api.key_variable);
+        match (status, self.endpoint.key()) {
+            (401 | 403, Some(key)) => {
+                format!("Check {variable} (from {}) and what it may use.", key.origin)
+            }
+            (401 | 403, None) => format!("Set {variable} beside the base URL."),
+            (429, _) if quota => "Look at the plan and its billing.".to_owned(),
+            (429, _) => match wait_ms {
+                Some(wait) => format!("It asks for a wait of {}.", seconds(wait)),
+                None => "Wait, or raise tools.llm.retries.max_attempts.".to_owned(),
+            },
+            (404, _) => {
+                let model = self.endpoint.model();
+                let name = visible_within(&model.value, 40);
+                format!(
+                    "Check the model {name} (from {}) and the base URL (from {url}).",
+                    model.origin
+                )
+            }
+            (300..=399, _) => {
+                format!(
+                    "Redirects are not followed: set the base URL (from {url}) to where it leads."
+                )
+            }
+            (500..=599, _) => "Try again later.".to_owned(),
+            _ if requested == Requested::Models => {
+                format!("Check the base URL (from {url}) and the key; most base URLs end in /v1.")
+            }
+            _ => "Check the model's name, and whether it takes temperature 0 and JSON mode."
+                .to_owned(),
+        }
+    }
+
+    /// What a page of HTML is called.
+    pub(super) fn page(&self, html: &str) -> String {
+        let lower = html.to_ascii_lowercase();
+        let title = lower.find("<title").and_then(|open| {
+            let start = open + lower.get(open..)?.find('>')? + 1;
+            let end = start + lower.get(start..)?.find('<')?;
+            html.get(start..end)
+        });
+        match title.map(|title| self.said(title)).filter(|title| !title.is_empty()) {
+            Some(title) => format!("an HTML page ({})", visible_within(&title, SAID_CHARS / 2)),
+            None => "an HTML page".to_owned(),
+        }
+    }
+}
+
+/// What a server says went wrong, in the forms that are met: `{"error": {"message": …}}`,
+/// `{"error": …}`, `{"message": …}`, `{"detail": …}`.
+pub(super) fn complaint(body: &Value) -> Option<String> {
+    let error = body.get("error").unwrap_or(body);
+    [Some(error), error.get("message"), error.get("detail"), body.get("detail")]
+        .into_iter()
+        .flatten()
+        .find_map(Value::as_str)
+        .map(str::to_owned)
+}

@@ -1,0 +1,198 @@
+//! What went wrong and what to do about it, in words that hold no key, no more of an address than
+//! its host, and at most [`TEXT_CHARS`] characters.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Client;
+use super::refusal::complaint;
+use super::tool_calls::{MOST, Miscalled, NAME_CAP};
+use crate::event::kind::FailureClass;
+use crate::event::visible::visible_within;
+use crate::llm::Failure;
+use crate::net::NetError;
+use crate::net::sse::SseError;
+
+/// The most characters of it that are the endpoint's own.
+pub(super) const SAID_CHARS: usize = 140;
+
+impl Client {
+    /// A failure: what happened, then what to do. Foreign text in `what` has been through
+    /// [`Client::said`]; the whole of it is redacted once more all the same.
+    pub(super) fn trouble(&self, class: FailureClass, what: &str, advice: &str) -> Box<Failure> {
+        Failure::advising(class, &self.redactor.redact(what), advice)
+    }
+
+    /// Foreign text as it may be repeated. It is redacted whole and only then cut: half a key is
+    /// not found any more.
+    pub(super) fn said(&self, text: &str) -> String {
+        let text = self.redactor.redact(text.trim());
+        visible_within(text.trim_end_matches(['.', ' ']), SAID_CHARS)
+    }
+
+    /// The request could not be written.
+    pub(in crate::llm) fn unsendable(&self, error: &serde_json::Error) -> Box<Failure> {
+        let what = format!("the request cannot be written: {error}");
+        self.trouble(FailureClass::BadResponse, &what, "This is a fault of roundtable.")
+    }
+
+    /// No answer came.
+    pub(in crate::llm) fn unanswered(&self, error: &NetError) -> Box<Failure> {
+        let url = self.endpoint.base_url().origin;
+        let advice = match error {
+            NetError::Resolve { .. } => {
+                format!("Check the host in the base URL (from {url}) and the network.")
+            }
+            NetError::Connect { .. } => {
+                format!("Is the server running? Check the base URL (from {url}).")
+            }
+            NetError::Tls { .. } => format!(
+                "Check the base URL (from {url}): does the server speak https, is its certificate good?"
+            ),
+            NetError::Client { .. } => {
+                "Install the system's CA certificates, or name a file of them in SSL_CERT_FILE."
+                    .to_owned()
+            }
+            NetError::NotHttp { .. } | NetError::OutOfReach { .. } => {
+                format!("Check the base URL (from {url}).")
+            }
+            NetError::Broken { .. } => "Try again.".to_owned(),
+            NetError::TooLarge { .. } => "Is it a chat model?".to_owned(),
+        };
+        let class = FailureClass::of(error.word()).unwrap_or(FailureClass::Connect);
+        self.trouble(class, &error.to_string(), &advice)
+    }
+
+    /// The answer's body did not come whole.
+    pub(in crate::llm) fn broke_off(
+        &self,
+        error: &NetError,
+        partial: Option<Arc<str>>,
+    ) -> Box<Failure> {
+        let mut failed = match error {
+            NetError::Broken { .. } => {
+                let what = format!("{error} (in the middle of the answer{})", so_far(&partial));
+                self.trouble(FailureClass::Reset, &what, "Try again.")
+            }
+            _ => self.unanswered(error),
+        };
+        failed.partial = partial;
+        failed
+    }
+
+    /// The stream ended in good order, but not the reply.
+    pub(in crate::llm) fn cut_off(&self, partial: Option<Arc<str>>) -> Box<Failure> {
+        let host = self.endpoint.host();
+        let what =
+            format!("{host} ended the stream in the middle of the reply{}", so_far(&partial));
+        let mut failed = self.trouble(FailureClass::Reset, &what, "Try again.");
+        failed.partial = partial;
+        failed
+    }
+
+    /// The stream ended in good order, without what makes it a reply.
+    pub(in crate::llm) fn ended_without(&self, what: &str) -> Box<Failure> {
+        let host = self.endpoint.host();
+        self.misplaced(&format!("{host} ended the stream without {what}"))
+    }
+
+    /// The stream cannot be read on.
+    pub(in crate::llm) fn unparsed(
+        &self,
+        error: SseError,
+        partial: Option<Arc<str>>,
+    ) -> Box<Failure> {
+        let class = match error {
+            SseError::TooLarge { .. } => FailureClass::TooLarge,
+            SseError::NotUtf8(_) => FailureClass::BadResponse,
+        };
+        let what = format!("{error}{}", so_far(&partial));
+        let advice = format!("Is it an endpoint for {}s?", self.api.reply);
+        let mut failed = self.trouble(class, &what, &advice);
+        failed.partial = partial;
+        failed
+    }
+
+    /// An answer that reports success and is no chat completion.
+    pub(in crate::llm) fn unreadable(&self, status: u16, body: &[u8], why: &str) -> Box<Failure> {
+        let (host, reply) = (self.endpoint.host(), self.api.reply);
+        let text = String::from_utf8_lossy(body);
+        let begins = text.trim_start();
+        let what = if begins.is_empty() {
+            format!("{host} answered {status} with an empty body instead of a {reply}")
+        } else if begins.starts_with('<') {
+            format!("{host} answered {status} with {} instead of JSON", self.page(begins))
+        } else {
+            let begins: String = begins.chars().take(4 * SAID_CHARS).collect();
+            let begins = visible_within(&self.said(&begins), SAID_CHARS / 2);
+            let why = self.said(why);
+            format!("{host} answered {status}, but no {reply} ({why}): {begins}")
+        };
+        self.misplaced(&what)
+    }
+
+    /// An event of a stream that is no piece of a chat completion.
+    pub(in crate::llm) fn unreadable_event(
+        &self,
+        place: &str,
+        data: &str,
+        why: &str,
+        partial: Option<Arc<str>>,
+    ) -> Box<Failure> {
+        let (why, data) = (self.said(why), visible_within(&self.said(data), SAID_CHARS / 2));
+        let (host, reply) = (self.endpoint.host(), self.api.reply);
+        let mut failed = self.misplaced(&format!("{host} sent no {reply} {place} ({why}): {data}"));
+        failed.partial = partial;
+        failed
+    }
+
+    fn misplaced(&self, what: &str) -> Box<Failure> {
+        let url = self.endpoint.base_url().origin;
+        let advice = format!("Check the base URL (from {url}); most end in /v1.");
+        self.trouble(FailureClass::BadResponse, what, &advice)
+    }
+
+    /// An error inside an answer that reports success.
+    pub(in crate::llm) fn complained(
+        &self,
+        error: &Value,
+        place: &str,
+        partial: Option<Arc<str>>,
+    ) -> Box<Failure> {
+        let said = complaint(error).unwrap_or_else(|| error.to_string());
+        let what = format!("{} sent an error {place}: {}", self.endpoint.host(), self.said(&said));
+        let mut failed =
+            self.trouble(FailureClass::BadResponse, &what, "Try again, or ask another model.");
+        failed.partial = partial;
+        failed
+    }
+
+    /// Calls of tools that cannot be taken.
+    pub(in crate::llm) fn miscalled(
+        &self,
+        why: Miscalled,
+        partial: Option<Arc<str>>,
+    ) -> Box<Failure> {
+        let host = self.endpoint.host();
+        let what = match why {
+            Miscalled::TooMany => format!("{host} sent more than {MOST} tool calls in one reply"),
+            Miscalled::Nameless => format!("{host} sent a tool call that names no tool"),
+            Miscalled::LongName => {
+                format!("{host} sent a tool call with a name of more than {NAME_CAP} bytes")
+            }
+        };
+        let advice = "Try again, or ask a model that can call tools.";
+        let mut failed = self.trouble(FailureClass::BadResponse, &what, advice);
+        failed.partial = partial;
+        failed
+    }
+}
+
+/// How much of a reply had come.
+fn so_far(partial: &Option<Arc<str>>) -> String {
+    match partial {
+        Some(text) => format!(", after {} characters", text.chars().count()),
+        None => String::new(),
+    }
+}
