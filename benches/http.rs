@@ -22,6 +22,7 @@ use paired::cpu;
 use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice};
 use roundtable::event::kind::{ChatMessage, Purpose, Speaker};
 use roundtable::event::{Seq, World};
+use roundtable::llm::Tuning;
 use roundtable::llm::endpoint::{self, Asked};
 use roundtable::llm::openai::OpenAi;
 use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
@@ -199,7 +200,7 @@ fn open(at: SocketAddr) -> Outcome<OpenAi> {
         ("OPENAI_BASE_URL".to_owned(), format!("http://{at}/v1")),
     ]);
     let endpoint = endpoint::find(&shell, None, Asked::default())?;
-    Ok(OpenAi::new(Http::new(Via::Direct), endpoint, false))
+    Ok(OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), false))
 }
 
 struct Deaf;

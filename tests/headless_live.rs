@@ -261,7 +261,7 @@ async fn an_endpoint_that_refuses_its_list_of_models_gets_no_advice_about_replie
         assert!(scene.asked()[0].head.starts_with("GET /v1/models "));
         assert!(!ended.out.contains("temperature"), "{}", ended.out);
         assert!(ended.out.contains("base URL") && ended.out.contains("/v1"), "{}", ended.out);
-        let code = if status.starts_with("404") { 0 } else { 1 };
+        let code = if status.starts_with("418") { 1 } else { 0 };
         assert_eq!(ended.code, Some(code), "{status}: {ended:?}");
     }
 }

@@ -34,7 +34,6 @@ async fn a_plain_answer() {
                 { "role": "system", "content": "You judge." },
                 { "role": "user", "content": "{\"goal\":\"grün \\\"x\\\"\"}" },
             ],
-            "temperature": 0,
             "response_format": { "type": "json_object" },
         })
     );

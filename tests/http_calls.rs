@@ -132,7 +132,6 @@ async fn tools_and_calls_are_asked_as_the_api_has_them() {
                 { "role": "tool", "content": "", "tool_call_id": "x3" },
                 { "role": "assistant", "content": "" },
             ],
-            "temperature": 0,
             "tools": [{ "type": "function", "function": {
                 "name": "research",
                 "description": "Looks things up.",
@@ -153,7 +152,7 @@ async fn what_is_asked_without_tools_is_what_it_was() {
     let (_, asking) = answered(&server, &model, &ask(true), format!("{STREAM_HEAD}{ENDING}")).await;
     assert_eq!(
         asking.body.to_string(),
-        r#"{"model":"gpt-4.1-mini","messages":[{"role":"system","content":"You judge."},{"role":"user","content":"{\"goal\":\"grün \\\"x\\\"\"}"}],"temperature":0,"response_format":{"type":"json_object"},"stream":true,"stream_options":{"include_usage":true}}"#
+        r#"{"model":"gpt-4.1-mini","messages":[{"role":"system","content":"You judge."},{"role":"user","content":"{\"goal\":\"grün \\\"x\\\"\"}"}],"response_format":{"type":"json_object"},"stream":true,"stream_options":{"include_usage":true}}"#
     );
 }
 

@@ -5,12 +5,13 @@ mod wire;
 use futures::FutureExt;
 use roundtable::event::kind::{AttemptFailed, FailureClass};
 use roundtable::llm::ChatModel;
+use roundtable::llm::Tuning;
 use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Via};
 use wire::*;
 
 async fn failure_at(base_url: &str) -> AttemptFailed {
-    let model = OpenAi::new(Http::new(Via::Direct), endpoint_at(base_url), true);
+    let model = OpenAi::new(Http::new(Via::Direct), endpoint_at(base_url), Tuning::default(), true);
     let (failed, ()) = both(call(&model), async {}).await;
     let failed = *failed.expect_err("a failure");
     check_text(&failed);

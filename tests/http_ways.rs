@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use roundtable::event::kind::FailureClass;
+use roundtable::llm::Tuning;
 use roundtable::llm::endpoint::{self, Asked, Found, Origin};
 use roundtable::llm::openai::OpenAi;
 use roundtable::net::{Http, Via};
@@ -77,8 +78,12 @@ async fn a_system_without_authorities() {
     if std::env::var_os("SSL_CERT_FILE").is_some_and(|file| file == "/dev/null") {
         let server = Server::start().await;
         assert!(server.one(&server.model(), &json("200 OK", HELLO)).await.is_ok());
-        let model =
-            OpenAi::new(Http::new(Via::Direct), endpoint_at("https://localhost:1/v1"), false);
+        let model = OpenAi::new(
+            Http::new(Via::Direct),
+            endpoint_at("https://localhost:1/v1"),
+            Tuning::default(),
+            false,
+        );
         let failed = call(&model).await.expect_err("a failure");
         check_text(&failed);
         assert_eq!(failed.class, FailureClass::Tls, "{}", failed.text);
@@ -98,7 +103,8 @@ async fn a_proxy_of_the_environment_is_used_only_when_told() {
     if std::env::var_os("ALL_PROXY").is_some_and(|proxy| proxy == nowhere) {
         let server = Server::start().await;
         assert!(server.one(&server.model(), &json("200 OK", HELLO)).await.is_ok());
-        let told = OpenAi::new(Http::new(Via::Environment), server.endpoint(), false);
+        let told =
+            OpenAi::new(Http::new(Via::Environment), server.endpoint(), Tuning::default(), false);
         let failed = call(&told).await.expect_err("a failure");
         check_text(&failed);
         assert_eq!(failed.class, FailureClass::Connect, "{}", failed.text);
@@ -112,7 +118,12 @@ async fn a_proxy_of_the_environment_is_used_only_when_told() {
 async fn a_proxy_that_is_named_is_used() {
     let proxy = Server::start().await;
     let via = format!("http://me:secret@{}", proxy.host()).parse().expect("a proxy");
-    let model = OpenAi::new(Http::new(via), endpoint_at("http://nowhere.localhost/v1"), false);
+    let model = OpenAi::new(
+        Http::new(via),
+        endpoint_at("http://nowhere.localhost/v1"),
+        Tuning::default(),
+        false,
+    );
     let (reply, asking) = both(call(&model), async {
         let mut connection = proxy.accept().await;
         let asking = connection.request().await;
@@ -133,7 +144,7 @@ async fn a_local_endpoint_without_a_key() {
     let named = Found { value: "llama", origin: Origin::Scenario };
     let asked = Asked { base_url: Some(&base_url), model: Some(named), ..Asked::default() };
     let endpoint = endpoint::find(&BTreeMap::new(), None, asked).expect("an endpoint");
-    let model = OpenAi::new(Http::new(Via::Direct), endpoint, false);
+    let model = OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), false);
     let (failed, asking) = both(call(&model), async {
         let mut connection = server.accept().await;
         let asking = connection.request().await;

@@ -13,6 +13,7 @@ use futures::future::BoxFuture;
 use roundtable::engine::{Launch, ModelChoice};
 use roundtable::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
 use roundtable::event::{EventKind, StopReason, World};
+use roundtable::llm::Tuning;
 use roundtable::llm::openai::OpenAi;
 use roundtable::llm::{ChatModel, ChatRequest, Listener};
 use roundtable::net::{Http, Via};
@@ -134,7 +135,8 @@ async fn a_closed_port_ends_every_run_with_the_same_reason() {
     let host = server.host();
     drop(server);
     let endpoint = endpoint_at(&format!("http://{host}/v1"));
-    let model: Arc<dyn ChatModel> = Arc::new(OpenAi::new(Http::new(Via::Direct), endpoint, true));
+    let model: Arc<dyn ChatModel> =
+        Arc::new(OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), true));
     assert_eq!(reasons(&[SHORT], &model).await, ["llm_error:connection"]);
     let world = play(&read(SEATS, &[SHORT, PARALLEL]), &model, 1).await;
     let error = error(&world);

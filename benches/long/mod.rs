@@ -123,6 +123,7 @@ fn one_round(
                 retry_after_ms: None,
                 should_retry: None,
                 partial: None,
+                adapted: None,
             };
             log.add(attempt, EventKind::AttemptFailed(Box::new(failed)));
             let (after, status) = (FailureClass::Status, Some(503));

@@ -391,6 +391,10 @@ pub struct AttemptFailed {
     /// The part of the reply that had come; it stays with its attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Arc<str>>,
+    /// The parameters that the endpoint refused and that requests go without from now on: the next
+    /// attempt is another request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapted: Option<Vec<String>>,
 }
 
 impl AttemptFailed {
@@ -403,6 +407,7 @@ impl AttemptFailed {
             retry_after_ms: None,
             should_retry: None,
             partial: None,
+            adapted: None,
         })
     }
 

@@ -4,6 +4,7 @@
 //! One call of [`ChatModel::chat`] is one attempt: no model retries, waits or times out by itself
 //! (the gateway does), and dropping the future cancels the attempt.
 
+mod adaptation;
 mod client;
 pub mod endpoint;
 mod form;
@@ -15,6 +16,8 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 
+pub use crate::scenario::tuning::{JsonRung, Tuning};
+pub use adaptation::Adaptations;
 pub use form::{Contract, Form};
 pub use models::Models;
 

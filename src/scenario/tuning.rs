@@ -1,32 +1,47 @@
-//! How a live model is asked, where the scenario says so: `[model]` but for whom it asks.
+//! How a model is asked, beyond what it is asked: what `[model]` says of its requests.
 
 use serde_json::{Map, Value};
 
-/// What is sent with each request beside what is asked. What is not set is not sent.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Settings of a model's requests. By default nothing is set, and nothing is sent: the provider's
+/// own defaults apply.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tuning {
     /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// The most tokens of a reply.
+    /// The most tokens of one reply. The Messages API needs one: 4,096 where nothing is set.
     pub max_tokens: Option<u32>,
-    /// How much a model thinks before it answers, in the provider's word.
+    /// How much a model reasons, in the provider's own words (`low`, `medium`, `high`).
     pub reasoning_effort: Option<String>,
-    /// How a reply in JSON is asked for; `None`: by the strictest way that the endpoint takes.
+    /// How JSON is requested, whatever the endpoint takes; `None`: the best form that it takes.
     pub json: Option<JsonRung>,
-    /// Fields of the request that are sent as they stand.
+    /// More keys of the request's body. They replace ours, but for [`RESERVED`].
     pub extra: Map<String, Value>,
 }
 
-/// A way to ask for a reply in JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A way of requesting JSON. A rung includes the ones below it: a reply without a contract has no
+/// schema, and is requested as an object at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JsonRung {
-    /// By a schema.
-    JsonSchema,
-    /// As some object.
-    JsonObject,
-    /// By the prompt alone.
+    /// The prompt says it, nothing else does.
     Text,
+    /// As any JSON object.
+    JsonObject,
+    /// By the contract's JSON schema.
+    JsonSchema,
 }
 
-/// Fields that [`Tuning::extra`] cannot be: what is asked of whom is not its business.
-pub const RESERVED: [&str; 5] = ["messages", "model", "stream", "tools", "system"];
+/// Keys of a body that [`Tuning::extra`] may not replace: they say what is asked of whom.
+pub const RESERVED: [&str; 5] = ["messages", "model", "stream", "system", "tools"];
+
+impl Tuning {
+    /// The keys of [`Tuning::extra`] that are sent, with their values.
+    pub fn extra(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let extra = self.extra.iter().map(|(key, value)| (key.as_str(), value));
+        extra.filter(|(key, _)| !RESERVED.contains(key))
+    }
+
+    /// Whether [`Tuning::extra`] has this key.
+    pub fn has_extra(&self, key: &str) -> bool {
+        !RESERVED.contains(&key) && self.extra.contains_key(key)
+    }
+}

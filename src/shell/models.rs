@@ -7,7 +7,7 @@ use crate::app::state::LiveOffer;
 use crate::engine::ModelChoice;
 use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Found, Origin, Provider};
 use crate::llm::openai::OpenAi;
-use crate::llm::{ChatModel, Models};
+use crate::llm::{Adaptations, ChatModel, Models, Tuning};
 use crate::net::{Http, Via};
 use crate::scenario::Scenario;
 use crate::scenario::live::callers;
@@ -17,12 +17,13 @@ use crate::scenario::seated::{Caller, Seated};
 #[derive(Clone)]
 pub struct LiveModels {
     http: Http,
+    adaptations: Adaptations,
 }
 
 impl LiveModels {
     /// Models that are reached this way. Nothing is built before the first call.
     pub fn new(via: Via) -> Self {
-        Self { http: Http::new(via) }
+        Self { http: Http::new(via), adaptations: Adaptations::default() }
     }
 
     /// The models at endpoints that were found.
@@ -34,12 +35,15 @@ impl LiveModels {
     }
 
     fn open(&self, scenario: &Scenario, endpoint: &Endpoint) -> Arc<dyn ChatModel> {
-        Arc::new(OpenAi::new(self.http.clone(), endpoint.clone(), scenario.model.stream))
+        let settings = &scenario.model;
+        let (http, tuning) = (self.http.clone(), settings.tuning.clone());
+        let model = OpenAi::new(http, endpoint.clone(), tuning, settings.stream);
+        Arc::new(model.remembering(&self.adaptations))
     }
 
     /// A client for the doctor's question to an endpoint.
     pub fn probe(&self, endpoint: Endpoint) -> OpenAi {
-        OpenAi::new(self.http.clone(), endpoint, false)
+        OpenAi::new(self.http.clone(), endpoint, Tuning::default(), false)
     }
 }
 

@@ -363,6 +363,7 @@ fn failure(status: u16, text: &str) -> AttemptFailed {
         retry_after_ms: None,
         should_retry: None,
         partial: None,
+        adapted: None,
     }
 }
 

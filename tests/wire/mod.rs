@@ -10,7 +10,7 @@ use std::time::Duration;
 use roundtable::event::kind::{AttemptFailed, ChatMessage, Purpose, Reply, Speaker};
 use roundtable::llm::endpoint::{self, Asked, Endpoint};
 use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
+use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener, Tuning};
 use roundtable::net::{Http, Via};
 use roundtable::scenario::condition::Shown;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -59,18 +59,18 @@ impl Server {
 
     /// The model behind this server, its replies not streamed.
     pub fn model(&self) -> OpenAi {
-        OpenAi::new(Http::new(Via::Direct), self.endpoint(), false)
+        OpenAi::new(Http::new(Via::Direct), self.endpoint(), Tuning::default(), false)
     }
 
     /// The model behind this server, its replies streamed.
     pub fn streaming(&self) -> OpenAi {
-        OpenAi::new(Http::new(Via::Direct), self.endpoint(), true)
+        OpenAi::new(Http::new(Via::Direct), self.endpoint(), Tuning::default(), true)
     }
 
     /// The model behind this server, asked with this key.
     pub fn keyed(&self, key: &str, stream: bool) -> OpenAi {
         let endpoint = endpoint_with(key, &format!("{}://{}/v1", self.scheme, self.host()));
-        OpenAi::new(Http::new(Via::Direct), endpoint, stream)
+        OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), stream)
     }
 
     /// One call that is answered with these bytes on a connection that then closes.

@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Failure;
+use super::adaptation::{Adaptations, Refused};
 use super::endpoint::Endpoint;
+use super::{Failure, Tuning};
 use crate::event::kind::ModelLabel;
 use crate::event::visible::visible_within;
 use crate::net::{Answer, Http, Redactor};
@@ -63,6 +64,9 @@ pub(super) struct Client {
     pub(super) http: Http,
     pub(super) endpoint: Endpoint,
     pub(super) redactor: Redactor,
+    pub(super) tuning: Tuning,
+    /// What requests go without.
+    pub(super) refused: Refused,
     api: ApiWords,
     /// The model's name in the last answer, where it is kept as it came: the next answer has the
     /// same, and nothing needs to be looked for in it again.
@@ -72,10 +76,15 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(http: Http, endpoint: Endpoint, api: ApiWords) -> Self {
-        let redactor = endpoint.redactor();
+    pub(super) fn new(http: Http, endpoint: Endpoint, tuning: Tuning, api: ApiWords) -> Self {
+        let (redactor, refused) = (endpoint.redactor(), Refused::default());
         let (named, ended) = (LastWord::default(), LastWord::default());
-        Self { http, endpoint, redactor, api, named, ended }
+        Self { http, endpoint, redactor, tuning, refused, api, named, ended }
+    }
+
+    /// Remembers what is refused where other adapters of the same endpoint and model do.
+    pub(super) fn remember_in(&mut self, adaptations: &Adaptations) {
+        self.refused = adaptations.of(&self.endpoint);
     }
 
     /// What the screen and the log call the model.

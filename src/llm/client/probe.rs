@@ -65,8 +65,8 @@ impl Client {
         let status = answer.status();
         match status {
             200..=299 => {}
-            404 | 405 | 501 => return Ok(Reach::NoList { status }),
-            _ => return Err(self.refused(answer, Requested::Models).await),
+            400 | 404 | 405 | 501 => return Ok(Reach::NoList { status }),
+            _ => return Err(self.refusal(answer, Requested::Models).await),
         }
         let body = answer.collect(LIST_CAP).await.map_err(|error| self.broke_off(&error, None))?;
         match serde_json::from_slice::<Models<'_>>(&body) {

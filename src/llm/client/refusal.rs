@@ -8,6 +8,7 @@ use crate::event::id::millis;
 use crate::event::kind::{FailureClass, seconds};
 use crate::event::visible::visible_within;
 use crate::llm::Failure;
+use crate::llm::adaptation::ParameterSet;
 use crate::net::Answer;
 use crate::net::body::beginning;
 
@@ -17,15 +18,15 @@ const REFUSAL_BYTES: usize = 16 << 10;
 /// What an endpoint was asked for when it refused: what to do depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::llm) enum Requested {
-    /// A chat completion.
-    Reply,
+    /// A reply, with these parameters that a request can do without.
+    Reply(ParameterSet),
     /// The list of its models.
     Models,
 }
 
 impl Client {
     /// An answer whose status is no success.
-    pub(in crate::llm) async fn refused(
+    pub(in crate::llm) async fn refusal(
         &self,
         answer: Answer,
         requested: Requested,
@@ -62,13 +63,34 @@ impl Client {
         } else if !said.is_empty() {
             what = format!("{what}: {said}");
         }
+        let adapted = match (requested, status) {
+            (Requested::Reply(sent), 400 | 422) => self.adapt(sent, json.as_ref(), &text),
+            _ => ParameterSet::default(),
+        };
         let wait = wait.map(millis);
-        let advice = self.advice(status, quota, wait, requested);
+        let advice = if adapted.is_empty() {
+            self.advice(status, quota, wait, requested)
+        } else {
+            adapted.remedies()
+        };
         let mut failed = self.trouble(class, &what, &advice);
         failed.status = Some(status);
         failed.retry_after_ms = wait;
         failed.should_retry = should_retry;
+        failed.adapted = (!adapted.is_empty()).then(|| adapted.names());
         failed
+    }
+
+    /// What a refusal names of what was sent: from now on, requests go without it. A request that
+    /// was sent before another one's refusal was known is refused for the same, and takes nothing
+    /// more away.
+    fn adapt(&self, sent: ParameterSet, json: Option<&Value>, text: &str) -> ParameterSet {
+        let error = json.map(|json| json.get("error").unwrap_or(json));
+        let param = error.and_then(|error| error.get("param")).and_then(Value::as_str);
+        let said = json.and_then(complaint);
+        let named = ParameterSet::named_in(param, said.as_deref().unwrap_or(text)).and(sent);
+        self.refused.add(named);
+        named
     }
 
     fn advice(
@@ -106,8 +128,7 @@ impl Client {
             _ if requested == Requested::Models => {
                 format!("Check the base URL (from {url}) and the key; most base URLs end in /v1.")
             }
-            _ => "Check the model's name, and whether it takes temperature 0 and JSON mode."
-                .to_owned(),
+            _ => "Check the model's name and what `[model]` sets.".to_owned(),
         }
     }
 
@@ -127,12 +148,26 @@ impl Client {
 }
 
 /// What a server says went wrong, in the forms that are met: `{"error": {"message": …}}`,
-/// `{"error": …}`, `{"message": …}`, `{"detail": …}`.
+/// `{"error": …}`, `{"message": …}`, `{"detail": …}`, one of these within a list, and the lists of
+/// what is wrong with which field that FastAPI sends with a 422.
 pub(super) fn complaint(body: &Value) -> Option<String> {
+    let body = body.get(0).unwrap_or(body);
     let error = body.get("error").unwrap_or(body);
-    [Some(error), error.get("message"), error.get("detail"), body.get("detail")]
-        .into_iter()
-        .flatten()
-        .find_map(Value::as_str)
-        .map(str::to_owned)
+    let message = error.get("message");
+    let places = [Some(error), message, error.get("detail"), body.get("detail")];
+    let text = places.iter().flatten().find_map(|place| place.as_str().map(str::to_owned));
+    let within = message.and_then(|message| message.get("detail"));
+    text.or_else(|| places.iter().flatten().copied().chain(within).find_map(fields))
+}
+
+/// `[{"loc": ["body", "temperature"], "msg": …}, …]` as text.
+fn fields(detail: &Value) -> Option<String> {
+    let one = |issue: &Value| {
+        let said = issue.get("msg")?.as_str()?;
+        let place = issue.get("loc").and_then(Value::as_array).into_iter().flatten();
+        let place: Vec<&str> = place.filter_map(Value::as_str).collect();
+        Some(format!("{}: {said}", place.join(".")))
+    };
+    let said: Vec<String> = detail.as_array()?.iter().filter_map(one).collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }

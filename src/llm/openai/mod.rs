@@ -10,18 +10,20 @@ use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use self::calls::Calls;
+use self::parameters::Parameters;
 use self::stream::Gathered;
 use super::client::refusal::Requested;
 use super::client::stream::read;
 use super::client::{ApiWords, Client};
 use super::endpoint::Endpoint;
-use super::{ChatModel, ChatRequest, Failure, Listener};
+use super::{Adaptations, ChatModel, ChatRequest, Failure, Listener, Tuning};
 #[cfg(doc)]
 use crate::event::kind::FailureClass;
 use crate::event::kind::{ModelLabel, Reply};
 use crate::net::{Answer, Http, NetError, Target};
 
 mod calls;
+mod parameters;
 mod stream;
 mod wire;
 
@@ -42,9 +44,16 @@ pub struct OpenAi {
 impl OpenAi {
     /// The model of this endpoint, asked through this client. `stream`: whether its replies are
     /// asked for piece by piece; a server that answers in one piece all the same is understood.
-    pub fn new(http: Http, endpoint: Endpoint, stream: bool) -> Self {
+    pub fn new(http: Http, endpoint: Endpoint, tuning: Tuning, stream: bool) -> Self {
         let chat = endpoint.target(&["chat", "completions"]);
-        Self { client: Client::new(http, endpoint, WORDS), chat, stream }
+        Self { client: Client::new(http, endpoint, tuning, WORDS), chat, stream }
+    }
+
+    /// The same, with what its endpoint refuses remembered here, for every adapter of the endpoint
+    /// and the model that has a clone. Without it, the adapter remembers it by itself.
+    pub fn remembering(mut self, adaptations: &Adaptations) -> Self {
+        self.client.remember_in(adaptations);
+        self
     }
 
     /// Where it is.
@@ -67,13 +76,15 @@ impl OpenAi {
     ) -> Result<Reply, Box<Failure>> {
         let client = &self.client;
         let asked = Instant::now();
-        let body = wire::body(&client.endpoint.model().value, request, self.stream)
+        let refused = client.refused.now();
+        let parameters = Parameters::of(&client.tuning, &request.form, self.stream, refused);
+        let body = wire::body(&client.endpoint.model().value, request, &parameters)
             .map_err(|error| client.unsendable(&error))?;
         let mut answer =
             client.http.post(&self.chat, body).await.map_err(|e| client.unanswered(&e))?;
         if !(200..300).contains(&answer.status()) {
             // What seldom happens is in a box of its own, so that no other attempt is as large.
-            return Err(Box::pin(client.refused(answer, Requested::Reply)).await);
+            return Err(Box::pin(client.refusal(answer, Requested::Reply(parameters.sent))).await);
         }
         if client.comes_in_events(&mut answer, self.stream).await? {
             let reply = Gathered::of(client, request, asked);

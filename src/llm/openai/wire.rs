@@ -8,6 +8,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::parameters::Parameters;
 use crate::event::kind::{ChatMessage, Speaker, Usage};
 use crate::llm::{ChatRequest, Conversation};
 use crate::scenario::tool::{ToolCall, ToolOffer};
@@ -17,26 +18,10 @@ struct Ask<'a> {
     model: &'a str,
     #[serde(serialize_with = "messages")]
     messages: &'a Conversation,
-    temperature: u8,
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "tools")]
     tools: &'a [ToolOffer],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    response_format: Option<Format>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<StreamOptions>,
-}
-
-#[derive(Serialize)]
-struct Format {
-    #[serde(rename = "type")]
-    kind: &'static str,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
+    #[serde(flatten)]
+    parameters: &'a Parameters<'a>,
 }
 
 fn messages<S: Serializer>(conversation: &&Conversation, to: S) -> Result<S::Ok, S::Error> {
@@ -119,20 +104,12 @@ fn sendable(arguments: &str) -> Cow<'_, str> {
 pub(super) fn body(
     model: &str,
     request: &ChatRequest,
-    stream: bool,
+    parameters: &Parameters<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
     // Text that is JSON itself grows by a backslash for each quote.
     let mut body = Body(Vec::with_capacity(texts + texts / 4 + model.len() + 160));
-    let ask = Ask {
-        model,
-        messages: &request.messages,
-        temperature: 0,
-        tools: &request.tools,
-        response_format: request.form.is_json().then_some(Format { kind: "json_object" }),
-        stream: stream.then_some(true),
-        stream_options: stream.then_some(StreamOptions { include_usage: true }),
-    };
+    let ask = Ask { model, messages: &request.messages, tools: &request.tools, parameters };
     serde_json::to_writer(&mut body, &ask)?;
     Ok(body.0)
 }

@@ -1,0 +1,146 @@
+//! The parameters of a request beside the conversation and the tools: what is set, in the form that
+//! the endpoint takes.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::Value;
+
+use crate::llm::adaptation::{Parameter, ParameterSet};
+use crate::llm::{Contract, Form, JsonRung, Tuning};
+
+/// The names of the token limit: servers take either, some both.
+const LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
+
+/// The parameters of one request.
+#[derive(Debug)]
+pub(super) struct Parameters<'a> {
+    tuning: &'a Tuning,
+    format: Option<ResponseFormat<'a>>,
+    stream: bool,
+    refused: ParameterSet,
+    /// Those of them that the request can do without.
+    pub(super) sent: ParameterSet,
+}
+
+impl<'a> Parameters<'a> {
+    /// The parameters of a request whose reply has this form. `refused`: what it goes without.
+    pub(super) fn of(
+        tuning: &'a Tuning,
+        form: &'a Form,
+        stream: bool,
+        refused: ParameterSet,
+    ) -> Self {
+        let format = ResponseFormat::of(form, tuning.json, refused);
+        let extra = |key| tuning.has_extra(key);
+        let mut sent = ParameterSet::default();
+        sent.add_if(tuning.temperature.is_some() || extra("temperature"), Parameter::Temperature);
+        let limited = tuning.max_tokens.is_some() || LIMITS.into_iter().any(extra);
+        sent.add_if(limited, Parameter::MaxTokens);
+        let effort = tuning.reasoning_effort.is_some() || extra("reasoning_effort");
+        sent.add_if(effort, Parameter::ReasoningEffort);
+        sent.add_if(stream || extra("stream_options"), Parameter::StreamOptions);
+        sent.add_if(extra("parallel_tool_calls"), Parameter::ParallelToolCalls);
+        // A form that somebody has fixed is sent whatever the endpoint says of it.
+        if tuning.json.is_none() && !extra("response_format") {
+            let by_schema = matches!(format, Some(ResponseFormat::Schema(_)));
+            sent.add_if(by_schema, Parameter::JsonSchema);
+            sent.add_if(format.is_some() && !by_schema, Parameter::JsonObject);
+        }
+        Self { tuning, format, stream, refused, sent: sent.without(refused) }
+    }
+
+    /// The name under which a key is sent; `None`: it is left out.
+    fn name_of(&self, key: &'a str) -> Option<&'a str> {
+        let parameter = match key {
+            "temperature" => Parameter::Temperature,
+            "reasoning_effort" => Parameter::ReasoningEffort,
+            "stream_options" => Parameter::StreamOptions,
+            "parallel_tool_calls" => Parameter::ParallelToolCalls,
+            "max_tokens" | "max_completion_tokens" => {
+                let other = LIMITS.into_iter().find(|name| *name != key);
+                return if self.refused.has(Parameter::MaxTokens) { other } else { Some(key) };
+            }
+            _ => return Some(key),
+        };
+        (!self.refused.has(parameter)).then_some(key)
+    }
+}
+
+impl Serialize for Parameters<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let tuning = self.tuning;
+        let mut map = to.serialize_map(None)?;
+        macro_rules! own {
+            ($key:expr, $value:expr) => {
+                if let (Some(value), false) = ($value, tuning.has_extra($key)) {
+                    if let Some(name) = self.name_of($key) {
+                        map.serialize_entry(name, &value)?;
+                    }
+                }
+            };
+        }
+        own!("temperature", tuning.temperature);
+        let limited = LIMITS.into_iter().any(|name| tuning.has_extra(name));
+        own!("max_tokens", tuning.max_tokens.filter(|_| !limited));
+        own!("reasoning_effort", tuning.reasoning_effort.as_deref());
+        own!("response_format", self.format.as_ref());
+        own!("stream", self.stream.then_some(true));
+        own!("stream_options", self.stream.then_some(StreamOptions { include_usage: true }));
+        for (key, value) in tuning.extra() {
+            if let Some(name) = self.name_of(key) {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+/// How JSON is requested.
+#[derive(Debug)]
+enum ResponseFormat<'a> {
+    Object,
+    Schema(&'a Contract),
+}
+
+impl<'a> ResponseFormat<'a> {
+    /// The highest rung that the form has, nobody has ruled out, and the endpoint has not refused.
+    fn of(form: &'a Form, fixed: Option<JsonRung>, refused: ParameterSet) -> Option<Self> {
+        let takes = |parameter| fixed.is_some() || !refused.has(parameter);
+        let highest = fixed.unwrap_or(JsonRung::JsonSchema);
+        match form.contract() {
+            Some(contract) if highest >= JsonRung::JsonSchema && takes(Parameter::JsonSchema) => {
+                Some(Self::Schema(contract))
+            }
+            _ => {
+                (form.is_json() && highest >= JsonRung::JsonObject && takes(Parameter::JsonObject))
+                    .then_some(Self::Object)
+            }
+        }
+    }
+}
+
+impl Serialize for ResponseFormat<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Schema<'a> {
+            name: &'a str,
+            strict: bool,
+            schema: &'a Value,
+        }
+        let mut map = to.serialize_map(None)?;
+        match self {
+            Self::Object => map.serialize_entry("type", "json_object")?,
+            Self::Schema(Contract { name, schema, strict }) => {
+                map.serialize_entry("type", "json_schema")?;
+                let schema = Schema { name, strict: *strict, schema };
+                map.serialize_entry("json_schema", &schema)?;
+            }
+        }
+        map.end()
+    }
+}
