@@ -111,6 +111,10 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             let rest = format::took(Duration::from_millis(*paused_ms));
             format!("resumed after {rest}{}", by_whom(*by))
         }
+        EventKind::RequestAdapted { model, parameter } => {
+            let (model, parameter) = (visible(model), visible(parameter));
+            format!("  {model} does not take {parameter}: asked without it")
+        }
         EventKind::ReplyRepaired { repair } => {
             format!("  {} the reply was mended: {}", who(event, world), visible(repair))
         }

@@ -66,6 +66,7 @@ impl EventKind {
             Self::LimitsChanged { .. } => "limits.changed",
             Self::FaultInjected { .. } => "fault.injected",
             Self::FaultHealed { .. } => "fault.healed",
+            Self::RequestAdapted { .. } => "request.adapted",
             Self::ReplyRepaired { .. } => "reply.repaired",
             Self::ConditionFailed { .. } => "condition.failed",
             Self::Warning { .. } => "warning",

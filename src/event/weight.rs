@@ -255,6 +255,7 @@ impl EventKind {
                 size_of::<ToolLimits>() + size_of_val(&*limits.backoff_ms)
             }
             Self::RunStarted(it) => head(it),
+            Self::RequestAdapted { model, parameter } => model.len() + parameter.len(),
             Self::Warning { text } => text.len(),
             Self::ConditionFailed { place, text } => place.len() + text.len(),
             Self::RunClosed(closed) => size_of_val(&**closed) + reason(&closed.reason),

@@ -1,6 +1,6 @@
 //! The context of one run: everything that a pattern may ask for and that is not its own logic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -74,6 +74,8 @@ pub struct RunContext {
     today: Day,
     in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<String>>,
+    /// The models and parameters that were told to be left out.
+    adapted: Mutex<BTreeSet<(String, String)>>,
 }
 
 /// What is asked of the model.
@@ -157,6 +159,7 @@ impl RunContext {
             today,
             in_flight: Arc::default(),
             phase: Mutex::new(None),
+            adapted: Mutex::default(),
         }
     }
 
@@ -364,6 +367,20 @@ impl CallScope for AskScope<'_> {
 
     fn keeps_reason(&self) -> bool {
         true
+    }
+
+    fn adapted(&self, call: SpanId, failed: &AttemptFailed) {
+        let ModelLabel::Live { name: model, .. } = self.cx.models.of(self.purpose).label() else {
+            return;
+        };
+        for parameter in failed.adapted.iter().flatten() {
+            let told = (model.clone(), parameter.clone());
+            let mut adapted = self.cx.adapted.lock().unwrap_or_else(PoisonError::into_inner);
+            if adapted.insert(told) {
+                let (model, parameter) = (model.clone(), parameter.clone());
+                self.cx.publish(call, EventKind::RequestAdapted { model, parameter });
+            }
+        }
     }
 
     fn asks(&self) -> Option<String> {

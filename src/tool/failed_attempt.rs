@@ -23,6 +23,12 @@ pub(super) struct FailedAttempt<'a> {
 }
 
 impl FailedAttempt<'_> {
+    /// The attempt is made again in another way: the breaker learns nothing of it.
+    pub fn is_adapted(self, bus: &Bus, guard: &Guard) -> Box<AttemptFailed> {
+        stale(bus, self.span, guard, self.leave.settle(Verdict::Neither), false);
+        self.failed
+    }
+
     /// Tells the breaker of it and decides what follows: the wait before another attempt, or none,
     /// with the limit that is in the way where there is one.
     pub fn follows(

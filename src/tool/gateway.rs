@@ -28,6 +28,10 @@ use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply, StandIn};
 use crate::event::{EventKind, SpanId, StopReason};
 
+/// Attempts of one call that may be made again in another way: each parameter once, the form of a
+/// reply twice.
+const MOST_ADAPTED: u32 = 6;
+
 /// What the gateway needs of the run that calls.
 pub trait CallScope: Send + Sync {
     /// Where facts go.
@@ -45,6 +49,10 @@ pub trait CallScope: Send + Sync {
     /// be asked again (`circuit_open`): what it met is not what came of the calls beside it.
     fn keeps_reason(&self) -> bool {
         false
+    }
+    /// An attempt was refused for parameters that the next one goes without.
+    fn adapted(&self, call: SpanId, failed: &AttemptFailed) {
+        let _ = (call, failed);
     }
     /// Whom an attempt asks, where the tool's name does not say it: the host of a model.
     fn asks(&self) -> Option<String> {
@@ -168,6 +176,7 @@ impl Call {
         let _slot = slot(scope, span).await;
         let key = self.safe_key.as_deref();
         let mut before: Option<Box<AttemptFailed>> = None;
+        let mut adapted = 0;
         let (reason, last) = loop {
             open.attempts += 1;
             let number = open.attempts;
@@ -189,12 +198,23 @@ impl Call {
                         None => (reason, None),
                     };
                 }
+                // Another request, not the same once more: no retry, and nothing to wait for.
+                Tried::Failed(attempt)
+                    if attempt.failed.adapted.is_some() && adapted < MOST_ADAPTED =>
+                {
+                    adapted += 1;
+                    let failed = attempt.is_adapted(bus, guard);
+                    scope.adapted(span, &failed);
+                    before = Some(failed);
+                    continue;
+                }
                 Tried::Failed(attempt) => attempt,
             };
             let (policy, _) = guard.policy();
             let left = scope.remaining();
             let draw = || scope.draw(number, "wait");
-            let next = retry::next(&policy, number, &attempt.failed, left, draw);
+            let made = number - adapted;
+            let next = retry::next(&policy, made, &attempt.failed, left, draw);
             let (failed, follows) = attempt.follows(bus, guard, &policy, next, left);
             match follows {
                 Ok(wait) => {

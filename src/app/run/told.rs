@@ -279,6 +279,10 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.what = attempt_failed(failed).into();
             told.tone = Tone::Failed;
         }
+        EventKind::RequestAdapted { model, parameter } => {
+            told.what = format!("{model} does not take {parameter}: asked without it").into();
+            told.tone = Tone::Alert;
+        }
         EventKind::ReplyRepaired { repair } => {
             told.what = repair.as_str().into();
             told.tone = Tone::Alert;

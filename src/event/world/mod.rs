@@ -395,6 +395,8 @@ impl World {
                 Some(usage) => self.tally.usage.add(usage),
                 None => self.tally.uncounted += 1,
             },
+            // Asked again in another way: nothing has failed.
+            EventKind::AttemptFailed(failed) if failed.adapted.is_some() => {}
             EventKind::AttemptFailed(_) => self.tally.failed_attempts += 1,
             EventKind::Unknown { .. } => self.tally.unknown += 1,
             _ => {}

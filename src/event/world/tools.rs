@@ -358,7 +358,7 @@ impl Tools {
             EventKind::AttemptFailed(failed) => {
                 let Some(row) = self.row_of_attempt(event.span, spans) else { return };
                 row.in_flight = row.in_flight.saturating_sub(1);
-                if failed.class != FailureClass::Cancelled {
+                if failed.class != FailureClass::Cancelled && failed.adapted.is_none() {
                     row.last_failure = Some(failed.text.as_str().into());
                 }
                 if failed.class.is_failure_of_tool(failed.status) {
