@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// The form of a reply. Policy stays the only judge of it: what is said here is how the model is
 /// asked.
@@ -28,7 +28,33 @@ pub struct Contract {
     pub strict: bool,
 }
 
+impl Contract {
+    /// An object of exactly these keys, which a schema says of each. Providers take the subset of JSON
+    /// Schema that says shapes and words, so bounds of numbers and lengths stand in the prompt alone.
+    pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+        let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+        let properties: Map<String, Value> =
+            fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": names,
+            "additionalProperties": false,
+        })
+    }
+
+    /// A text that is one of these words.
+    pub fn one_of<'w>(words: impl IntoIterator<Item = &'w str>) -> Value {
+        json!({ "type": "string", "enum": words.into_iter().collect::<Vec<_>>() })
+    }
+}
+
 impl Form {
+    /// The form of a reply of this contract.
+    pub fn of(name: &'static str, schema: Value, strict: bool) -> Self {
+        Self::Contract(Arc::new(Contract { name, schema, strict }))
+    }
+
     /// Whether the reply must be JSON.
     pub fn is_json(&self) -> bool {
         !matches!(self, Self::Text)

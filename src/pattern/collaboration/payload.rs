@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{ChatMessage, Speaker};
+use crate::llm::{Contract, Form};
 use crate::scenario::name::RoleName;
 
 /// Rounds that a role is shown again.
@@ -90,6 +91,20 @@ struct BriefPayload<'a> {
 /// What a role is told in every round: its prompt, and the shape of its reply.
 pub fn instructions(prompt: &str) -> Arc<str> {
     format!("{}\n\n{REPLY_CONTRACT}", prompt.trim()).into()
+}
+
+/// The form of a role's contribution: the keys that policy looks for, the stances that there are, and
+/// who speaks.
+pub fn form(role: &RoleName) -> Form {
+    let text = || json!({ "type": "string" });
+    let schema = Contract::object([
+        ("agent", Contract::one_of([role.as_str()])),
+        ("stance", Contract::one_of(Stance::ALL.map(Stance::word))),
+        ("summary", text()),
+        ("confidence", json!({ "type": "number" })),
+        ("actions", json!({ "type": "array", "items": text() })),
+    ]);
+    Form::of("contribution", schema, true)
 }
 
 /// What a role is shown.

@@ -74,8 +74,8 @@ struct Table<'a> {
     history: Vec<HistoryRow>,
     open_conflicts: Vec<Conflict>,
     base: Option<Shown>,
-    /// What each role is told in every round, once it was asked.
-    instructions: BTreeMap<&'a RoleName, Arc<str>>,
+    /// What each role is told in every round, and the form of its reply, once it was asked.
+    instructions: BTreeMap<&'a RoleName, (Arc<str>, Form)>,
 }
 
 impl<'a> Table<'a> {
@@ -199,7 +199,9 @@ impl<'a> Table<'a> {
     fn ask_of(&mut self, round: u32, span: SpanId, seat: &Seat<'a>, recent: &[RecentRound]) -> Ask {
         let prompt = || self.spec.roles.get(seat.role).map_or("", |role| &role.prompt);
         let told = self.instructions.entry(seat.role);
-        let told = told.or_insert_with(|| payload::instructions(prompt()));
+        let (told, form) =
+            told.or_insert_with(|| (payload::instructions(prompt()), payload::form(seat.role)));
+        let form = form.clone();
         let (goal, facts) = (&self.scenario.goal, &self.scenario.facts);
         let shown = self.base.clone().map(|mut shown| {
             shown.set("role", &Value::from(seat.role.as_str()));
@@ -219,7 +221,7 @@ impl<'a> Table<'a> {
             recent,
             &self.open_conflicts,
         );
-        Ask::once(span, purpose, path, messages, Form::Object, shown)
+        Ask::once(span, purpose, path, messages, form, shown)
     }
 
     /// What the gateway makes of a seat: nothing of one that is off, a contribution, or the reason

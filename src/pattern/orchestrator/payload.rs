@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::event::kind::ChatMessage;
+use crate::llm::{Contract, Form};
 use crate::pattern::asked::{self, conversation};
 use crate::scenario::Scenario;
 use crate::scenario::orchestrator::OrchestratorSpec;
@@ -26,6 +27,23 @@ pub(super) fn catalogue(spec: &OrchestratorSpec) -> Value {
         json!({ "name": worker.name, "description": worker.description, "args": worker.args })
     });
     Value::Array(workers.collect())
+}
+
+/// The form of a plan: the keys that policy looks for, and the workers that there are. What a worker
+/// takes is its own, so the schema is no strict one.
+pub(super) fn form(spec: &OrchestratorSpec) -> Form {
+    let workers = Contract::one_of(spec.workers.iter().map(|worker| worker.name.as_str()));
+    let task = Contract::object([
+        ("id", json!({ "type": "string" })),
+        ("worker", workers),
+        ("args", json!({ "type": "object" })),
+        ("critical", json!({ "type": "boolean" })),
+    ]);
+    let schema = Contract::object([
+        ("kind", Contract::one_of(["plan"])),
+        ("tasks", json!({ "type": "array", "items": task })),
+    ]);
+    Form::of("plan", schema, false)
 }
 
 /// The planner's conversation.

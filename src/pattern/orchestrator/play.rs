@@ -12,7 +12,6 @@ use crate::event::kind::{Purpose, Task};
 use crate::event::stop::PlanFault;
 use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::llm::Form;
 use crate::pattern::asked;
 use crate::run::{Ask, RunContext};
 use crate::scenario::Scenario;
@@ -65,7 +64,7 @@ async fn plan(
     });
     let path = Boundary::Plan.id().to_string();
     let messages = payload::for_plan(scenario, spec);
-    let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, Form::Object, shown);
+    let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, payload::form(spec), shown);
     let (call, reply) = cx.ask(ask).await.map_err(|failed| failed.reason)?;
     let raw = asked::parse(
         cx,

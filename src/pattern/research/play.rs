@@ -14,7 +14,6 @@ use crate::event::kind::{
 use crate::event::stop::AnswerFault;
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
-use crate::llm::Form;
 use crate::pattern::asked;
 use crate::run::{Ask, Caller, RunContext, ToolAsk};
 use crate::scenario::Scenario;
@@ -101,8 +100,14 @@ impl Research<'_> {
                 let shown = self.shown(|shown| shown.set("max_steps", &max_steps.into()));
                 let messages = payload::for_plan(self.scenario, self.spec);
                 let path = Boundary::Plan.id().to_string();
-                let ask =
-                    Ask::once(SpanId::RUN, Purpose::Plan, path, messages, Form::Object, shown);
+                let ask = Ask::once(
+                    SpanId::RUN,
+                    Purpose::Plan,
+                    path,
+                    messages,
+                    payload::plan_form(),
+                    shown,
+                );
                 self.ask(ask).await?
             }
         };
@@ -252,7 +257,7 @@ impl Research<'_> {
                     Purpose::Synthesize,
                     path,
                     messages,
-                    Form::Object,
+                    payload::answer_form(),
                     shown,
                 );
                 let (call, raw) = self.ask(ask).await?;

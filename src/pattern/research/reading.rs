@@ -17,7 +17,6 @@ use crate::event::kind::{
 };
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::llm::Form;
 use crate::run::{Ask, RunContext, ToolAsk};
 use crate::scenario::day::Day;
 use crate::scenario::name::ToolName;
@@ -373,7 +372,14 @@ impl<'a> Reading<'a> {
             research.cx.publish(span, EventKind::Warning { text });
         }
         let purpose = Purpose::Notes { source };
-        let ask = Ask::once(span, purpose, format!("notes:{nth}"), messages, Form::Object, shown);
+        let ask = Ask::once(
+            span,
+            purpose,
+            format!("notes:{nth}"),
+            messages,
+            payload::notes_form(),
+            shown,
+        );
         let (_, raw) = research.ask(ask).await?;
         let Some(rows) = raw.get("notes").and_then(Value::as_array) else { return Ok(None) };
         // As in the source: a note that breaks the contract ends the run.
