@@ -1,10 +1,11 @@
 //! Chat models: what is asked of one ([`ChatRequest`]), what it answers ([`Reply`]), how it fails
-//! ([`Failure`]). `openai` talks HTTP, `scripted` plays the scenario's script.
+//! ([`Failure`]). `openai` and `anthropic` talk HTTP, `scripted` plays the scenario's script.
 //!
 //! One call of [`ChatModel::chat`] is one attempt: no model retries, waits or times out by itself
 //! (the gateway does), and dropping the future cancels the attempt.
 
 mod adaptation;
+pub mod anthropic;
 mod client;
 pub mod endpoint;
 mod form;

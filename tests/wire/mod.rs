@@ -74,7 +74,11 @@ impl Server {
     }
 
     /// One call that is answered with these bytes on a connection that then closes.
-    pub async fn one(&self, model: &OpenAi, answer: &[u8]) -> Result<Reply, Box<AttemptFailed>> {
+    pub async fn one(
+        &self,
+        model: &dyn ChatModel,
+        answer: &[u8],
+    ) -> Result<Reply, Box<AttemptFailed>> {
         let (reply, ()) = both(call(model), async {
             let mut connection = self.accept().await;
             connection.request().await;
@@ -242,7 +246,7 @@ pub fn ask(json: bool) -> ChatRequest {
 }
 
 /// One call of which only the end matters.
-pub async fn call(model: &OpenAi) -> Result<Reply, Box<AttemptFailed>> {
+pub async fn call(model: &dyn ChatModel) -> Result<Reply, Box<AttemptFailed>> {
     model.chat(&ask(true), &Deaf).await
 }
 

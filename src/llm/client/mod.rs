@@ -1,7 +1,10 @@
 //! What the adapters of all APIs do alike: they ask an endpoint over HTTP, keep its key out of
 //! everything that it says, and put what goes wrong into words.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
 
 use super::adaptation::{Adaptations, Refused};
 use super::endpoint::Endpoint;
@@ -10,6 +13,7 @@ use crate::event::kind::ModelLabel;
 use crate::event::visible::visible_within;
 use crate::net::{Answer, Http, Redactor};
 
+pub(super) mod json;
 pub(super) mod probe;
 pub(super) mod refusal;
 pub(super) mod stream;
@@ -138,5 +142,30 @@ impl Client {
     /// it, where that is a secret.
     pub(super) fn without_the_key(&self, text: &str) -> Arc<str> {
         self.redactor.redact_whole(text).into()
+    }
+
+    /// The same for data: every text in it, names of fields as well.
+    pub(super) fn data_without_the_key(&self, data: &mut Value) {
+        match data {
+            Value::String(text) => {
+                if let Cow::Owned(redacted) = self.redactor.redact_whole(text) {
+                    *text = redacted;
+                }
+            }
+            Value::Array(items) => {
+                items.iter_mut().for_each(|item| self.data_without_the_key(item));
+            }
+            Value::Object(fields) => {
+                fields.values_mut().for_each(|value| self.data_without_the_key(value));
+                if fields.keys().any(|name| *self.redactor.redact_whole(name) != **name) {
+                    let renamed = std::mem::take(fields).into_iter();
+                    let renamed = renamed.map(|(name, value)| {
+                        (self.redactor.redact_whole(&name).into_owned(), value)
+                    });
+                    *fields = renamed.collect();
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 }

@@ -45,12 +45,17 @@ struct Model<'a> {
 }
 
 impl Client {
-    /// Asks for the list of models, which costs nothing.
+    /// Asks for the list of models, which costs nothing. `by_name`: a model that is not on the list
+    /// is asked for by its name too, since a list may be cut off and leaves out other names of a model.
     ///
     /// # Errors
     /// As a call fails, and [`FailureClass::Timeout`] when the answer is not there in time.
-    pub(in crate::llm) async fn probe(&self, within: Duration) -> Result<Reach, Box<Failure>> {
-        let asked = tokio::time::timeout(within, self.list());
+    pub(in crate::llm) async fn probe(
+        &self,
+        within: Duration,
+        by_name: bool,
+    ) -> Result<Reach, Box<Failure>> {
+        let asked = tokio::time::timeout(within, self.list(by_name));
         asked.await.unwrap_or_else(|_| {
             let host = self.endpoint.host();
             let waited = within.as_secs_f32();
@@ -59,7 +64,7 @@ impl Client {
         })
     }
 
-    async fn list(&self) -> Result<Reach, Box<Failure>> {
+    async fn list(&self, by_name: bool) -> Result<Reach, Box<Failure>> {
         let target = self.endpoint.target(&["models"]);
         let answer = self.http.get(&target).await.map_err(|error| self.unanswered(&error))?;
         let status = answer.status();
@@ -72,7 +77,8 @@ impl Client {
         match serde_json::from_slice::<Models<'_>>(&body) {
             Ok(models) => {
                 let wanted = &self.endpoint.model().value;
-                let has_model = models.data.iter().any(|model| model.id == wanted.as_str());
+                let listed = models.data.iter().any(|model| model.id == wanted.as_str());
+                let has_model = listed || (by_name && self.has(wanted).await);
                 Ok(Reach::Lists { models: models.data.len(), has_model })
             }
             Err(_) if body.first().is_some_and(|first| *first == b'{') => {
@@ -80,5 +86,11 @@ impl Client {
             }
             Err(error) => Err(self.unreadable(status, &body, &error.to_string())),
         }
+    }
+
+    /// Whether it has a model of this name.
+    async fn has(&self, name: &str) -> bool {
+        let answer = self.http.get(&self.endpoint.target(&["models", name])).await;
+        answer.is_ok_and(|answer| (200..300).contains(&answer.status()))
     }
 }

@@ -1,5 +1,7 @@
 //! An answer whose status is no success: what the server says of it, and what to do.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::Client;
@@ -46,16 +48,7 @@ impl Client {
             .as_ref()
             .and_then(|json| json.pointer("/error/code"))
             .is_some_and(|code| code == "insufficient_quota");
-        let (class, meaning) = match status {
-            401 => (FailureClass::Auth, "did not take the key"),
-            403 => (FailureClass::Auth, "does not let this key in"),
-            429 if quota => (FailureClass::RateLimited, "has used up this key's quota"),
-            429 => (FailureClass::RateLimited, "limits the rate of calls"),
-            404 => (FailureClass::Status, "found no such address or model"),
-            300..=399 => (FailureClass::Status, "points elsewhere"),
-            500..=599 => (FailureClass::Status, "failed"),
-            _ => (FailureClass::Status, "refused the request"),
-        };
+        let (class, meaning) = meaning_of(status, quota);
         let host = self.endpoint.host();
         let mut what = format!("{host} {meaning} (HTTP {status})");
         if let (Some(to), 300..=399) = (to, status) {
@@ -78,6 +71,28 @@ impl Client {
         failed.retry_after_ms = wait;
         failed.should_retry = should_retry;
         failed.adapted = (!adapted.is_empty()).then(|| adapted.names());
+        failed
+    }
+
+    /// An error that stands for a status, inside an answer that reports success.
+    pub(in crate::llm) fn reported(
+        &self,
+        status: u16,
+        error: &Value,
+        place: &str,
+        partial: Option<Arc<str>>,
+    ) -> Box<Failure> {
+        let said = complaint(error).unwrap_or_else(|| error.to_string());
+        let (class, meaning) = meaning_of(status, false);
+        let (host, said) = (self.endpoint.host(), self.said(&said));
+        let what = format!("{host} {meaning} (error {status} {place}): {said}");
+        let mut failed = self.trouble(
+            class,
+            &what,
+            &self.advice(status, false, None, Requested::Reply(ParameterSet::default())),
+        );
+        failed.status = Some(status);
+        failed.partial = partial;
         failed
     }
 
@@ -106,6 +121,8 @@ impl Client {
                 format!("Check {variable} (from {}) and what it may use.", key.origin)
             }
             (401 | 403, None) => format!("Set {variable} beside the base URL."),
+            (402, _) => "Look at the plan and its billing.".to_owned(),
+            (413, _) => "Shorten the prompt, or start a new conversation.".to_owned(),
             (429, _) if quota => "Look at the plan and its billing.".to_owned(),
             (429, _) => match wait_ms {
                 Some(wait) => format!("It asks for a wait of {}.", seconds(wait)),
@@ -144,6 +161,23 @@ impl Client {
             Some(title) => format!("an HTML page ({})", visible_within(&title, SAID_CHARS / 2)),
             None => "an HTML page".to_owned(),
         }
+    }
+}
+
+/// The class of a status, and what it means in words. `quota`: the server says that it is used up.
+fn meaning_of(status: u16, quota: bool) -> (FailureClass, &'static str) {
+    match status {
+        401 => (FailureClass::Auth, "did not take the key"),
+        403 => (FailureClass::Auth, "does not let this key in"),
+        429 if quota => (FailureClass::RateLimited, "has used up this key's quota"),
+        429 => (FailureClass::RateLimited, "limits the rate of calls"),
+        402 => (FailureClass::Status, "has a problem with the billing"),
+        404 => (FailureClass::Status, "found no such address or model"),
+        413 => (FailureClass::Status, "found the request too large"),
+        300..=399 => (FailureClass::Status, "points elsewhere"),
+        529 => (FailureClass::Status, "is overloaded"),
+        500..=599 => (FailureClass::Status, "failed"),
+        _ => (FailureClass::Status, "refused the request"),
     }
 }
 

@@ -66,7 +66,7 @@ impl OpenAi {
     /// # Errors
     /// As a call fails, and [`FailureClass::Timeout`] when the answer is not there in time.
     pub async fn probe(&self, within: Duration) -> Result<Reach, Box<Failure>> {
-        self.client.probe(within).await
+        self.client.probe(within, false).await
     }
 
     async fn attempt(

@@ -1,7 +1,7 @@
 //! The bodies of the chat completions API: what is sent, and what is read of what comes.
 
 use std::borrow::Cow;
-use std::{fmt, io};
+use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::parameters::Parameters;
 use crate::event::kind::{ChatMessage, Speaker, Usage};
+use crate::llm::client::json::{Body, Text};
 use crate::llm::{ChatRequest, Conversation};
 use crate::scenario::tool::{ToolCall, ToolOffer};
 
@@ -108,44 +109,11 @@ pub(super) fn body(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
     // Text that is JSON itself grows by a backslash for each quote.
-    let mut body = Body(Vec::with_capacity(texts + texts / 4 + model.len() + 160));
+    let mut body = Body::with_room_for(texts + texts / 4 + model.len() + 160);
     let ask = Ask { model, messages: &request.messages, tools: &request.tools, parameters };
     serde_json::to_writer(&mut body, &ask)?;
-    Ok(body.0)
+    Ok(body.bytes())
 }
-
-/// Takes a body as it is written: mostly a byte or two at a time, quotes and their backslashes,
-/// which need no call to copy memory.
-struct Body(Vec<u8>);
-
-impl io::Write for Body {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_all(bytes)?;
-        Ok(bytes.len())
-    }
-
-    #[inline]
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match bytes {
-            [one] => self.0.push(*one),
-            [one, two] => {
-                self.0.push(*one);
-                self.0.push(*two);
-            }
-            more => self.0.extend_from_slice(more),
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A string that is borrowed where it can be, also within an `Option`.
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// A whole answer, or one event of a stream.
 #[derive(Debug, Deserialize)]

@@ -1,0 +1,237 @@
+//! The blocks of a reply, whole or gathered piece by piece: its text, its calls, and, where the
+//! model has thought, all of them in their order, to be sent back as they came.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::wire::Delta;
+use crate::event::kind::ToolCall;
+use crate::llm::Conversation;
+use crate::llm::client::Client;
+use crate::llm::client::TEXT_CAP;
+use crate::llm::client::json::Text;
+use crate::llm::client::tool_calls::{MOST, Miscalled, NAME_CAP, tell_apart};
+
+/// The most bytes of all blocks of a reply, thinking included, which is kept but not shown.
+pub const BLOCKS_CAP: usize = 1 << 20;
+
+/// The blocks of a reply, as far as they have come.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    made: Vec<Block>,
+    /// The text of all blocks of text, in the order in which it came.
+    pub(super) text: String,
+    /// Bytes of the calls.
+    called: usize,
+    /// Bytes of all else.
+    other: usize,
+}
+
+#[derive(Debug)]
+struct Block {
+    index: u64,
+    kind: Kind,
+    /// The block as it was announced.
+    start: Map<String, Value>,
+    /// Its text or its thinking.
+    text: String,
+    /// Its input, as far as it came in pieces.
+    json: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+    RedactedThinking,
+    ToolUse,
+    Other,
+}
+
+impl Kind {
+    fn of(block: &Map<String, Value>) -> Self {
+        match block.get("type").and_then(Value::as_str) {
+            Some("text") => Self::Text,
+            Some("thinking") => Self::Thinking,
+            Some("redacted_thinking") => Self::RedactedThinking,
+            Some("tool_use") => Self::ToolUse,
+            _ => Self::Other,
+        }
+    }
+
+    /// The field that grows.
+    fn field(self) -> Option<&'static str> {
+        match self {
+            Self::Text => Some("text"),
+            Self::Thinking => Some("thinking"),
+            Self::RedactedThinking | Self::ToolUse | Self::Other => None,
+        }
+    }
+}
+
+/// What a reply came to.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) calls: Arc<[ToolCall]>,
+    /// All blocks, where some of them must be sent back as they came.
+    pub(super) kept: Option<Arc<Value>>,
+}
+
+impl Blocks {
+    /// A block begins, or is whole.
+    pub(super) fn start(&mut self, index: u64, start: Map<String, Value>) {
+        let kind = Kind::of(&start);
+        let of = |name: &str| start.get(name).and_then(Value::as_str).unwrap_or_default();
+        let text = kind.field().map(of).unwrap_or_default().to_owned();
+        match kind {
+            Kind::Text => {
+                self.text.push_str(&text);
+                self.other += 32;
+            }
+            Kind::ToolUse => {
+                let input = start.get("input").map_or(0, |input| input.to_string().len());
+                self.called += of("id").len() + of("name").len() + input;
+                self.other += 64;
+            }
+            // What it weighs in the log, near enough.
+            _ => self.other += start.iter().map(|(name, value)| weight(name, value)).sum::<usize>(),
+        }
+        self.made.push(Block { index, kind, start, text, json: String::new() });
+    }
+
+    /// More of a block; whether it is something that the model says or calls.
+    pub(super) fn more(&mut self, index: u64, delta: &Delta<'_>) -> bool {
+        let texts = [&delta.text, &delta.partial_json, &delta.thinking, &delta.signature];
+        let [text, json, thinking, signature] = texts.map(Text::of);
+        let (kind, name) = match (text, json, thinking.or(signature)) {
+            (Some(_), _, _) => (Kind::Text, "text"),
+            (_, Some(_), _) => (Kind::ToolUse, "tool_use"),
+            (_, _, Some(_)) => (Kind::Thinking, "thinking"),
+            _ => return false,
+        };
+        let at = match self.made.iter().rposition(|block| block.index == index) {
+            Some(at) => at,
+            None => {
+                // Some servers do not announce their blocks.
+                let start = Map::from_iter([("type".to_owned(), Value::from(name))]);
+                self.start(index, start);
+                self.made.len() - 1
+            }
+        };
+        let Some(block) = self.made.get_mut(at) else { return false };
+        if let Some(text) = text {
+            block.text.push_str(text);
+            self.text.push_str(text);
+        }
+        if let Some(json) = json {
+            block.json.push_str(json);
+            self.called += json.len();
+        }
+        if let Some(thinking) = thinking {
+            block.text.push_str(thinking);
+            self.other += thinking.len();
+        }
+        if let Some(signature) = signature {
+            block.start.insert("signature".to_owned(), Value::from(signature));
+            self.other += signature.len();
+        }
+        kind != Kind::Thinking && (text.is_some_and(|text| !text.is_empty()) || json.is_some())
+    }
+
+    /// The cap, in bytes, that they are beyond.
+    pub(super) fn beyond(&self) -> Option<usize> {
+        let said = self.text.len() + self.called;
+        if said > TEXT_CAP {
+            return Some(TEXT_CAP);
+        }
+        (said + self.other > BLOCKS_CAP).then_some(BLOCKS_CAP)
+    }
+
+    /// The reply's text, its calls, each with an id that no other of the reply has, and what is kept.
+    pub(super) fn done(self, client: &Client, before: &Conversation) -> Result<Said, Miscalled> {
+        let mut made = self.made;
+        made.sort_by_key(|block| block.index);
+        let thought = |block: &Block| matches!(block.kind, Kind::Thinking | Kind::RedactedThinking);
+        let keeps = made.iter().any(thought);
+        let calls = calls_of(&made, client, before)?;
+        let kept = keeps.then(|| {
+            let mut ids = calls.iter().map(|call| &call.id);
+            let blocks = made.into_iter().map(|block| {
+                let is_call = block.kind == Kind::ToolUse;
+                let mut block = block.whole();
+                client.data_without_the_key(&mut block);
+                // Its result is given back under this id.
+                if let Some(id) = is_call.then(|| ids.next()).flatten() {
+                    block["id"] = Value::from(&**id);
+                }
+                block
+            });
+            Arc::new(blocks.collect())
+        });
+        Ok(Said { text: self.text, calls, kept })
+    }
+}
+
+fn calls_of(
+    made: &[Block],
+    client: &Client,
+    before: &Conversation,
+) -> Result<Arc<[ToolCall]>, Miscalled> {
+    let called: Vec<&Block> = made.iter().filter(|block| block.kind == Kind::ToolUse).collect();
+    if called.is_empty() {
+        return Ok(Arc::default());
+    }
+    if called.len() > MOST {
+        return Err(Miscalled::TooMany);
+    }
+    let mut calls = Vec::with_capacity(called.len());
+    for block in called {
+        let of = |name: &str| block.start.get(name).and_then(Value::as_str).unwrap_or_default();
+        match of("name") {
+            "" => return Err(Miscalled::Nameless),
+            name if name.len() > NAME_CAP => return Err(Miscalled::LongName),
+            name => calls.push(ToolCall {
+                id: client.without_the_key(of("id")),
+                name: client.without_the_key(name),
+                arguments: client.without_the_key(&block.arguments()),
+            }),
+        }
+    }
+    tell_apart(&mut calls, before);
+    Ok(calls.into())
+}
+
+impl Block {
+    /// The arguments of a call, as the model wrote them where they came in pieces.
+    fn arguments(&self) -> String {
+        if !self.json.trim().is_empty() {
+            return self.json.clone();
+        }
+        match self.start.get("input") {
+            None | Some(Value::Null) => "{}".to_owned(),
+            Some(Value::String(text)) => text.clone(),
+            Some(input) => input.to_string(),
+        }
+    }
+
+    /// The whole block.
+    fn whole(self) -> Value {
+        let mut block = self.start;
+        if let Some(field) = self.kind.field() {
+            block.insert(field.to_owned(), Value::from(self.text));
+        }
+        if !self.json.trim().is_empty() {
+            let input = serde_json::from_str::<Map<String, Value>>(&self.json);
+            let input = input.map(Value::Object);
+            let input = input.unwrap_or_else(|_| json!({ "unreadable": self.json }));
+            block.insert("input".to_owned(), input);
+        }
+        Value::Object(block)
+    }
+}
+
+fn weight(name: &str, value: &Value) -> usize {
+    name.len() + 8 + value.as_str().map_or_else(|| value.to_string().len(), str::len)
+}

@@ -1,0 +1,183 @@
+//! A conversation as the API has it: the instructions apart, then turns of the user and the model
+//! in alternation, each a list of blocks.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::event::kind::{ChatMessage, Speaker};
+use crate::llm::Conversation;
+use crate::scenario::tool::ToolCall;
+
+/// What the user says where a conversation would otherwise not begin with a user's turn, which the
+/// API wants.
+const OPENING: &str = "Begin.";
+
+/// The longest name of a tool that the API takes.
+const NAME_CHARS: usize = 64;
+
+/// The instructions, in their order.
+pub(super) fn instructions(conversation: &Conversation) -> impl Iterator<Item = &str> {
+    let system = conversation.iter().filter(|message| message.role == Speaker::System);
+    system.map(|message| &*message.content).filter(|text| !is_blank(text))
+}
+
+/// Who has a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Side {
+    User,
+    Assistant,
+}
+
+/// One turn.
+#[derive(Debug, Serialize)]
+pub(super) struct Turn<'a> {
+    role: Side,
+    content: Vec<Block<'a>>,
+}
+
+/// One block of a turn.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Block<'a> {
+    Text {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        text: &'a str,
+    },
+    ToolUse {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        input: Input<'a>,
+    },
+    ToolResult {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        tool_use_id: Cow<'a, str>,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        content: &'a str,
+    },
+    /// As the model gave it.
+    Kept(&'a Value),
+}
+
+/// The arguments of a call: an object, whatever the model made of them.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Input<'a> {
+    Raw(&'a RawValue),
+    Made(Value),
+}
+
+impl<'a> Input<'a> {
+    fn of(arguments: &'a str) -> Self {
+        let begins = arguments.trim_start();
+        if begins.is_empty() {
+            return Self::Made(json!({}));
+        }
+        match serde_json::from_str::<&RawValue>(arguments) {
+            Ok(raw) if begins.starts_with('{') => Self::Raw(raw),
+            _ => Self::Made(json!({ "unreadable": arguments })),
+        }
+    }
+}
+
+/// The turns of a conversation.
+pub(super) fn turns(conversation: &Conversation) -> Vec<Turn<'_>> {
+    let mut turns: Vec<Turn<'_>> = Vec::new();
+    // Whether the calls before were sent back as they came, ids and all.
+    let mut as_they_came = false;
+    for message in conversation.iter() {
+        let (role, blocks) = match message.role {
+            Speaker::System => continue,
+            Speaker::User => (Side::User, text(&message.content).into_iter().collect()),
+            Speaker::Tool => (Side::User, vec![result(message, as_they_came)]),
+            Speaker::Assistant => {
+                let kept = kept_blocks(message);
+                as_they_came = kept.is_some();
+                (Side::Assistant, kept.unwrap_or_else(|| said(message)))
+            }
+        };
+        if blocks.is_empty() {
+            continue;
+        }
+        match turns.last_mut() {
+            Some(last) if last.role == role => last.content.extend(blocks),
+            _ => turns.push(Turn { role, content: blocks }),
+        }
+    }
+    if turns.first().is_none_or(|first| first.role != Side::User) {
+        turns.insert(0, Turn { role: Side::User, content: text(OPENING).into_iter().collect() });
+    }
+    // Results come before all else that the user says after a call.
+    for turn in turns.iter_mut().filter(|turn| turn.role == Side::User) {
+        turn.content.sort_by_key(|block| !matches!(block, Block::ToolResult { .. }));
+    }
+    turns
+}
+
+/// The blocks that the model gave itself, where they are of this API. It refuses texts without a
+/// word, be they its own.
+fn kept_blocks(message: &ChatMessage) -> Option<Vec<Block<'_>>> {
+    let blocks = message.blocks.as_deref()?.as_array()?;
+    let is_ours = |block: &Value| block.get("type").is_some_and(Value::is_string);
+    let is_silent = |block: &Value| {
+        block["type"] == "text" && block.get("text").and_then(Value::as_str).is_none_or(is_blank)
+    };
+    let kept: Vec<Block<'_>> =
+        blocks.iter().filter(|block| !is_silent(block)).map(Block::Kept).collect();
+    (blocks.iter().all(is_ours) && !kept.is_empty()).then_some(kept)
+}
+
+/// What the model said and called.
+fn said(message: &ChatMessage) -> Vec<Block<'_>> {
+    // The API refuses a last turn of the model that ends in white space.
+    let said = text(message.content.trim_end());
+    said.into_iter().chain(message.tool_calls.iter().map(call)).collect()
+}
+
+fn text(text: &str) -> Option<Block<'_>> {
+    (!is_blank(text)).then_some(Block::Text { kind: "text", text })
+}
+
+/// The API refuses texts of white space alone.
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+fn call(call: &ToolCall) -> Block<'_> {
+    let name = match call.name.char_indices().nth(NAME_CHARS) {
+        Some((end, _)) => call.name.get(..end).unwrap_or_default(),
+        None => &call.name,
+    };
+    Block::ToolUse {
+        kind: "tool_use",
+        id: plain(&call.id),
+        name: plain(name),
+        input: Input::of(&call.arguments),
+    }
+}
+
+fn result(message: &ChatMessage, as_it_came: bool) -> Block<'_> {
+    let id = message.tool_call_id.as_deref().unwrap_or_default();
+    Block::ToolResult {
+        kind: "tool_result",
+        tool_use_id: if as_it_came { Cow::Borrowed(id) } else { plain(id) },
+        content: &message.content,
+    }
+}
+
+/// A name or an id in the letters that the API takes: other models and servers use others.
+fn plain(name: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    Cow::Owned(if plain.is_empty() { "_".to_owned() } else { plain })
+}

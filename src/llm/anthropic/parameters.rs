@@ -1,0 +1,103 @@
+//! The parameters of a request beside the conversation and the tools.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::Value;
+
+use super::schema::sendable;
+use crate::llm::adaptation::{Parameter, ParameterSet};
+use crate::llm::{Form, JsonRung, Tuning};
+
+/// The most tokens of a reply where nothing is set: the API wants a limit.
+pub const DEFAULT_MAX_TOKENS: u32 = 4_096;
+
+/// The parameters of one request.
+#[derive(Debug)]
+pub(super) struct Parameters<'a> {
+    tuning: &'a Tuning,
+    temperature: Option<f64>,
+    output: OutputConfig<'a>,
+    stream: bool,
+    refused: ParameterSet,
+    /// Those of them that the request can do without.
+    pub(super) sent: ParameterSet,
+}
+
+/// How the reply is to be given.
+#[derive(Debug, Serialize)]
+struct OutputConfig<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<OutputFormat<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct OutputFormat<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    schema: Cow<'a, Value>,
+}
+
+impl<'a> Parameters<'a> {
+    /// The parameters of a request whose reply has this form. `refused`: what it goes without.
+    pub(super) fn of(
+        tuning: &'a Tuning,
+        form: &'a Form,
+        stream: bool,
+        refused: ParameterSet,
+    ) -> Self {
+        let temperature = tuning.temperature.filter(|_| !refused.has(Parameter::Temperature));
+        let effort = tuning.reasoning_effort.as_deref();
+        let effort = effort.filter(|_| !refused.has(Parameter::ReasoningEffort));
+        let by_schema = match tuning.json {
+            None => !refused.has(Parameter::OutputConfig),
+            Some(rung) => rung == JsonRung::JsonSchema,
+        };
+        // The API keeps to every schema strictly, so one that leaves things open cannot be sent.
+        let contract = form.contract().filter(|contract| by_schema && contract.strict);
+        let format = contract.map(|contract| OutputFormat {
+            kind: "json_schema",
+            schema: sendable(&contract.schema),
+        });
+        let mut sent = ParameterSet::default();
+        let warm = tuning.has_extra("temperature") && !refused.has(Parameter::Temperature);
+        sent.add_if(temperature.is_some() || warm, Parameter::Temperature);
+        // What somebody has fixed is sent whatever the endpoint says of it.
+        if !tuning.has_extra("output_config") {
+            sent.add_if(effort.is_some(), Parameter::ReasoningEffort);
+            sent.add_if(format.is_some() && tuning.json.is_none(), Parameter::OutputConfig);
+        }
+        Self { tuning, temperature, output: OutputConfig { effort, format }, stream, refused, sent }
+    }
+}
+
+impl Serialize for Parameters<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let tuning = self.tuning;
+        let mut map = to.serialize_map(None)?;
+        if !tuning.has_extra("max_tokens") {
+            let limit = tuning.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
+            map.serialize_entry("max_tokens", &limit)?;
+        }
+        if let (Some(temperature), false) = (self.temperature, tuning.has_extra("temperature")) {
+            map.serialize_entry("temperature", &temperature)?;
+        }
+        let output = &self.output;
+        let has_output = output.effort.is_some() || output.format.is_some();
+        if has_output && !tuning.has_extra("output_config") {
+            map.serialize_entry("output_config", output)?;
+        }
+        if self.stream {
+            map.serialize_entry("stream", &true)?;
+        }
+        for (key, value) in tuning.extra() {
+            if key != "temperature" || !self.refused.has(Parameter::Temperature) {
+                map.serialize_entry(key, value)?;
+            }
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,99 @@
+//! A contract's schema as the API takes it: bounds on numbers, texts and lists are refused there.
+//! Nothing is lost by leaving them out: policy stays the judge of every reply.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+/// What a schema may not say.
+const REFUSED: [&str; 12] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+];
+
+/// Fields of a schema that have schemas under names of their own.
+const NAMED: [&str; 3] = ["properties", "$defs", "definitions"];
+
+/// The schema as it is sent.
+pub(super) fn sendable(schema: &Value) -> Cow<'_, Value> {
+    if is_taken(schema) { Cow::Borrowed(schema) } else { Cow::Owned(without_bounds(schema)) }
+}
+
+fn is_taken(schema: &Value) -> bool {
+    match schema {
+        Value::Array(schemas) => schemas.iter().all(is_taken),
+        Value::Object(fields) => fields.iter().all(|(name, value)| match value {
+            Value::Object(named) if NAMED.contains(&&**name) => named.values().all(is_taken),
+            _ => is_schema_value(name) || (!REFUSED.contains(&&**name) && is_taken(value)),
+        }),
+        _ => true,
+    }
+}
+
+fn without_bounds(schema: &Value) -> Value {
+    match schema {
+        Value::Array(schemas) => schemas.iter().map(without_bounds).collect(),
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(name, _)| !REFUSED.contains(&&***name));
+            let kept = kept.map(|(name, value)| {
+                let value = match value {
+                    Value::Object(named) if NAMED.contains(&&**name) => {
+                        let each = named.iter();
+                        let each = each.map(|(name, one)| (name.clone(), without_bounds(one)));
+                        Value::Object(each.collect::<Map<_, _>>())
+                    }
+                    _ if is_schema_value(name) => value.clone(),
+                    _ => without_bounds(value),
+                };
+                (name.clone(), value)
+            });
+            Value::Object(kept.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether what stands under this name is data, not a schema.
+fn is_schema_value(name: &str) -> bool {
+    matches!(name, "enum" | "const" | "default" | "examples")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bounds_are_left_out_and_fields_of_their_names_are_not() {
+        let plain = json!({ "type": "object", "properties": { "minimum": { "type": "string" } } });
+        assert!(matches!(sendable(&plain), Cow::Borrowed(same) if *same == plain));
+        let bounded = json!({
+            "type": "object",
+            "properties": {
+                "maximum": { "type": "integer", "minimum": 0, "maximum": 10 },
+                "list": { "type": "array", "maxItems": 3, "items": { "type": "string", "maxLength": 9 } },
+            },
+            "anyOf": [{ "const": { "minimum": 1 } }],
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "maximum": { "type": "integer" },
+                "list": { "type": "array", "items": { "type": "string" } },
+            },
+            "anyOf": [{ "const": { "minimum": 1 } }],
+        });
+        assert_eq!(*sendable(&bounded), expected);
+    }
+}

@@ -1,0 +1,195 @@
+//! A reply that comes piece by piece, as the API's events.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::blocks::Blocks;
+use super::fault;
+use super::wire::{BlockDelta, BlockStart, Counted, EventKind, MessageDelta, MessageStart, finish};
+use crate::event::kind::Reply;
+use crate::llm::client::Client;
+use crate::llm::client::json::Text;
+use crate::llm::client::stream::{BadEvent, Gathers, StreamStep};
+use crate::llm::{ChatRequest, Failure, Listener};
+use crate::net::redact::Unfinished;
+use crate::net::sse::SseEvent;
+
+/// What is wrong with an event.
+enum Bad {
+    /// It reports an error.
+    Reported(Value),
+    /// It is no event of the API.
+    Unreadable { why: String, data: String },
+}
+
+/// What has come of a reply.
+pub(super) struct Gathered<'a> {
+    client: &'a Client,
+    request: &'a ChatRequest,
+    asked: Instant,
+    events: usize,
+    /// The message has begun.
+    begun: bool,
+    blocks: Blocks,
+    /// How much of the text the listener has been told.
+    said: Unfinished,
+    first_token_ms: Option<u64>,
+    counted: Option<Counted>,
+    model: Option<Arc<str>>,
+    finish: Option<Arc<str>>,
+}
+
+impl<'a> Gathered<'a> {
+    pub(super) fn of(client: &'a Client, request: &'a ChatRequest, asked: Instant) -> Self {
+        Self {
+            client,
+            request,
+            asked,
+            events: 0,
+            begun: false,
+            blocks: Blocks::default(),
+            said: Unfinished::default(),
+            first_token_ms: None,
+            counted: None,
+            model: None,
+            finish: None,
+        }
+    }
+
+    fn read(&mut self, event: SseEvent<'_>, listener: &dyn Listener) -> Result<StreamStep, Bad> {
+        let kind: EventKind<'_> = match serde_json::from_str(event.data) {
+            Ok(kind) => kind,
+            // How streams of other APIs end, which some servers add to this one's.
+            Err(_) if self.begun && event.data.trim() == "[DONE]" => return Ok(StreamStep::Done),
+            Err(_) if event.name == "error" => {
+                return Err(Bad::Reported(Value::String(event.data.to_owned())));
+            }
+            Err(error) => return Err(unreadable(event.data, error.to_string())),
+        };
+        match Text::of(&kind.kind).unwrap_or(event.name) {
+            "message_start" => {
+                let MessageStart { message } = parsed(event.data)?;
+                self.begun = true;
+                self.model = message.model.map(|model| self.client.model_name(&model.0));
+                self.count(message.usage);
+            }
+            "content_block_start" => {
+                let BlockStart { index, content_block } = parsed(event.data)?;
+                self.begun = true;
+                self.blocks.start(index, content_block);
+                self.say(listener);
+            }
+            "content_block_delta" => {
+                let BlockDelta { index, delta } = parsed(event.data)?;
+                self.begun = true;
+                if self.blocks.more(index, &delta) && self.first_token_ms.is_none() {
+                    let waited = self.asked.elapsed().as_millis();
+                    self.first_token_ms = Some(u64::try_from(waited).unwrap_or(u64::MAX));
+                }
+                self.say(listener);
+            }
+            "message_delta" => {
+                let MessageDelta { delta, usage } = parsed(event.data)?;
+                self.begun = true;
+                self.count(usage);
+                if let Some(ending) = delta {
+                    let why = finish(self.client, ending.stop_reason, ending.stop_details);
+                    self.finish = why.or_else(|| self.finish.take());
+                }
+            }
+            "message_stop" => return Ok(StreamStep::Done),
+            "error" => {
+                let whole = || serde_json::from_str(event.data).unwrap_or_default();
+                return Err(Bad::Reported(kind.error.unwrap_or_else(whole)));
+            }
+            "" => match kind.error {
+                Some(error) => return Err(Bad::Reported(error)),
+                None => return Err(unreadable(event.data, "it has no `type`".to_owned())),
+            },
+            // `ping`, `content_block_stop`, and whatever will be added.
+            _ => {}
+        }
+        Ok(StreamStep::More)
+    }
+
+    fn count(&mut self, usage: Option<Counted>) {
+        if let Some(usage) = usage {
+            self.counted = Some(self.counted.unwrap_or_default().then(usage));
+        }
+    }
+
+    /// Says what is new, as far as it cannot be the beginning of the key in use.
+    fn say(&mut self, listener: &dyn Listener) {
+        if let Some(new) = self.said.next(&self.client.redactor, &self.blocks.text) {
+            listener.piece(&new);
+        }
+    }
+
+    fn failed(&self, bad: Bad) -> Box<Failure> {
+        let place = format!("in event {} of the stream", self.events);
+        match bad {
+            Bad::Reported(error) => fault::reported(self.client, &error, &place, self.partial()),
+            Bad::Unreadable { why, data } => {
+                self.client.unreadable_event(&place, &data, &why, self.partial())
+            }
+        }
+    }
+}
+
+impl Gathers for Gathered<'_> {
+    fn take(
+        &mut self,
+        event: SseEvent<'_>,
+        listener: &dyn Listener,
+    ) -> Result<StreamStep, BadEvent> {
+        self.events += 1;
+        self.read(event, listener).map_err(|bad| {
+            let reported = matches!(bad, Bad::Reported(_));
+            BadEvent { failure: self.failed(bad), reported }
+        })
+    }
+
+    fn beyond(&self) -> Option<usize> {
+        self.blocks.beyond()
+    }
+
+    fn partial(&self) -> Option<Arc<str>> {
+        // It ends anywhere, in the middle of the key too.
+        let text = &self.blocks.text;
+        (!text.is_empty()).then(|| self.client.redactor.redact_known(text).into())
+    }
+
+    fn has_ended(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn done(self) -> Result<Reply, Box<Failure>> {
+        if !self.begun {
+            return Err(self.client.ended_without("a message"));
+        }
+        let partial = self.partial();
+        let said = self.blocks.done(self.client, &self.request.messages);
+        let said = said.map_err(|why| self.client.miscalled(why, partial))?;
+        Ok(Reply {
+            text: self.client.without_the_key(&said.text),
+            tool_calls: said.calls,
+            result: None,
+            usage: self.counted.and_then(Counted::usage),
+            first_token_ms: self.first_token_ms,
+            model: self.model,
+            finish: self.finish,
+            blocks: said.kept,
+        })
+    }
+}
+
+fn parsed<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Bad> {
+    serde_json::from_str(data).map_err(|error| unreadable(data, error.to_string()))
+}
+
+fn unreadable(data: &str, why: String) -> Bad {
+    Bad::Unreadable { why, data: data.chars().take(400).collect() }
+}
