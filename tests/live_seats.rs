@@ -136,3 +136,56 @@ async fn a_failure_names_the_host_of_the_model_that_was_asked() {
     assert!(error.contains(&other.host), "{error}");
     assert!(!error.contains(&scene.host), "{error}");
 }
+
+/// What a Messages endpoint answers at a table that agrees.
+fn agreeing_by_messages(asking: &Asking) -> Vec<u8> {
+    let content = &asking.body["messages"][0]["content"];
+    let text = content.as_str().or_else(|| content[0]["text"].as_str()).expect("a user's text");
+    let payload: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    let said = json!({
+        "agent": payload["role"],
+        "stance": "go",
+        "summary": "Fine by me.",
+        "confidence": 0.9,
+        "actions": ["Start"],
+    });
+    let body = json!({
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-that-answered",
+        "content": [{ "type": "text", "text": said.to_string() }],
+        "stop_reason": "end_turn",
+        "usage": {
+            "input_tokens": 50,
+            "cache_read_input_tokens": 30,
+            "cache_creation_input_tokens": 20,
+            "output_tokens": 10,
+        },
+    });
+    let head = ["content-type: application/json", "connection: close"];
+    answer("200 OK", &head, &body.to_string())
+}
+
+#[tokio::test]
+async fn a_seat_of_anthropic_is_asked_by_messages_and_counts_what_its_cache_took() {
+    let (scene, claude) = (Scene::with(agreeing).await, Scene::with(agreeing_by_messages).await);
+    scene.home.write("table.toml", TABLE);
+    let set = ["--set", "roles.second.model=anthropic/claude-x"];
+    let args = ["run", "table.toml", "--headless", "--live", "--trust", "--format", "json"];
+    let mut command = scene.command(&[&args[..], &set].concat());
+    command.env("ANTHROPIC_API_KEY", "claude-key-1");
+    command.env("ANTHROPIC_BASE_URL", format!("http://{}", claude.host));
+    let ended = ended(command).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let asked = claude.asked();
+    assert_eq!(models(&asked), ["claude-x"]);
+    let head = asked[0].head.to_ascii_lowercase();
+    assert!(head.starts_with("post /v1/messages "), "{head}");
+    assert!(head.contains("x-api-key: claude-key-1"), "{head}");
+    assert!(head.contains("anthropic-version: 2023-06-01"), "{head}");
+    assert_eq!(asked[0].body["max_tokens"], 4096);
+    let usage = &ended.json()["usage"];
+    assert_eq!(usage["prompt_tokens"], 100 + 100 + 100, "what the cache took is part of it");
+    assert_eq!((&usage["cached_tokens"], &usage["cache_write_tokens"]), (&json!(30), &json!(20)));
+}

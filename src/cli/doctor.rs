@@ -13,7 +13,7 @@ use super::stdout;
 use crate::app::layout::LEAST;
 use crate::app::state::{Broken, Entry};
 use crate::event::visible::visible;
-use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Origin};
+use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Found, Origin, Provider};
 use crate::llm::openai::Reach;
 use crate::private;
 use crate::scenario::Severity;
@@ -188,6 +188,9 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
 async fn model(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec<Finding> {
     let endpoint = match endpoint::find_here(Asked::default()) {
         Ok(endpoint) => endpoint,
+        Err(EndpointError::WhichProvider { keys }) => {
+            return each(live, models, entries, &keys).await;
+        }
         Err(error @ EndpointError::NoKey { .. }) => {
             if live {
                 return vec![Finding::bad("key", error.to_string(), error.advice())];
@@ -197,9 +200,40 @@ async fn model(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec<Findin
         }
         Err(error) => return vec![Finding::bad("key", error.to_string(), error.advice())],
     };
+    one(live, models, entries, endpoint).await
+}
+
+/// What there is to say of each of these providers, which all have a key.
+async fn each(
+    live: bool,
+    models: &LiveModels,
+    entries: &[Entry],
+    keys: &[Provider],
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for provider in keys {
+        let name = format!("{}/{}", provider.word(), provider.model());
+        let asked = Found { value: name.as_str(), origin: Origin::Default };
+        match endpoint::find_here(Asked { model: Some(asked), ..Asked::default() }) {
+            Ok(endpoint) => findings.extend(one(live, models, entries, endpoint).await),
+            Err(error) => findings.push(Finding::bad("key", error.to_string(), error.advice())),
+        }
+    }
+    let several = EndpointError::WhichProvider { keys: keys.to_vec() };
+    findings.push(Finding::note("model", several.to_string(), several.advice()));
+    findings
+}
+
+async fn one(
+    live: bool,
+    models: &LiveModels,
+    entries: &[Entry],
+    endpoint: Endpoint,
+) -> Vec<Finding> {
     let from = |origin: Origin| format!("from {origin}");
+    let key_name = endpoint.provider().key_name();
     let mut findings = vec![match endpoint.key() {
-        Some(key) => Finding::good("key", format!("OPENAI_API_KEY {}", from(key.origin))),
+        Some(key) => Finding::good("key", format!("{key_name} {}", from(key.origin))),
         None => Finding::good("key", "none, and none is needed for an endpoint on this machine"),
     }];
     let (url, name, timeout) = (endpoint.base_url(), endpoint.model(), endpoint.timeout());
@@ -240,7 +274,7 @@ async fn reach(models: &LiveModels, endpoint: Endpoint) -> Finding {
     let about = "reach";
     let (host, name) = (endpoint.host().to_owned(), endpoint.model().value.clone());
     let asked = Instant::now();
-    match models.probe(endpoint).probe(PATIENCE).await {
+    match models.probe(endpoint, PATIENCE).await {
         Ok(Reach::Lists { models, has_model }) => {
             let time = format::took(asked.elapsed());
             let count = format::things(models as u64, "model");
@@ -248,7 +282,8 @@ async fn reach(models: &LiveModels, endpoint: Endpoint) -> Finding {
             if has_model {
                 Finding::good(about, format!("{text}, {name} among them"))
             } else {
-                let advice = "set OPENAI_MODEL to one that it lists";
+                let advice = "name one that it lists: with --model, in the scenario, or for OpenAI in \
+                              OPENAI_MODEL";
                 Finding::bad(about, format!("{text}, {name} not among them"), advice)
             }
         }

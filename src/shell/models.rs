@@ -2,11 +2,14 @@
 //! before anything starts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::app::state::LiveOffer;
 use crate::engine::ModelChoice;
-use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Found, Origin, Provider};
-use crate::llm::openai::OpenAi;
+use crate::event::kind::AttemptFailed;
+use crate::llm::anthropic::Anthropic;
+use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Found, Origin, Provider, Wire};
+use crate::llm::openai::{OpenAi, Reach};
 use crate::llm::{Adaptations, ChatModel, Models, Tuning};
 use crate::net::{Http, Via};
 use crate::scenario::Scenario;
@@ -36,14 +39,33 @@ impl LiveModels {
 
     fn open(&self, scenario: &Scenario, endpoint: &Endpoint) -> Arc<dyn ChatModel> {
         let settings = &scenario.model;
-        let (http, tuning) = (self.http.clone(), settings.tuning.clone());
-        let model = OpenAi::new(http, endpoint.clone(), tuning, settings.stream);
-        Arc::new(model.remembering(&self.adaptations))
+        let (http, endpoint) = (self.http.clone(), endpoint.clone());
+        let (tuning, stream, refused) =
+            (settings.tuning.clone(), settings.stream, &self.adaptations);
+        match endpoint.provider().wire() {
+            Wire::Chat => {
+                Arc::new(OpenAi::new(http, endpoint, tuning, stream).remembering(refused))
+            }
+            Wire::Messages => {
+                Arc::new(Anthropic::new(http, endpoint, tuning, stream).remembering(refused))
+            }
+        }
     }
 
-    /// A client for the doctor's question to an endpoint.
-    pub fn probe(&self, endpoint: Endpoint) -> OpenAi {
-        OpenAi::new(self.http.clone(), endpoint, Tuning::default(), false)
+    /// Asks an endpoint for its list of models, which costs nothing.
+    ///
+    /// # Errors
+    /// As a call fails.
+    pub async fn probe(
+        &self,
+        endpoint: Endpoint,
+        within: Duration,
+    ) -> Result<Reach, Box<AttemptFailed>> {
+        let (http, tuning) = (self.http.clone(), Tuning::default());
+        match endpoint.provider().wire() {
+            Wire::Chat => OpenAi::new(http, endpoint, tuning, false).probe(within).await,
+            Wire::Messages => Anthropic::new(http, endpoint, tuning, false).probe(within).await,
+        }
     }
 }
 
