@@ -185,12 +185,12 @@ fn stands_in(text: &str, name: &str) -> bool {
 /// What the endpoints of this program have refused, for each endpoint and model. A clone shares it.
 #[derive(Clone, Debug, Default)]
 pub struct Adaptations {
-    refused: Arc<Mutex<BTreeMap<(String, String), Refused>>>,
+    refused: Arc<Mutex<BTreeMap<(String, String), RefusedParameters>>>,
 }
 
 impl Adaptations {
     /// What this endpoint has refused of its model.
-    pub(super) fn of(&self, endpoint: &Endpoint) -> Refused {
+    pub(super) fn of(&self, endpoint: &Endpoint) -> RefusedParameters {
         let key = (endpoint.host().to_owned(), endpoint.model().value.clone());
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.entry(key).or_default().clone()
@@ -199,9 +199,9 @@ impl Adaptations {
 
 /// What one endpoint has refused of one model. A clone shares it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refused(Arc<AtomicU16>);
+pub(super) struct RefusedParameters(Arc<AtomicU16>);
 
-impl Refused {
+impl RefusedParameters {
     /// The parameters that requests go without at this moment.
     pub(super) fn now(&self) -> ParameterSet {
         ParameterSet(self.0.load(Ordering::Relaxed))

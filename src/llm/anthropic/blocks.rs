@@ -10,7 +10,7 @@ use crate::event::kind::ToolCall;
 use crate::llm::Conversation;
 use crate::llm::client::Client;
 use crate::llm::client::TEXT_CAP;
-use crate::llm::client::json::Text;
+use crate::llm::client::json::JsonText;
 use crate::llm::client::tool_calls::{MOST, Miscalled, NAME_CAP, tell_apart};
 
 /// The most bytes of all blocks of a reply, thinking included, which is kept but not shown.
@@ -18,8 +18,8 @@ pub const BLOCKS_CAP: usize = 1 << 20;
 
 /// The blocks of a reply, as far as they have come.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
-    made: Vec<Block>,
+pub(super) struct ReplyBlocks {
+    made: Vec<ReplyBlock>,
     /// The text of all blocks of text, in the order in which it came.
     pub(super) text: String,
     /// Bytes of the calls.
@@ -29,9 +29,9 @@ pub(super) struct Blocks {
 }
 
 #[derive(Debug)]
-struct Block {
+struct ReplyBlock {
     index: u64,
-    kind: Kind,
+    kind: BlockKind,
     /// The block as it was announced.
     start: Map<String, Value>,
     /// Its text or its thinking.
@@ -41,7 +41,7 @@ struct Block {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     Text,
     Thinking,
     RedactedThinking,
@@ -49,7 +49,7 @@ enum Kind {
     Other,
 }
 
-impl Kind {
+impl BlockKind {
     fn of(block: &Map<String, Value>) -> Self {
         match block.get("type").and_then(Value::as_str) {
             Some("text") => Self::Text,
@@ -72,25 +72,25 @@ impl Kind {
 
 /// What a reply came to.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ReplyContent {
     pub(super) text: String,
     pub(super) calls: Arc<[ToolCall]>,
     /// All blocks, where some of them must be sent back as they came.
     pub(super) kept: Option<Arc<Value>>,
 }
 
-impl Blocks {
+impl ReplyBlocks {
     /// A block begins, or is whole.
     pub(super) fn start(&mut self, index: u64, start: Map<String, Value>) {
-        let kind = Kind::of(&start);
+        let kind = BlockKind::of(&start);
         let of = |name: &str| start.get(name).and_then(Value::as_str).unwrap_or_default();
         let text = kind.field().map(of).unwrap_or_default().to_owned();
         match kind {
-            Kind::Text => {
+            BlockKind::Text => {
                 self.text.push_str(&text);
                 self.other += 32;
             }
-            Kind::ToolUse => {
+            BlockKind::ToolUse => {
                 let input = start.get("input").map_or(0, |input| input.to_string().len());
                 self.called += of("id").len() + of("name").len() + input;
                 self.other += 64;
@@ -98,17 +98,17 @@ impl Blocks {
             // What it weighs in the log, near enough.
             _ => self.other += start.iter().map(|(name, value)| weight(name, value)).sum::<usize>(),
         }
-        self.made.push(Block { index, kind, start, text, json: String::new() });
+        self.made.push(ReplyBlock { index, kind, start, text, json: String::new() });
     }
 
     /// More of a block; whether it is something that the model says or calls.
     pub(super) fn more(&mut self, index: u64, delta: &Delta<'_>) -> bool {
         let texts = [&delta.text, &delta.partial_json, &delta.thinking, &delta.signature];
-        let [text, json, thinking, signature] = texts.map(Text::of);
+        let [text, json, thinking, signature] = texts.map(JsonText::of);
         let (kind, name) = match (text, json, thinking.or(signature)) {
-            (Some(_), _, _) => (Kind::Text, "text"),
-            (_, Some(_), _) => (Kind::ToolUse, "tool_use"),
-            (_, _, Some(_)) => (Kind::Thinking, "thinking"),
+            (Some(_), _, _) => (BlockKind::Text, "text"),
+            (_, Some(_), _) => (BlockKind::ToolUse, "tool_use"),
+            (_, _, Some(_)) => (BlockKind::Thinking, "thinking"),
             _ => return false,
         };
         let at = match self.made.iter().rposition(|block| block.index == index) {
@@ -137,7 +137,7 @@ impl Blocks {
             block.start.insert("signature".to_owned(), Value::from(signature));
             self.other += signature.len();
         }
-        kind != Kind::Thinking && (text.is_some_and(|text| !text.is_empty()) || json.is_some())
+        kind != BlockKind::Thinking && (text.is_some_and(|text| !text.is_empty()) || json.is_some())
     }
 
     /// The cap, in bytes, that they are beyond.
@@ -150,16 +150,22 @@ impl Blocks {
     }
 
     /// The reply's text, its calls, each with an id that no other of the reply has, and what is kept.
-    pub(super) fn done(self, client: &Client, before: &Conversation) -> Result<Said, Miscalled> {
+    pub(super) fn done(
+        self,
+        client: &Client,
+        before: &Conversation,
+    ) -> Result<ReplyContent, Miscalled> {
         let mut made = self.made;
         made.sort_by_key(|block| block.index);
-        let thought = |block: &Block| matches!(block.kind, Kind::Thinking | Kind::RedactedThinking);
+        let thought = |block: &ReplyBlock| {
+            matches!(block.kind, BlockKind::Thinking | BlockKind::RedactedThinking)
+        };
         let keeps = made.iter().any(thought);
         let calls = calls_of(&made, client, before)?;
         let kept = keeps.then(|| {
             let mut ids = calls.iter().map(|call| &call.id);
             let blocks = made.into_iter().map(|block| {
-                let is_call = block.kind == Kind::ToolUse;
+                let is_call = block.kind == BlockKind::ToolUse;
                 let mut block = block.whole();
                 client.data_without_the_key(&mut block);
                 // Its result is given back under this id.
@@ -170,16 +176,17 @@ impl Blocks {
             });
             Arc::new(blocks.collect())
         });
-        Ok(Said { text: self.text, calls, kept })
+        Ok(ReplyContent { text: self.text, calls, kept })
     }
 }
 
 fn calls_of(
-    made: &[Block],
+    made: &[ReplyBlock],
     client: &Client,
     before: &Conversation,
 ) -> Result<Arc<[ToolCall]>, Miscalled> {
-    let called: Vec<&Block> = made.iter().filter(|block| block.kind == Kind::ToolUse).collect();
+    let called: Vec<&ReplyBlock> =
+        made.iter().filter(|block| block.kind == BlockKind::ToolUse).collect();
     if called.is_empty() {
         return Ok(Arc::default());
     }
@@ -203,7 +210,7 @@ fn calls_of(
     Ok(calls.into())
 }
 
-impl Block {
+impl ReplyBlock {
     /// The arguments of a call, as the model wrote them where they came in pieces.
     fn arguments(&self) -> String {
         if !self.json.trim().is_empty() {

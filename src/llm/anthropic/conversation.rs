@@ -27,22 +27,22 @@ pub(super) fn instructions(conversation: &Conversation) -> impl Iterator<Item = 
 /// Who has a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Side {
+enum TurnRole {
     User,
     Assistant,
 }
 
 /// One turn.
 #[derive(Debug, Serialize)]
-pub(super) struct Turn<'a> {
-    role: Side,
-    content: Vec<Block<'a>>,
+pub(super) struct MessageTurn<'a> {
+    role: TurnRole,
+    content: Vec<TurnBlock<'a>>,
 }
 
 /// One block of a turn.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Block<'a> {
+enum TurnBlock<'a> {
     Text {
         #[serde(rename = "type")]
         kind: &'static str,
@@ -53,7 +53,7 @@ enum Block<'a> {
         kind: &'static str,
         id: Cow<'a, str>,
         name: Cow<'a, str>,
-        input: Input<'a>,
+        input: CallInput<'a>,
     },
     ToolResult {
         #[serde(rename = "type")]
@@ -69,12 +69,12 @@ enum Block<'a> {
 /// The arguments of a call: an object, whatever the model made of them.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Input<'a> {
+enum CallInput<'a> {
     Raw(&'a RawValue),
     Made(Value),
 }
 
-impl<'a> Input<'a> {
+impl<'a> CallInput<'a> {
     fn of(arguments: &'a str) -> Self {
         let begins = arguments.trim_start();
         if begins.is_empty() {
@@ -88,19 +88,19 @@ impl<'a> Input<'a> {
 }
 
 /// The turns of a conversation.
-pub(super) fn turns(conversation: &Conversation) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::new();
+pub(super) fn turns(conversation: &Conversation) -> Vec<MessageTurn<'_>> {
+    let mut turns: Vec<MessageTurn<'_>> = Vec::new();
     // Whether the calls before were sent back as they came, ids and all.
     let mut as_they_came = false;
     for message in conversation.iter() {
         let (role, blocks) = match message.role {
             Speaker::System => continue,
-            Speaker::User => (Side::User, text(&message.content).into_iter().collect()),
-            Speaker::Tool => (Side::User, vec![result(message, as_they_came)]),
+            Speaker::User => (TurnRole::User, text(&message.content).into_iter().collect()),
+            Speaker::Tool => (TurnRole::User, vec![result(message, as_they_came)]),
             Speaker::Assistant => {
                 let kept = kept_blocks(message);
                 as_they_came = kept.is_some();
-                (Side::Assistant, kept.unwrap_or_else(|| said(message)))
+                (TurnRole::Assistant, kept.unwrap_or_else(|| said(message)))
             }
         };
         if blocks.is_empty() {
@@ -108,41 +108,44 @@ pub(super) fn turns(conversation: &Conversation) -> Vec<Turn<'_>> {
         }
         match turns.last_mut() {
             Some(last) if last.role == role => last.content.extend(blocks),
-            _ => turns.push(Turn { role, content: blocks }),
+            _ => turns.push(MessageTurn { role, content: blocks }),
         }
     }
-    if turns.first().is_none_or(|first| first.role != Side::User) {
-        turns.insert(0, Turn { role: Side::User, content: text(OPENING).into_iter().collect() });
+    if turns.first().is_none_or(|first| first.role != TurnRole::User) {
+        turns.insert(
+            0,
+            MessageTurn { role: TurnRole::User, content: text(OPENING).into_iter().collect() },
+        );
     }
     // Results come before all else that the user says after a call.
-    for turn in turns.iter_mut().filter(|turn| turn.role == Side::User) {
-        turn.content.sort_by_key(|block| !matches!(block, Block::ToolResult { .. }));
+    for turn in turns.iter_mut().filter(|turn| turn.role == TurnRole::User) {
+        turn.content.sort_by_key(|block| !matches!(block, TurnBlock::ToolResult { .. }));
     }
     turns
 }
 
 /// The blocks that the model gave itself, where they are of this API. It refuses texts without a
 /// word, be they its own.
-fn kept_blocks(message: &ChatMessage) -> Option<Vec<Block<'_>>> {
+fn kept_blocks(message: &ChatMessage) -> Option<Vec<TurnBlock<'_>>> {
     let blocks = message.blocks.as_deref()?.as_array()?;
     let is_ours = |block: &Value| block.get("type").is_some_and(Value::is_string);
     let is_silent = |block: &Value| {
         block["type"] == "text" && block.get("text").and_then(Value::as_str).is_none_or(is_blank)
     };
-    let kept: Vec<Block<'_>> =
-        blocks.iter().filter(|block| !is_silent(block)).map(Block::Kept).collect();
+    let kept: Vec<TurnBlock<'_>> =
+        blocks.iter().filter(|block| !is_silent(block)).map(TurnBlock::Kept).collect();
     (blocks.iter().all(is_ours) && !kept.is_empty()).then_some(kept)
 }
 
 /// What the model said and called.
-fn said(message: &ChatMessage) -> Vec<Block<'_>> {
+fn said(message: &ChatMessage) -> Vec<TurnBlock<'_>> {
     // The API refuses a last turn of the model that ends in white space.
     let said = text(message.content.trim_end());
     said.into_iter().chain(message.tool_calls.iter().map(call)).collect()
 }
 
-fn text(text: &str) -> Option<Block<'_>> {
-    (!is_blank(text)).then_some(Block::Text { kind: "text", text })
+fn text(text: &str) -> Option<TurnBlock<'_>> {
+    (!is_blank(text)).then_some(TurnBlock::Text { kind: "text", text })
 }
 
 /// The API refuses texts of white space alone.
@@ -150,22 +153,22 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-fn call(call: &ToolCall) -> Block<'_> {
+fn call(call: &ToolCall) -> TurnBlock<'_> {
     let name = match call.name.char_indices().nth(NAME_CHARS) {
         Some((end, _)) => call.name.get(..end).unwrap_or_default(),
         None => &call.name,
     };
-    Block::ToolUse {
+    TurnBlock::ToolUse {
         kind: "tool_use",
         id: plain(&call.id),
         name: plain(name),
-        input: Input::of(&call.arguments),
+        input: CallInput::of(&call.arguments),
     }
 }
 
-fn result(message: &ChatMessage, as_it_came: bool) -> Block<'_> {
+fn result(message: &ChatMessage, as_it_came: bool) -> TurnBlock<'_> {
     let id = message.tool_call_id.as_deref().unwrap_or_default();
-    Block::ToolResult {
+    TurnBlock::ToolResult {
         kind: "tool_result",
         tool_use_id: if as_it_came { Cow::Borrowed(id) } else { plain(id) },
         content: &message.content,

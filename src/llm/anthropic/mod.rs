@@ -8,8 +8,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use self::parameters::Parameters;
-use self::stream::Gathered;
+use self::parameters::MessageParameters;
+use self::stream::GatheredMessage;
 use super::client::refusal::Requested;
 use super::client::stream::read;
 use super::client::{ApiWords, Client};
@@ -81,7 +81,7 @@ impl Anthropic {
         let client = &self.client;
         let asked = Instant::now();
         let refused = client.refused.now();
-        let parameters = Parameters::of(&client.tuning, &request.form, self.stream, refused);
+        let parameters = MessageParameters::of(&client.tuning, &request.form, self.stream, refused);
         let body = wire::body(&client.endpoint.model().value, request, &parameters)
             .map_err(|error| client.unsendable(&error))?;
         let mut answer =
@@ -90,7 +90,7 @@ impl Anthropic {
             return Err(Box::pin(client.refusal(answer, Requested::Reply(parameters.sent))).await);
         }
         if client.comes_in_events(&mut answer, self.stream).await? {
-            let reply = Gathered::of(client, request, asked);
+            let reply = GatheredMessage::of(client, request, asked);
             Box::pin(read(client, answer, reply, listener)).await
         } else {
             self.read_whole(request, answer).await
@@ -105,7 +105,7 @@ impl Anthropic {
         let client = &self.client;
         let status = answer.status();
         let body = answer.collect(ANSWER_CAP).await.map_err(|e| client.broke_off(&e, None))?;
-        let message: wire::Message<'_> = match serde_json::from_slice(&body) {
+        let message: wire::MessageBody<'_> = match serde_json::from_slice(&body) {
             Ok(message) => message,
             Err(error) => return Err(client.unreadable(status, &body, &error.to_string())),
         };
@@ -115,7 +115,7 @@ impl Anthropic {
         let Some(content) = message.content else {
             return Err(client.unreadable(status, &body, "it has no `content`"));
         };
-        let mut blocks = blocks::Blocks::default();
+        let mut blocks = blocks::ReplyBlocks::default();
         for (index, block) in (0..).zip(content) {
             blocks.start(index, block);
         }
@@ -128,7 +128,7 @@ impl Anthropic {
             text: client.without_the_key(&said.text),
             tool_calls: said.calls,
             result: None,
-            usage: message.usage.and_then(wire::Counted::usage),
+            usage: message.usage.and_then(wire::MessageUsage::usage),
             first_token_ms: None,
             model: message.model.map(|model| client.model_name(&model.0)),
             finish: wire::finish(client, message.stop_reason, message.stop_details),

@@ -15,7 +15,7 @@ pub const DEFAULT_MAX_TOKENS: u32 = 4_096;
 
 /// The parameters of one request.
 #[derive(Debug)]
-pub(super) struct Parameters<'a> {
+pub(super) struct MessageParameters<'a> {
     tuning: &'a Tuning,
     temperature: Option<f64>,
     output: OutputConfig<'a>,
@@ -41,7 +41,7 @@ struct OutputFormat<'a> {
     schema: Cow<'a, Value>,
 }
 
-impl<'a> Parameters<'a> {
+impl<'a> MessageParameters<'a> {
     /// The parameters of a request whose reply has this form. `refused`: what it goes without.
     pub(super) fn of(
         tuning: &'a Tuning,
@@ -74,7 +74,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-impl Serialize for Parameters<'_> {
+impl Serialize for MessageParameters<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let tuning = self.tuning;
         let mut map = to.serialize_map(None)?;

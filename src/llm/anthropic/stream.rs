@@ -6,19 +6,21 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::blocks::Blocks;
+use super::blocks::ReplyBlocks;
 use super::fault;
-use super::wire::{BlockDelta, BlockStart, Counted, EventKind, MessageDelta, MessageStart, finish};
+use super::wire::{
+    BlockDelta, BlockStart, MessageDelta, MessageStart, MessageUsage, StreamEventKind, finish,
+};
 use crate::event::kind::Reply;
 use crate::llm::client::Client;
-use crate::llm::client::json::Text;
+use crate::llm::client::json::JsonText;
 use crate::llm::client::stream::{BadEvent, Gathers, StreamStep};
 use crate::llm::{ChatRequest, Failure, Listener};
 use crate::net::redact::Unfinished;
 use crate::net::sse::SseEvent;
 
 /// What is wrong with an event.
-enum Bad {
+enum BadMessageEvent {
     /// It reports an error.
     Reported(Value),
     /// It is no event of the API.
@@ -26,23 +28,23 @@ enum Bad {
 }
 
 /// What has come of a reply.
-pub(super) struct Gathered<'a> {
+pub(super) struct GatheredMessage<'a> {
     client: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,
     events: usize,
     /// The message has begun.
     begun: bool,
-    blocks: Blocks,
+    blocks: ReplyBlocks,
     /// How much of the text the listener has been told.
     said: Unfinished,
     first_token_ms: Option<u64>,
-    counted: Option<Counted>,
+    counted: Option<MessageUsage>,
     model: Option<Arc<str>>,
     finish: Option<Arc<str>>,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> GatheredMessage<'a> {
     pub(super) fn of(client: &'a Client, request: &'a ChatRequest, asked: Instant) -> Self {
         Self {
             client,
@@ -50,7 +52,7 @@ impl<'a> Gathered<'a> {
             asked,
             events: 0,
             begun: false,
-            blocks: Blocks::default(),
+            blocks: ReplyBlocks::default(),
             said: Unfinished::default(),
             first_token_ms: None,
             counted: None,
@@ -59,17 +61,21 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn read(&mut self, event: SseEvent<'_>, listener: &dyn Listener) -> Result<StreamStep, Bad> {
-        let kind: EventKind<'_> = match serde_json::from_str(event.data) {
+    fn read(
+        &mut self,
+        event: SseEvent<'_>,
+        listener: &dyn Listener,
+    ) -> Result<StreamStep, BadMessageEvent> {
+        let kind: StreamEventKind<'_> = match serde_json::from_str(event.data) {
             Ok(kind) => kind,
             // How streams of other APIs end, which some servers add to this one's.
             Err(_) if self.begun && event.data.trim() == "[DONE]" => return Ok(StreamStep::Done),
             Err(_) if event.name == "error" => {
-                return Err(Bad::Reported(Value::String(event.data.to_owned())));
+                return Err(BadMessageEvent::Reported(Value::String(event.data.to_owned())));
             }
             Err(error) => return Err(unreadable(event.data, error.to_string())),
         };
-        match Text::of(&kind.kind).unwrap_or(event.name) {
+        match JsonText::of(&kind.kind).unwrap_or(event.name) {
             "message_start" => {
                 let MessageStart { message } = parsed(event.data)?;
                 self.begun = true;
@@ -103,10 +109,10 @@ impl<'a> Gathered<'a> {
             "message_stop" => return Ok(StreamStep::Done),
             "error" => {
                 let whole = || serde_json::from_str(event.data).unwrap_or_default();
-                return Err(Bad::Reported(kind.error.unwrap_or_else(whole)));
+                return Err(BadMessageEvent::Reported(kind.error.unwrap_or_else(whole)));
             }
             "" => match kind.error {
-                Some(error) => return Err(Bad::Reported(error)),
+                Some(error) => return Err(BadMessageEvent::Reported(error)),
                 None => return Err(unreadable(event.data, "it has no `type`".to_owned())),
             },
             // `ping`, `content_block_stop`, and whatever will be added.
@@ -115,7 +121,7 @@ impl<'a> Gathered<'a> {
         Ok(StreamStep::More)
     }
 
-    fn count(&mut self, usage: Option<Counted>) {
+    fn count(&mut self, usage: Option<MessageUsage>) {
         if let Some(usage) = usage {
             self.counted = Some(self.counted.unwrap_or_default().then(usage));
         }
@@ -128,18 +134,20 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn failed(&self, bad: Bad) -> Box<Failure> {
+    fn failed(&self, bad: BadMessageEvent) -> Box<Failure> {
         let place = format!("in event {} of the stream", self.events);
         match bad {
-            Bad::Reported(error) => fault::reported(self.client, &error, &place, self.partial()),
-            Bad::Unreadable { why, data } => {
+            BadMessageEvent::Reported(error) => {
+                fault::reported(self.client, &error, &place, self.partial())
+            }
+            BadMessageEvent::Unreadable { why, data } => {
                 self.client.unreadable_event(&place, &data, &why, self.partial())
             }
         }
     }
 }
 
-impl Gathers for Gathered<'_> {
+impl Gathers for GatheredMessage<'_> {
     fn take(
         &mut self,
         event: SseEvent<'_>,
@@ -147,7 +155,7 @@ impl Gathers for Gathered<'_> {
     ) -> Result<StreamStep, BadEvent> {
         self.events += 1;
         self.read(event, listener).map_err(|bad| {
-            let reported = matches!(bad, Bad::Reported(_));
+            let reported = matches!(bad, BadMessageEvent::Reported(_));
             BadEvent { failure: self.failed(bad), reported }
         })
     }
@@ -177,7 +185,7 @@ impl Gathers for Gathered<'_> {
             text: self.client.without_the_key(&said.text),
             tool_calls: said.calls,
             result: None,
-            usage: self.counted.and_then(Counted::usage),
+            usage: self.counted.and_then(MessageUsage::usage),
             first_token_ms: self.first_token_ms,
             model: self.model,
             finish: self.finish,
@@ -186,10 +194,10 @@ impl Gathers for Gathered<'_> {
     }
 }
 
-fn parsed<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Bad> {
+fn parsed<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, BadMessageEvent> {
     serde_json::from_str(data).map_err(|error| unreadable(data, error.to_string()))
 }
 
-fn unreadable(data: &str, why: String) -> Bad {
-    Bad::Unreadable { why, data: data.chars().take(400).collect() }
+fn unreadable(data: &str, why: String) -> BadMessageEvent {
+    BadMessageEvent::Unreadable { why, data: data.chars().take(400).collect() }
 }

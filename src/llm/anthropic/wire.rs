@@ -5,24 +5,24 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::conversation::{Turn, instructions, turns};
-use super::parameters::Parameters;
+use super::conversation::{MessageTurn, instructions, turns};
+use super::parameters::MessageParameters;
 use crate::event::kind::Usage;
 use crate::llm::ChatRequest;
 use crate::llm::client::Client;
-use crate::llm::client::json::{Body, Text};
+use crate::llm::client::json::{JsonText, RequestBody};
 use crate::scenario::tool::ToolOffer;
 
 #[derive(Serialize)]
-struct Ask<'a> {
+struct MessageRequest<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Instruction<'a>>,
-    messages: Vec<Turn<'a>>,
+    messages: Vec<MessageTurn<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "tools")]
     tools: &'a [ToolOffer],
     #[serde(flatten)]
-    parameters: &'a Parameters<'a>,
+    parameters: &'a MessageParameters<'a>,
 }
 
 /// What is the same in the next request is read from the provider's cache.
@@ -49,7 +49,7 @@ struct Instruction<'a> {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct OfferedTool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
@@ -59,7 +59,7 @@ struct Tool<'a> {
 }
 
 fn tools<S: Serializer>(offered: &&[ToolOffer], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(offered.iter().enumerate().map(|(at, tool)| Tool {
+    to.collect_seq(offered.iter().enumerate().map(|(at, tool)| OfferedTool {
         name: &tool.name,
         description: &tool.description,
         input_schema: &tool.parameters,
@@ -74,10 +74,10 @@ fn tools<S: Serializer>(offered: &&[ToolOffer], to: S) -> Result<S::Ok, S::Error
 pub(super) fn body(
     model: &str,
     request: &ChatRequest,
-    parameters: &Parameters<'_>,
+    parameters: &MessageParameters<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 60).sum();
-    let mut body = Body::with_room_for(texts + texts / 4 + model.len() + 200);
+    let mut body = RequestBody::with_room_for(texts + texts / 4 + model.len() + 200);
     let mut system: Vec<Instruction<'_>> = instructions(&request.messages)
         .map(|text| Instruction { kind: "text", text, cache_control: None })
         .collect();
@@ -85,23 +85,26 @@ pub(super) fn body(
         last.cache_control = CacheControl::at(true);
     }
     let (messages, tools) = (turns(&request.messages), &*request.tools);
-    serde_json::to_writer(&mut body, &Ask { model, system, messages, tools, parameters })?;
+    serde_json::to_writer(
+        &mut body,
+        &MessageRequest { model, system, messages, tools, parameters },
+    )?;
     Ok(body.bytes())
 }
 
 /// A whole answer.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct MessageBody<'a> {
     #[serde(default)]
     pub(super) content: Option<Vec<Map<String, Value>>>,
     #[serde(borrow, default)]
-    pub(super) model: Option<Text<'a>>,
+    pub(super) model: Option<JsonText<'a>>,
     #[serde(borrow, default)]
-    pub(super) stop_reason: Option<Text<'a>>,
+    pub(super) stop_reason: Option<JsonText<'a>>,
     #[serde(borrow, default)]
     pub(super) stop_details: Option<StopDetails<'a>>,
     #[serde(default)]
-    pub(super) usage: Option<Counted>,
+    pub(super) usage: Option<MessageUsage>,
     #[serde(default)]
     pub(super) error: Option<Value>,
 }
@@ -110,24 +113,24 @@ pub(super) struct Message<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct StopDetails<'a> {
     #[serde(borrow, default)]
-    explanation: Option<Text<'a>>,
+    explanation: Option<JsonText<'a>>,
 }
 
 /// Why a reply ended: the API's word, and the words in which the model refused.
 pub(super) fn finish(
     client: &Client,
-    reason: Option<Text<'_>>,
+    reason: Option<JsonText<'_>>,
     details: Option<StopDetails<'_>>,
 ) -> Option<Arc<str>> {
     let explanation = details.and_then(|details| details.explanation);
-    client.finish(Text::of(&reason), Text::of(&explanation))
+    client.finish(JsonText::of(&reason), JsonText::of(&explanation))
 }
 
 /// What an event of a stream is; some servers leave it to the event's name.
 #[derive(Debug, Deserialize)]
-pub(super) struct EventKind<'a> {
+pub(super) struct StreamEventKind<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Option<Text<'a>>,
+    pub(super) kind: Option<JsonText<'a>>,
     #[serde(default)]
     pub(super) error: Option<Value>,
 }
@@ -136,7 +139,7 @@ pub(super) struct EventKind<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct MessageStart<'a> {
     #[serde(borrow)]
-    pub(super) message: Message<'a>,
+    pub(super) message: MessageBody<'a>,
 }
 
 /// `content_block_start`.
@@ -160,36 +163,36 @@ pub(super) struct BlockDelta<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
-    pub(super) text: Option<Text<'a>>,
+    pub(super) text: Option<JsonText<'a>>,
     #[serde(borrow, default)]
-    pub(super) partial_json: Option<Text<'a>>,
+    pub(super) partial_json: Option<JsonText<'a>>,
     #[serde(borrow, default)]
-    pub(super) thinking: Option<Text<'a>>,
+    pub(super) thinking: Option<JsonText<'a>>,
     #[serde(borrow, default)]
-    pub(super) signature: Option<Text<'a>>,
+    pub(super) signature: Option<JsonText<'a>>,
 }
 
 /// `message_delta`.
 #[derive(Debug, Deserialize)]
 pub(super) struct MessageDelta<'a> {
     #[serde(borrow, default)]
-    pub(super) delta: Option<Ending<'a>>,
+    pub(super) delta: Option<MessageEnding<'a>>,
     #[serde(default)]
-    pub(super) usage: Option<Counted>,
+    pub(super) usage: Option<MessageUsage>,
 }
 
 /// How a message ends.
 #[derive(Debug, Deserialize)]
-pub(super) struct Ending<'a> {
+pub(super) struct MessageEnding<'a> {
     #[serde(borrow, default)]
-    pub(super) stop_reason: Option<Text<'a>>,
+    pub(super) stop_reason: Option<JsonText<'a>>,
     #[serde(borrow, default)]
     pub(super) stop_details: Option<StopDetails<'a>>,
 }
 
 /// Tokens. A stream counts them at its start and once more, in sum, at its end.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub(super) struct Counted {
+pub(super) struct MessageUsage {
     #[serde(default)]
     input_tokens: Option<f64>,
     #[serde(default)]
@@ -208,7 +211,7 @@ struct OutputDetails {
     thinking_tokens: Option<f64>,
 }
 
-impl Counted {
+impl MessageUsage {
     /// With what is counted anew.
     pub(super) fn then(self, later: Self) -> Self {
         Self {

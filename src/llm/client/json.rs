@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 /// Takes a body as it is written: mostly a byte or two at a time, quotes and their backslashes,
 /// which need no call to copy memory.
-pub(in crate::llm) struct Body(Vec<u8>);
+pub(in crate::llm) struct RequestBody(Vec<u8>);
 
-impl Body {
+impl RequestBody {
     pub(in crate::llm) fn with_room_for(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes))
     }
@@ -19,7 +19,7 @@ impl Body {
     }
 }
 
-impl io::Write for Body {
+impl io::Write for RequestBody {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_all(bytes)?;
         Ok(bytes.len())
@@ -46,11 +46,11 @@ impl io::Write for Body {
 /// A string that is borrowed where it can be, also within an `Option`.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub(in crate::llm) struct Text<'a>(#[serde(borrow)] pub(in crate::llm) Cow<'a, str>);
+pub(in crate::llm) struct JsonText<'a>(#[serde(borrow)] pub(in crate::llm) Cow<'a, str>);
 
-impl Text<'_> {
+impl JsonText<'_> {
     /// The text of one that may be missing.
-    pub(in crate::llm) fn of<'t>(text: &'t Option<Text<'_>>) -> Option<&'t str> {
+    pub(in crate::llm) fn of<'t>(text: &'t Option<JsonText<'_>>) -> Option<&'t str> {
         text.as_ref().map(|text| &*text.0)
     }
 }

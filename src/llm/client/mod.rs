@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::adaptation::{Adaptations, Refused};
+use super::adaptation::{Adaptations, RefusedParameters};
 use super::endpoint::Endpoint;
 use super::{Failure, Tuning};
 use crate::event::kind::ModelLabel;
@@ -70,7 +70,7 @@ pub(super) struct Client {
     pub(super) redactor: Redactor,
     pub(super) tuning: Tuning,
     /// What requests go without.
-    pub(super) refused: Refused,
+    pub(super) refused: RefusedParameters,
     api: ApiWords,
     /// The model's name in the last answer, where it is kept as it came: the next answer has the
     /// same, and nothing needs to be looked for in it again.
@@ -81,7 +81,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(http: Http, endpoint: Endpoint, tuning: Tuning, api: ApiWords) -> Self {
-        let (redactor, refused) = (endpoint.redactor(), Refused::default());
+        let (redactor, refused) = (endpoint.redactor(), RefusedParameters::default());
         let (named, ended) = (LastWord::default(), LastWord::default());
         Self { http, endpoint, redactor, tuning, refused, api, named, ended }
     }

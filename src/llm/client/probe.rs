@@ -32,7 +32,7 @@ pub enum Reach {
 
 /// The list of models, of which only the names matter.
 #[derive(Debug, Deserialize)]
-struct Models<'a> {
+struct ModelList<'a> {
     #[serde(borrow)]
     data: Vec<Model<'a>>,
 }
@@ -74,7 +74,7 @@ impl Client {
             _ => return Err(self.refusal(answer, Requested::Models).await),
         }
         let body = answer.collect(LIST_CAP).await.map_err(|error| self.broke_off(&error, None))?;
-        match serde_json::from_slice::<Models<'_>>(&body) {
+        match serde_json::from_slice::<ModelList<'_>>(&body) {
             Ok(models) => {
                 let wanted = &self.endpoint.model().value;
                 let listed = models.data.iter().any(|model| model.id == wanted.as_str());

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use self::calls::Calls;
-use self::parameters::Parameters;
+use self::parameters::ChatParameters;
 use self::stream::Gathered;
 use super::client::refusal::Requested;
 use super::client::stream::read;
@@ -77,7 +77,7 @@ impl OpenAi {
         let client = &self.client;
         let asked = Instant::now();
         let refused = client.refused.now();
-        let parameters = Parameters::of(&client.tuning, &request.form, self.stream, refused);
+        let parameters = ChatParameters::of(&client.tuning, &request.form, self.stream, refused);
         let body = wire::body(&client.endpoint.model().value, request, &parameters)
             .map_err(|error| client.unsendable(&error))?;
         let mut answer =

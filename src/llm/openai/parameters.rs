@@ -13,7 +13,7 @@ const LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 
 /// The parameters of one request.
 #[derive(Debug)]
-pub(super) struct Parameters<'a> {
+pub(super) struct ChatParameters<'a> {
     tuning: &'a Tuning,
     format: Option<ResponseFormat<'a>>,
     stream: bool,
@@ -22,7 +22,7 @@ pub(super) struct Parameters<'a> {
     pub(super) sent: ParameterSet,
 }
 
-impl<'a> Parameters<'a> {
+impl<'a> ChatParameters<'a> {
     /// The parameters of a request whose reply has this form. `refused`: what it goes without.
     pub(super) fn of(
         tuning: &'a Tuning,
@@ -66,7 +66,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-impl Serialize for Parameters<'_> {
+impl Serialize for ChatParameters<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let tuning = self.tuning;
         let mut map = to.serialize_map(None)?;

@@ -8,9 +8,9 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::parameters::Parameters;
+use super::parameters::ChatParameters;
 use crate::event::kind::{ChatMessage, Speaker, Usage};
-use crate::llm::client::json::{Body, Text};
+use crate::llm::client::json::{JsonText, RequestBody};
 use crate::llm::{ChatRequest, Conversation};
 use crate::scenario::tool::{ToolCall, ToolOffer};
 
@@ -22,7 +22,7 @@ struct Ask<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "tools")]
     tools: &'a [ToolOffer],
     #[serde(flatten)]
-    parameters: &'a Parameters<'a>,
+    parameters: &'a ChatParameters<'a>,
 }
 
 fn messages<S: Serializer>(conversation: &&Conversation, to: S) -> Result<S::Ok, S::Error> {
@@ -105,11 +105,11 @@ fn sendable(arguments: &str) -> Cow<'_, str> {
 pub(super) fn body(
     model: &str,
     request: &ChatRequest,
-    parameters: &Parameters<'_>,
+    parameters: &ChatParameters<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
     // Text that is JSON itself grows by a backslash for each quote.
-    let mut body = Body::with_room_for(texts + texts / 4 + model.len() + 160);
+    let mut body = RequestBody::with_room_for(texts + texts / 4 + model.len() + 160);
     let ask = Ask { model, messages: &request.messages, tools: &request.tools, parameters };
     serde_json::to_writer(&mut body, &ask)?;
     Ok(body.bytes())
@@ -123,7 +123,7 @@ pub(super) struct Completion<'a> {
     #[serde(default)]
     pub(super) usage: Option<Counted>,
     #[serde(borrow, default)]
-    pub(super) model: Option<Text<'a>>,
+    pub(super) model: Option<JsonText<'a>>,
     #[serde(default)]
     pub(super) error: Option<Value>,
 }
@@ -137,16 +137,16 @@ pub(super) struct Choice<'a> {
     #[serde(borrow, default)]
     pub(super) delta: Option<Message<'a>>,
     #[serde(borrow, default)]
-    pub(super) finish_reason: Option<Text<'a>>,
+    pub(super) finish_reason: Option<JsonText<'a>>,
 }
 
 /// What the model says, whole or the next piece of it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Message<'a> {
     #[serde(borrow, default)]
-    pub(super) content: Option<Text<'a>>,
+    pub(super) content: Option<JsonText<'a>>,
     #[serde(borrow, default)]
-    pub(super) refusal: Option<Text<'a>>,
+    pub(super) refusal: Option<JsonText<'a>>,
     #[serde(borrow, default)]
     pub(super) tool_calls: Option<Vec<Called<'a>>>,
 }
@@ -157,7 +157,7 @@ pub(super) struct Called<'a> {
     #[serde(default)]
     index: Option<f64>,
     #[serde(borrow, default)]
-    id: Option<Text<'a>>,
+    id: Option<JsonText<'a>>,
     #[serde(borrow, default)]
     function: Option<CalledFunction<'a>>,
 }
@@ -165,7 +165,7 @@ pub(super) struct Called<'a> {
 #[derive(Debug, Deserialize)]
 struct CalledFunction<'a> {
     #[serde(borrow, default)]
-    name: Option<Text<'a>>,
+    name: Option<JsonText<'a>>,
     #[serde(borrow, default)]
     arguments: Option<Arguments<'a>>,
 }
