@@ -3,11 +3,9 @@
 
 mod wire;
 
-use std::sync::Arc;
-
 use roundtable::event::kind::{AttemptFailed, FailureClass, Reply};
 use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{Adaptations, ChatModel, ChatRequest, Contract, Form, JsonRung, Tuning};
+use roundtable::llm::{Adaptations, ChatModel, ChatRequest, Form, JsonRung, Tuning};
 use roundtable::net::{Http, Via};
 use serde_json::{Map, Value, json};
 use wire::*;
@@ -19,7 +17,7 @@ fn contract() -> Form {
         "required": ["stance"],
         "additionalProperties": false,
     });
-    Form::Contract(Arc::new(Contract { name: "stance", schema, strict: true }))
+    Form::of("stance", true, || schema)
 }
 
 fn asking_for(form: Form) -> ChatRequest {
@@ -121,7 +119,7 @@ async fn what_is_set_is_sent_and_nothing_else() {
 #[tokio::test]
 async fn json_is_requested_on_the_highest_rung_that_the_form_has_and_nobody_rules_out() {
     let schema = json!({ "type": "json_schema", "json_schema": {
-        "name": "stance", "strict": true, "schema": contract().contract().expect("one").schema,
+        "name": "stance", "strict": true, "schema": contract().contract().expect("one").schema(),
     } });
     let object = json!({ "type": "json_object" });
     let server = Server::start().await;

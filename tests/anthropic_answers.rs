@@ -3,7 +3,6 @@
 mod messages;
 mod wire;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use messages::*;
@@ -11,7 +10,7 @@ use roundtable::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, ModelLabel, Speaker, Usage,
 };
 use roundtable::llm::anthropic::{BLOCKS_CAP, Reach, TEXT_CAP};
-use roundtable::llm::{ChatModel, ChatRequest, Contract, Form, JsonRung, Tuning};
+use roundtable::llm::{ChatModel, ChatRequest, Form, JsonRung, Tuning};
 use roundtable::scenario::tool::ToolOffer;
 use serde_json::{Value, json};
 use wire::*;
@@ -27,7 +26,7 @@ fn contract(strict: bool) -> Form {
         "required": ["score"],
         "additionalProperties": false,
     });
-    Form::Contract(Arc::new(Contract { name: "score", schema, strict }))
+    Form::of("score", strict, || schema)
 }
 
 async fn sent(tuning: Tuning, request: &ChatRequest) -> Value {
@@ -47,7 +46,7 @@ async fn a_plain_answer() {
     assert_eq!(
         asking.body,
         json!({
-            "model": "gpt-4.1-mini",
+            "model": "claude-haiku-4-5",
             "system": [{ "type": "text", "text": "You judge.", "cache_control": ephemeral() }],
             "messages": [{ "role": "user", "content": [
                 { "type": "text", "text": "{\"goal\":\"grün \\\"x\\\"\"}" },
@@ -60,7 +59,7 @@ async fn a_plain_answer() {
     assert_eq!(reply.usage, Some(Usage::new(12, 3)));
     assert_eq!(reply.model.as_deref(), Some("claude-sonnet-4-20250514"));
     assert_eq!((reply.first_token_ms, reply.blocks), (None, None));
-    let label = ModelLabel::Live { name: "gpt-4.1-mini".into(), host: server.host() };
+    let label = ModelLabel::Live { name: "claude-haiku-4-5".into(), host: server.host() };
     assert_eq!(model.label(), label);
 }
 
@@ -81,7 +80,7 @@ async fn what_is_set_is_sent() {
     let body = sent(tuning.clone(), &request).await;
     assert_eq!((&body["temperature"], &body["max_tokens"]), (&json!(1.0), &json!(9000)));
     assert_eq!(body["thinking"], json!({ "type": "enabled", "budget_tokens": 1024 }));
-    assert_eq!((&body["model"], body.get("stream")), (&json!("gpt-4.1-mini"), None));
+    assert_eq!((&body["model"], body.get("stream")), (&json!("claude-haiku-4-5"), None));
     assert_eq!(body["messages"].as_array().map(Vec::len), Some(1));
     // Bounds are not taken by the API, and left to the policy.
     let format = json!({ "type": "json_schema", "schema": {
@@ -290,7 +289,7 @@ async fn refusals_have_the_class_of_their_status() {
             "has a problem with the billing (HTTP 402)",
         ),
         ("403 Forbidden", 403, "permission_error", FailureClass::Auth, "does not let this key in"),
-        ("404 Not Found", 404, "not_found_error", status, "Check the model gpt-4.1-mini"),
+        ("404 Not Found", 404, "not_found_error", status, "Check the model claude-haiku-4-5"),
         (
             "413 Too Large",
             413,
@@ -436,9 +435,9 @@ async fn a_probe_asks_for_the_list_and_then_by_name() {
         )
     };
     let ok = closing("200 OK", r#"{"type":"model","id":"other"}"#);
-    let missing = closing("404 Not Found", &error("not_found_error", "model: gpt-4.1-mini"));
+    let missing = closing("404 Not Found", &error("not_found_error", "model: claude-haiku-4-5"));
     for (answers, reach) in [
-        (vec![listed("gpt-4.1-mini")], Reach::Lists { models: 1, has_model: true }),
+        (vec![listed("claude-haiku-4-5")], Reach::Lists { models: 1, has_model: true }),
         (vec![listed("a"), ok], Reach::Lists { models: 1, has_model: true }),
         (vec![listed("a"), missing.clone()], Reach::Lists { models: 1, has_model: false }),
         (vec![missing], Reach::NoList { status: 404 }),
@@ -447,7 +446,8 @@ async fn a_probe_asks_for_the_list_and_then_by_name() {
         let server = Server::start().await;
         let model = anthropic(&server, false);
         let (found, ()) = both(model.probe(Duration::from_secs(30)), async {
-            for (bytes, path) in answers.iter().zip(["/v1/models ", "/v1/models/gpt-4.1-mini "]) {
+            for (bytes, path) in answers.iter().zip(["/v1/models ", "/v1/models/claude-haiku-4-5 "])
+            {
                 let mut connection = server.accept().await;
                 let asking = connection.request().await;
                 assert!(asking.head.starts_with(&format!("GET {path}")), "{}", asking.head);

@@ -54,22 +54,51 @@ fn every_scenario_and_exit_code_is_named() {
     }
 }
 
+/// The first block of TOML with this in it.
+fn shown(part: &str) -> String {
+    let text = readme();
+    let mut blocks = text.split("```toml\n").skip(1).filter_map(|rest| rest.split_once("```"));
+    blocks.find(|(block, _)| block.contains(part)).expect("a block").0.to_owned()
+}
+
+/// What is shown of models, put into a table of one.
+#[test]
+fn the_models_that_are_shown_are_good_ones() {
+    let models = shown("[model]");
+    let table = r#"
+title = "Stock"
+pattern = "collaboration"
+goal = "Start?"
+[budget]
+min_go_votes = 1
+[collaboration]
+sequence = ["risk_analyst"]
+finalize_prompt = "Write the brief."
+[[script]]
+reply = { stance = "go", summary = "Fine.", confidence = 1, actions = ["Start"] }
+[[script]]
+step = "finalize"
+text = "Done."
+"#;
+    let models = format!("{table}{models}prompt = \"You judge.\"\n");
+    let scenario = load(&models, Origin::File("models.toml".into()), &[]);
+    let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(scenario.warnings, [""; 0]);
+    assert_eq!(scenario.seated.len(), 1);
+}
+
 #[test]
 fn the_scenario_that_is_shown_is_a_good_one() {
-    let text = readme();
-    let (_, rest) = text.split_once("```toml\n").expect("a scenario");
-    let (toml, _) = rest.split_once("```").expect("its end");
+    let toml = shown("pattern = \"collaboration\"");
     let origin = Origin::File("rename.toml".into());
-    let scenario = load(toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let scenario = load(&toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(scenario.warnings, [""; 0]);
 }
 
 /// What is shown of tools, put into an orchestrator.
 #[test]
 fn the_tools_that_are_shown_are_good_ones() {
-    let text = readme();
-    let blocks: Vec<&str> = text.split("```toml\n").skip(1).collect();
-    let (tools, _) = blocks[1].split_once("```").expect("its end");
+    let tools = shown("[tools.");
     let orchestrator = r#"
 title = "Stock"
 pattern = "orchestrator"
@@ -95,11 +124,9 @@ text = "Done."
 
 #[test]
 fn the_research_that_is_shown_is_good() {
-    let text = readme();
-    let blocks: Vec<&str> = text.split("```toml\n").skip(1).collect();
-    let (toml, _) = blocks[2].split_once("```").expect("its end");
+    let toml = shown("pattern = \"research\"");
     let origin = Origin::File("lease.toml".into());
-    let scenario = load(toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let scenario = load(&toml, origin, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(scenario.warnings, [""; 0]);
 }
 

@@ -1,6 +1,7 @@
 //! The form that a reply must have.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
@@ -18,17 +19,27 @@ pub enum Form {
 }
 
 /// The contract of a reply, as a JSON schema.
-#[derive(Clone, Debug, PartialEq)]
 pub struct Contract {
     /// What providers want a schema to be called: letters, digits and `_`.
     pub name: &'static str,
-    /// The schema.
-    pub schema: Value,
     /// Whether it may be sent as a strict one: every object in it says all of its keys.
     pub strict: bool,
+    /// Made when an endpoint is first sent it: a script needs none.
+    schema: LazyLock<Value, Box<dyn FnOnce() -> Value + Send>>,
+}
+
+impl fmt::Debug for Contract {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Contract").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Contract {
+    /// The schema.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
     /// An object of exactly these keys, which a schema says of each. Providers take the subset of JSON
     /// Schema that says shapes and words, so bounds of numbers and lengths stand in the prompt alone.
     pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
@@ -51,8 +62,13 @@ impl Contract {
 
 impl Form {
     /// The form of a reply of this contract.
-    pub fn of(name: &'static str, schema: Value, strict: bool) -> Self {
-        Self::Contract(Arc::new(Contract { name, schema, strict }))
+    pub fn of(
+        name: &'static str,
+        strict: bool,
+        schema: impl FnOnce() -> Value + Send + 'static,
+    ) -> Self {
+        let schema = LazyLock::new(Box::new(schema) as Box<dyn FnOnce() -> Value + Send>);
+        Self::Contract(Arc::new(Contract { name, strict, schema }))
     }
 
     /// Whether the reply must be JSON.

@@ -24,7 +24,7 @@ pub(super) struct FailedAttempt<'a> {
 
 impl FailedAttempt<'_> {
     /// The attempt is made again in another way: the breaker learns nothing of it.
-    pub fn is_adapted(self, bus: &Bus, guard: &Guard) -> Box<AttemptFailed> {
+    pub fn made_another_way(self, bus: &Bus, guard: &Guard) -> Box<AttemptFailed> {
         stale(bus, self.span, guard, self.leave.settle(Verdict::Neither), false);
         self.failed
     }

@@ -203,7 +203,7 @@ impl Call {
                     if attempt.failed.adapted.is_some() && adapted < MOST_ADAPTED =>
                 {
                     adapted += 1;
-                    let failed = attempt.is_adapted(bus, guard);
+                    let failed = attempt.made_another_way(bus, guard);
                     scope.adapted(span, &failed);
                     before = Some(failed);
                     continue;

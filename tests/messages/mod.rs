@@ -43,7 +43,7 @@ pub fn anthropic(server: &Server, stream: bool) -> Anthropic {
 }
 
 pub fn tuned(server: &Server, tuning: Tuning, stream: bool) -> Anthropic {
-    Anthropic::new(Http::new(Via::Direct), server.endpoint(), tuning, stream)
+    Anthropic::new(Http::new(Via::Direct), server.messages_endpoint(), tuning, stream)
 }
 
 /// An event of a stream, named as its data is.

@@ -53,6 +53,13 @@ impl Server {
         Connection { stream, read: Vec::new() }
     }
 
+    /// Where it is, as an endpoint of Anthropic.
+    pub fn messages_endpoint(&self) -> Endpoint {
+        let base_url = format!("{}://{}", self.scheme, self.host());
+        found([("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &base_url)])
+    }
+
+    /// Where it is, as an endpoint.
     pub fn endpoint(&self) -> Endpoint {
         endpoint_at(&format!("{}://{}/v1", self.scheme, self.host()))
     }
@@ -94,7 +101,11 @@ pub fn endpoint_at(base_url: &str) -> Endpoint {
 }
 
 fn endpoint_with(key: &str, base_url: &str) -> Endpoint {
-    let shell = [("OPENAI_API_KEY", key), ("OPENAI_BASE_URL", base_url)];
+    found([("OPENAI_API_KEY", key), ("OPENAI_BASE_URL", base_url)])
+}
+
+/// The endpoint that these variables of the shell say.
+fn found(shell: [(&str, &str); 2]) -> Endpoint {
     let shell: BTreeMap<_, _> = shell.map(|(name, value)| (name.into(), value.into())).into();
     endpoint::find(&shell, None, Asked::default()).expect("an endpoint")
 }

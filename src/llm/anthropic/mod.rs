@@ -34,7 +34,7 @@ pub use blocks::BLOCKS_CAP;
 pub use parameters::DEFAULT_MAX_TOKENS;
 
 /// What the API calls things.
-const WORDS: ApiWords = ApiWords { reply: "message", key_variable: "ANTHROPIC_API_KEY" };
+const WORDS: ApiWords = ApiWords { reply: "message" };
 
 /// A chat model at an [`Endpoint`] of the Messages API.
 #[derive(Debug)]

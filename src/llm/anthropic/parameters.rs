@@ -60,7 +60,7 @@ impl<'a> MessageParameters<'a> {
         let contract = form.contract().filter(|contract| by_schema && contract.strict);
         let format = contract.map(|contract| OutputFormat {
             kind: "json_schema",
-            schema: sendable(&contract.schema),
+            schema: sendable(contract.schema()),
         });
         let mut sent = ParameterSet::default();
         let warm = tuning.has_extra("temperature") && !refused.has(Parameter::Temperature);

@@ -38,8 +38,6 @@ const WORD_CHARS: usize = 200;
 pub(super) struct ApiWords {
     /// A reply of the model.
     pub(super) reply: &'static str,
-    /// The variable that holds the key.
-    pub(super) key_variable: &'static str,
 }
 
 /// A word that answers mostly have in common: one that is kept as it came is shared by those that

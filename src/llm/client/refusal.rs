@@ -115,7 +115,8 @@ impl Client {
         wait_ms: Option<u64>,
         requested: Requested,
     ) -> String {
-        let (url, variable) = (self.endpoint.base_url().origin, self.api.key_variable);
+        let (url, variable) =
+            (self.endpoint.base_url().origin, self.endpoint.provider().key_name());
         match (status, self.endpoint.key()) {
             (401 | 403, Some(key)) => {
                 format!("Check {variable} (from {}) and what it may use.", key.origin)

@@ -31,7 +31,7 @@ pub use super::client::probe::Reach;
 pub use super::client::{ANSWER_CAP, EVENT_CAP, STREAM_CAP, TEXT_CAP};
 
 /// What the API calls things.
-const WORDS: ApiWords = ApiWords { reply: "chat completion", key_variable: "OPENAI_API_KEY" };
+const WORDS: ApiWords = ApiWords { reply: "chat completion" };
 
 /// A chat model at an [`Endpoint`].
 #[derive(Debug)]

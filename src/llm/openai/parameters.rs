@@ -135,9 +135,10 @@ impl Serialize for ResponseFormat<'_> {
         let mut map = to.serialize_map(None)?;
         match self {
             Self::Object => map.serialize_entry("type", "json_object")?,
-            Self::Schema(Contract { name, schema, strict }) => {
+            Self::Schema(contract) => {
+                let (name, strict, schema) = (contract.name, contract.strict, contract.schema());
                 map.serialize_entry("type", "json_schema")?;
-                let schema = Schema { name, strict: *strict, schema };
+                let schema = Schema { name, strict, schema };
                 map.serialize_entry("json_schema", &schema)?;
             }
         }

@@ -96,15 +96,17 @@ pub fn instructions(prompt: &str) -> Arc<str> {
 /// The form of a role's contribution: the keys that policy looks for, the stances that there are, and
 /// who speaks.
 pub fn form(role: &RoleName) -> Form {
+    let role = role.clone();
     let text = || json!({ "type": "string" });
-    let schema = Contract::object([
-        ("agent", Contract::one_of([role.as_str()])),
-        ("stance", Contract::one_of(Stance::ALL.map(Stance::word))),
-        ("summary", text()),
-        ("confidence", json!({ "type": "number" })),
-        ("actions", json!({ "type": "array", "items": text() })),
-    ]);
-    Form::of("contribution", schema, true)
+    Form::of("contribution", true, move || {
+        Contract::object([
+            ("agent", Contract::one_of([role.as_str()])),
+            ("stance", Contract::one_of(Stance::ALL.map(Stance::word))),
+            ("summary", text()),
+            ("confidence", json!({ "type": "number" })),
+            ("actions", json!({ "type": "array", "items": text() })),
+        ])
+    })
 }
 
 /// What a role is shown.

@@ -9,6 +9,7 @@ use crate::event::kind::ChatMessage;
 use crate::llm::{Contract, Form};
 use crate::pattern::asked::{self, conversation};
 use crate::scenario::Scenario;
+use crate::scenario::name::ToolName;
 use crate::scenario::orchestrator::OrchestratorSpec;
 
 /// How the planner must reply.
@@ -32,18 +33,19 @@ pub(super) fn catalogue(spec: &OrchestratorSpec) -> Value {
 /// The form of a plan: the keys that policy looks for, and the workers that there are. What a worker
 /// takes is its own, so the schema is no strict one.
 pub(super) fn form(spec: &OrchestratorSpec) -> Form {
-    let workers = Contract::one_of(spec.workers.iter().map(|worker| worker.name.as_str()));
-    let task = Contract::object([
-        ("id", json!({ "type": "string" })),
-        ("worker", workers),
-        ("args", json!({ "type": "object" })),
-        ("critical", json!({ "type": "boolean" })),
-    ]);
-    let schema = Contract::object([
-        ("kind", Contract::one_of(["plan"])),
-        ("tasks", json!({ "type": "array", "items": task })),
-    ]);
-    Form::of("plan", schema, false)
+    let workers: Vec<ToolName> = spec.workers.iter().map(|worker| worker.name.clone()).collect();
+    Form::of("plan", false, move || {
+        let task = Contract::object([
+            ("id", json!({ "type": "string" })),
+            ("worker", Contract::one_of(workers.iter().map(ToolName::as_str))),
+            ("args", json!({ "type": "object" })),
+            ("critical", json!({ "type": "boolean" })),
+        ]);
+        Contract::object([
+            ("kind", Contract::one_of(["plan"])),
+            ("tasks", json!({ "type": "array", "items": task })),
+        ])
+    })
 }
 
 /// The planner's conversation.

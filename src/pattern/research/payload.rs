@@ -31,24 +31,30 @@ Answer `question` from `notes` alone, in plain sentences. `citations` are ids of
 /// The form of a plan: the actions that there are. What one takes is its own, so the schema is no
 /// strict one.
 pub(super) fn plan_form() -> Form {
-    let step = Contract::object([
-        ("id", text()),
-        ("action", Contract::one_of(ResearchStep::ALL.map(ResearchStep::action))),
-        ("args", json!({ "type": "object" })),
-    ]);
-    Form::of("steps", Contract::object([("steps", list_of(step))]), false)
+    Form::of("steps", false, || {
+        let step = Contract::object([
+            ("id", text()),
+            ("action", Contract::one_of(ResearchStep::ALL.map(ResearchStep::action))),
+            ("args", json!({ "type": "object" })),
+        ]);
+        Contract::object([("steps", list_of(step))])
+    })
 }
 
 /// The form of notes.
 pub(super) fn notes_form() -> Form {
-    let note = Contract::object([("claim", text()), ("quote", text())]);
-    Form::of("notes", Contract::object([("notes", list_of(note))]), true)
+    Form::of("notes", true, || {
+        let note = Contract::object([("claim", text()), ("quote", text())]);
+        Contract::object([("notes", list_of(note))])
+    })
 }
 
 /// The form of an answer.
 pub(super) fn answer_form() -> Form {
-    let sentence = Contract::object([("text", text()), ("citations", list_of(text()))]);
-    Form::of("answer", Contract::object([("sentences", list_of(sentence))]), true)
+    Form::of("answer", true, || {
+        let sentence = Contract::object([("text", text()), ("citations", list_of(text()))]);
+        Contract::object([("sentences", list_of(sentence))])
+    })
 }
 
 fn text() -> Value {
