@@ -137,6 +137,24 @@ async fn a_failure_names_the_host_of_the_model_that_was_asked() {
     assert!(!error.contains(&scene.host), "{error}");
 }
 
+#[tokio::test]
+async fn the_shipped_mixed_table_needs_three_keys_or_one_model_for_all() {
+    let scene = Scene::with(agreeing).await;
+    let ended = scene.run(&["run", "mixed-table", "--headless", "--live"]).await;
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    for part in [
+        "roles.reliability_engineer.model asks for anthropic/claude-haiku-4-5",
+        "ANTHROPIC_API_KEY is not set",
+        "--set roles.reliability_engineer.model=PROVIDER/MODEL",
+    ] {
+        assert!(ended.err.contains(part), "{part}: {}", ended.err);
+    }
+    let args = ["run", "mixed-table", "--headless", "--live", "--model", "openai/one-for-all"];
+    let ended = scene.run(&args).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(models(&scene.asked()), ["one-for-all"; 4]);
+}
+
 /// What a Messages endpoint answers at a table that agrees.
 fn agreeing_by_messages(asking: &Asking) -> Vec<u8> {
     let content = &asking.body["messages"][0]["content"];

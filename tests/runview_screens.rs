@@ -9,6 +9,7 @@ use std::time::Duration;
 use facts::{COMING, Facts};
 use roundtable::app::msg::LiveText;
 use roundtable::app::{KeyCode, Msg};
+use roundtable::event::kind::Purpose;
 use roundtable::event::{Event, EventKind, RunId, SpanId};
 use roundtable::ui::theme::Theme;
 use screen::Dash;
@@ -140,6 +141,22 @@ fn a_seat_is_selected() {
     let mut dash = streaming(120, 36);
     dash.text("1jjj");
     insta::assert_snapshot!("selected_120x36", dash.dump());
+}
+
+#[test]
+fn seats_of_different_models_name_them() {
+    let names = ["gpt-4.1-mini", "claude-haiku-4-5", "a-model-whose-name-is-longer-than-its-seat"];
+    let mut log = facts::streaming().log;
+    for event in &mut log {
+        let EventKind::CallStarted(call) = &mut Arc::make_mut(event).kind else { continue };
+        if let Purpose::Contribution { seat, .. } = call.purpose {
+            call.model = names.get(usize::from(seat)).map(|name| Arc::from(*name));
+        }
+    }
+    for (cols, rows) in SIZES {
+        let screen = dash(cols, rows, &log).screen();
+        insta::assert_snapshot!(format!("models_{cols}x{rows}"), screen);
+    }
 }
 
 #[test]

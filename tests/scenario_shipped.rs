@@ -85,6 +85,7 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
             "dev-team",
             "fabricated-quote",
             "fraud-check",
+            "mixed-table",
             "morning-report",
             "morning-report-denied",
             "morning-report-partial",
@@ -169,6 +170,7 @@ async fn each_scenario_ends_as_it_is_there_to_show() {
         ("checkout-deadlock", "max_rounds_reached", "go caution block | go go block | go go block"),
         ("checkout-denied", "agent_denied:legal_analyst", ""),
         ("checkout-blocked", "no_go", "go caution block | caution block block"),
+        ("mixed-table", "go_with_caution", "go caution caution | go go caution"),
     ] {
         let outcome = play(name, &[], &[]).await;
         assert_eq!((end(&outcome), stances(&outcome).as_str()), (expected, talk), "{name}");
@@ -208,6 +210,7 @@ async fn the_script_stands_on_the_facts() {
         ("checkout-unanimous", "facts.risk_signals.failed_payment_rate=0.05", "max_rounds_reached"),
         ("checkout-deadlock", "facts.risk_signals.critical_incidents=0", "go_with_caution"),
         ("checkout-blocked", "facts.risk_signals.failed_payment_rate=0.012", "go_with_caution"),
+        ("mixed-table", "facts.rollback.rehearsed=false", "max_rounds_reached"),
     ] {
         assert_eq!(end(&play(name, &[], &[set]).await), expected, "{name} {set}");
     }

@@ -224,7 +224,7 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
                 }
                 None => format!(
                     "asks {}: {}, {}",
-                    call.tool,
+                    call.model.as_deref().unwrap_or(call.tool.as_str()),
                     format::things(call.prompt.messages.len() as u64, "message"),
                     format::bytes(size as u64)
                 )

@@ -52,6 +52,8 @@ pub struct Seat {
     pub state: SeatState,
     /// Its call, once it is made.
     pub call: Option<SpanId>,
+    /// The model that it asks, in a run that asks more than one.
+    pub model: Option<Arc<str>>,
     /// Attempts made.
     pub attempts: u32,
     /// Its contribution once accepted.
@@ -165,6 +167,7 @@ impl Collaboration {
                             Asked::Yes | Asked::Denied | Asked::Unaffordable => SeatState::Waiting,
                         },
                         call: None,
+                        model: None,
                         attempts: 0,
                         contribution: None,
                         extra_keys: 0,
@@ -187,6 +190,7 @@ impl Collaboration {
                 Purpose::Contribution { round, seat, .. } => {
                     if let Some(seat) = self.seat_mut(*round, *seat) {
                         seat.call = Some(event.span);
+                        seat.model.clone_from(&call.model);
                         seat.state = SeatState::Speaking;
                     }
                 }

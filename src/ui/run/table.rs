@@ -129,12 +129,18 @@ fn card(
         let mut pen = Pen::new(buf, line(inside, 1), cx.glyphs);
         second_line(cx, &mut pen, place, table);
     }
+    let foot = Rect { y: card.bottom() - 1, ..head };
+    let dim = on_line(theme.style(Role::Dim));
     if let Some(since) = joined_in(table, place.round, place.index).filter(|_| place.flagged) {
         let text = format!(" joined in R{since} ");
-        let foot = Rect { y: card.bottom() - 1, ..head };
         if columns(&text) < usize::from(foot.width) {
-            Pen::new(buf, foot, cx.glyphs).put(&text, on_line(theme.style(Role::Dim)));
+            Pen::new(buf, foot, cx.glyphs).put(&text, dim);
         }
+    } else if let Some(model) = place.seat.and_then(|seat| seat.model.as_deref())
+        && foot.width > 8
+    {
+        let width = (columns(model) as u16).min(foot.width - 3);
+        Pen::new(buf, foot, cx.glyphs).put(" ", dim).name(model, width, dim).put(" ", dim);
     }
 }
 
