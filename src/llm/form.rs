@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 /// The form of a reply. Policy stays the only judge of it: what is said here is how the model is
@@ -24,8 +25,8 @@ pub struct Contract {
     pub name: &'static str,
     /// Whether it may be sent as a strict one: every object in it says all of its keys.
     pub strict: bool,
-    /// Made when an endpoint is first sent it: a script needs none.
-    schema: LazyLock<Value, Box<dyn FnOnce() -> Value + Send>>,
+    /// Its text, made when an endpoint is first sent it: a script needs none.
+    schema: LazyLock<Box<RawValue>, Box<dyn FnOnce() -> Box<RawValue> + Send>>,
 }
 
 impl fmt::Debug for Contract {
@@ -35,8 +36,8 @@ impl fmt::Debug for Contract {
 }
 
 impl Contract {
-    /// The schema.
-    pub fn schema(&self) -> &Value {
+    /// The schema, as the JSON that is sent.
+    pub fn schema(&self) -> &RawValue {
         &self.schema
     }
 
@@ -67,7 +68,9 @@ impl Form {
         strict: bool,
         schema: impl FnOnce() -> Value + Send + 'static,
     ) -> Self {
-        let schema = LazyLock::new(Box::new(schema) as Box<dyn FnOnce() -> Value + Send>);
+        // A schema of ours can always be written.
+        let text = || to_raw_value(&schema()).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        let schema = LazyLock::new(Box::new(text) as Box<dyn FnOnce() -> Box<RawValue> + Send>);
         Self::Contract(Arc::new(Contract { name, strict, schema }))
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::schema::sendable;
 use crate::llm::adaptation::{Parameter, ParameterSet};
@@ -38,7 +38,7 @@ struct OutputConfig<'a> {
 struct OutputFormat<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    schema: Cow<'a, Value>,
+    schema: Cow<'a, RawValue>,
 }
 
 impl<'a> MessageParameters<'a> {

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::llm::adaptation::{Parameter, ParameterSet};
 use crate::llm::{Contract, Form, JsonRung, Tuning};
@@ -130,7 +130,7 @@ impl Serialize for ResponseFormat<'_> {
         struct Schema<'a> {
             name: &'a str,
             strict: bool,
-            schema: &'a Value,
+            schema: &'a RawValue,
         }
         let mut map = to.serialize_map(None)?;
         match self {
