@@ -194,7 +194,7 @@ fn break_something(place: Option<super::args::PanicPlace>, services: &Services) 
     }
 }
 
-/// How much nicer than the loop the threads of runs are, of 20.
+/// How much the niceness of the threads of runs is raised above that of the loop.
 #[cfg(target_os = "linux")]
 const NICER: i32 = 5;
 

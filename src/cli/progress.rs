@@ -113,7 +113,7 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
         }
         EventKind::RequestAdapted { model, parameter } => {
             let (model, parameter) = (visible(model), visible(parameter));
-            format!("  {model} does not take {parameter}: asked without it")
+            format!("  {model} does not take {parameter}; sent again without it")
         }
         EventKind::ReplyRepaired { repair } => {
             format!("  {} the reply was mended: {}", who(event, world), visible(repair))

@@ -531,13 +531,13 @@ pub enum EventKind {
         by: By,
     },
 
-    /// The endpoint of a model does not take a parameter: from now on its requests go without it.
-    /// Once a run for each model and parameter.
+    /// The endpoint refused a parameter; requests are sent without it from now on. Published once a
+    /// run for each model and parameter.
     #[serde(rename = "request.adapted")]
     RequestAdapted {
         /// The model's name.
         model: String,
-        /// What is left out, or said in another way: `temperature`, `response_format`, …
+        /// What is left out or replaced: `temperature`, `response_format`, …
         parameter: String,
     },
     /// A reply was mended before it was judged, as the scenario allows.

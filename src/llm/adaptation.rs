@@ -171,7 +171,7 @@ impl ParameterSet {
     }
 }
 
-/// Whether a name stands in a text as a word of its own. `output_config.effort` is the effort's.
+/// Whether a text contains a name as a whole word. `output_config.effort` counts as the effort alone.
 fn stands_in(text: &str, name: &str) -> bool {
     let within = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {

@@ -1,4 +1,4 @@
-//! The models of a run: whom each caller asks.
+//! The models of a run, and which of them each caller uses.
 
 use std::sync::Arc;
 
@@ -6,8 +6,7 @@ use super::ChatModel;
 use crate::event::kind::{ModelLabel, Purpose};
 use crate::scenario::seated::Caller;
 
-/// The models of a run: some callers have one of their own, all others ask the usual one. Cheap to
-/// clone.
+/// The models of a run: some callers have their own, all others use the default one. Cheap to clone.
 #[derive(Clone)]
 pub struct Models {
     usual: Arc<dyn ChatModel>,
@@ -15,7 +14,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// The usual model, and those of the callers that have one of their own.
+    /// The default model, and the callers that have their own.
     pub fn new(usual: Arc<dyn ChatModel>, own: Vec<(Caller, Arc<dyn ChatModel>)>) -> Self {
         Self { usual, own: own.into() }
     }
@@ -26,7 +25,7 @@ impl Models {
         own.map_or(&self.usual, |(_, model)| model)
     }
 
-    /// The model of those that have none of their own.
+    /// The default model.
     pub fn usual(&self) -> &Arc<dyn ChatModel> {
         &self.usual
     }
@@ -75,7 +74,7 @@ impl From<Arc<dyn ChatModel>> for Models {
     }
 }
 
-/// Whether it is this caller who asks for this purpose.
+/// Whether a call for this purpose is this caller's.
 fn asks(caller: &Caller, purpose: &Purpose) -> bool {
     match (caller, purpose) {
         (Caller::Role(own), Purpose::Contribution { role, .. }) => own == role,

@@ -1,8 +1,8 @@
-//! Which model answers whom, where a scenario says so.
+//! The models that a scenario sets for single roles, agents and steps.
 
 use super::name::{AgentName, RoleName};
 
-/// Who asks a model.
+/// A role, an agent or a step that calls a model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Caller {
     /// A role at the table.
@@ -19,15 +19,15 @@ pub enum Caller {
     Finalize,
 }
 
-/// A model that a scenario names for a caller.
+/// The model of one caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seated {
-    /// Who asks it.
+    /// The caller.
     pub caller: Caller,
     /// Its name, with or without its provider's before a `/`.
     pub model: String,
     /// Where the scenario says so: `roles.risk_analyst.model`.
     pub place: String,
-    /// `--set` said so, which goes before `--model`.
+    /// Set by `--set`, which takes precedence over `--model`.
     pub by_override: bool,
 }

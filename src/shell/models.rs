@@ -139,7 +139,7 @@ fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
     find(scenario, Found { value: &seated.model, origin }).map_err(|error| {
         let advice = error.advice();
         format!(
-            "{} asks for {}: {error}. {advice} Or take another model: --set {}=PROVIDER/MODEL.",
+            "{} asks for {}: {error}. {advice} Or use another model: --set {}=PROVIDER/MODEL.",
             seated.place, seated.model, seated.place
         )
     })

@@ -280,7 +280,7 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.tone = Tone::Failed;
         }
         EventKind::RequestAdapted { model, parameter } => {
-            told.what = format!("{model} does not take {parameter}: asked without it").into();
+            told.what = format!("{model} does not take {parameter}; sent again without it").into();
             told.tone = Tone::Alert;
         }
         EventKind::ReplyRepaired { repair } => {

@@ -70,7 +70,7 @@ impl BlockKind {
     }
 }
 
-/// What a reply came to.
+/// The content of a whole reply.
 #[derive(Debug)]
 pub(super) struct ReplyContent {
     pub(super) text: String,

@@ -42,7 +42,7 @@ struct OutputFormat<'a> {
 }
 
 impl<'a> MessageParameters<'a> {
-    /// The parameters of a request whose reply has this form. `refused`: what it goes without.
+    /// The parameters of a request for a reply of this form, without those in `refused`.
     pub(super) fn of(
         tuning: &'a Tuning,
         form: &'a Form,

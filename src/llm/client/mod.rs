@@ -136,8 +136,7 @@ impl Client {
         }
     }
 
-    /// A reply's text as it is kept: whatever an endpoint says, the key in use does not stand in
-    /// it, where that is a secret.
+    /// A reply's text without the key, which an endpoint may repeat in it.
     pub(super) fn without_the_key(&self, text: &str) -> Arc<str> {
         self.redactor.redact_whole(text).into()
     }

@@ -1,4 +1,4 @@
-//! An answer whose status is no success: what the server says of it, and what to do.
+//! Responses with an error status: what the server says, and what to do about it.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(in crate::llm) enum Requested {
 }
 
 impl Client {
-    /// An answer whose status is no success.
+    /// The failure of a response with an error status.
     pub(in crate::llm) async fn refusal(
         &self,
         answer: Answer,

@@ -3,23 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::EndpointError;
+use super::{EndpointError, MODEL, Provider, TIMEOUT};
 
 /// The names that are looked for; a `.env` serves other programs too, and their lines are theirs.
-pub(super) const NAMES: [&str; 12] = [
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "OPENAI_MODEL",
-    "OPENAI_TIMEOUT_SECONDS",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_BASE_URL",
-    "GEMINI_API_KEY",
-    "GEMINI_BASE_URL",
-    "OPENROUTER_API_KEY",
-    "OPENROUTER_BASE_URL",
-    "OLLAMA_API_KEY",
-    "OLLAMA_HOST",
-];
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let own = Provider::ALL.into_iter().flat_map(|it| [it.key_name(), it.address_name()]);
+    own.chain([MODEL, TIMEOUT])
+}
 
 /// Reads them; where one is set twice, the later line counts, as in a shell.
 ///
@@ -49,7 +39,7 @@ fn name_of(line: &str) -> Option<&'static str> {
         _ => line,
     };
     let (name, _) = line.split_once('=')?;
-    NAMES.into_iter().find(|known| *known == name.trim_end())
+    names().find(|known| *known == name.trim_end())
 }
 
 /// Whether the reader would put another variable's value in: outside of single quotes, after a `$`

@@ -14,7 +14,7 @@ pub enum EndpointError {
         host: String,
     },
     /// Several providers have a key, and nothing says which of them to ask.
-    #[error("{} are set, and nothing says whom to ask", list(keys))]
+    #[error("{} are set, but no provider is chosen", list(keys))]
     WhichProvider {
         /// Those with a key, two at least.
         keys: Vec<Provider>,
@@ -123,7 +123,7 @@ impl EndpointError {
                 let first = keys.first().copied().unwrap_or_default();
                 let (word, model) = (first.word(), first.model());
                 format!(
-                    "say which with --model {word}/{model}, or in the scenario with [model] name = \
+                    "choose one with --model {word}/{model}, or in the scenario with [model] name = \
                      \"{word}/{model}\"."
                 )
             }

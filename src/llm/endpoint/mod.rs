@@ -45,7 +45,6 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_DOTENV: u64 = 1 << 20;
 
 const MODEL: &str = "OPENAI_MODEL";
-const ADDRESS: &str = "OPENAI_BASE_URL";
 /// The version of the Messages API that is spoken.
 const MESSAGES_VERSION: &str = "2023-06-01";
 const TIMEOUT: &str = "OPENAI_TIMEOUT_SECONDS";
@@ -169,7 +168,7 @@ impl Endpoint {
 /// As [`find`]; a `.env` that is there and cannot be read; a variable that is no text.
 pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
     let mut shell = BTreeMap::new();
-    for name in dotenv::NAMES {
+    for name in dotenv::names() {
         match std::env::var(name) {
             Ok(value) => drop(shell.insert(name.to_owned(), value)),
             Err(std::env::VarError::NotPresent) => {}
@@ -266,7 +265,8 @@ fn choose<'a>(
     {
         return Ok((provider, Found { value: name, origin }));
     }
-    let said = places.either(MODEL).is_some() || places.either(ADDRESS).is_some();
+    let said = [MODEL, Provider::OpenAi.address_name()];
+    let said = said.into_iter().any(|name| places.either(name).is_some());
     let provider = if asked.base_url.and_then(pair::set).is_some() || said {
         Provider::OpenAi
     } else if let Some(provider) = config.and_then(|name| named(name).0) {
