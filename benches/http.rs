@@ -110,6 +110,7 @@ fn model(at: SocketAddr) -> Outcome<Contender> {
         form: Form::Object,
         purpose: Purpose::Finalize,
         attempt: 1,
+        again: 0,
         message: 1,
         draw: 0,
         shown: Arc::new(Shown::default()),

@@ -72,7 +72,11 @@ async fn an_endpoint_that_is_down_is_named_with_its_host_and_how_often_it_was_as
         command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", format!("http://{closed}/v1"));
         let ended = ended(command).await;
         assert_eq!(ended.code, Some(6), "{ended:?}");
-        for said in ["llm_error:connection", &format!("no connection to {closed}"), "4 attempts."] {
+        for said in [
+            "llm_error:connection",
+            &format!("no connection to {closed}"),
+            "4 attempts (tools.llm.retries.max_attempts).",
+        ] {
             assert!(ended.out.contains(said), "no {said} in {}", ended.out);
         }
         assert!(!ended.out.contains("probe"), "nobody waits for it: {}", ended.out);

@@ -2,9 +2,10 @@
 use std::time::Duration;
 
 use roundtable::scenario::model::{
-    Behind, CollaborationSpec, Concurrency, InputKind, Latency, PatternSpec, Repair, ScriptFault,
+    Behind, CollaborationSpec, Concurrency, InputKind, Latency, PatternSpec, ScriptFault,
     ScriptFaultKind, ScriptStep, WhenOff,
 };
+use roundtable::scenario::repair::{Repair, Repairs};
 use roundtable::scenario::{self, Origin, Override, Scenario, Source, SourceError, load};
 use serde_json::{Value, json};
 
@@ -122,7 +123,8 @@ fn what_is_left_out_has_its_default() {
     assert!(spec.summary_inputs.is_empty());
     assert_eq!(spec.roles["ann"].behind, None);
     assert!(scenario.model.stream);
-    assert_eq!(scenario.model.repair, Repair::Nothing);
+    assert!(scenario.model.repair.is_empty());
+    assert_eq!(scenario.model.ask_again, 0);
     assert_eq!((scenario.model.prices, &scenario.model.name), (None, &None));
     // Source 003: two attempts, 250 and 750 ms, jitter.
     let waits = [Duration::from_millis(250), Duration::from_millis(750)];
@@ -177,7 +179,7 @@ fn everything_that_is_there_is_read() {
     assert!(!scenario.model.stream && !scenario.llm.idempotent && !scenario.llm.jitter);
     assert_eq!(scenario.model.name.as_deref(), Some("tiny"));
     assert_eq!(scenario.model.base_url.as_deref(), Some("http://127.0.0.1:1/v1"));
-    assert_eq!(scenario.model.repair, Repair::Fences);
+    assert_eq!(scenario.model.repair, Repairs::from([Repair::Fences]));
     let prices = scenario.model.prices.expect("prices");
     assert_eq!((prices.prompt_usd_per_million, prices.completion_usd_per_million), (0.4, 2.0));
     assert_eq!(scenario.llm.timeout, Some(Duration::from_millis(1_500)));

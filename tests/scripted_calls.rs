@@ -25,6 +25,7 @@ fn row(text: &str) -> ScriptRow {
         step: None,
         round: None,
         attempt: None,
+        again: None,
         when: None,
         latency: Latency::default(),
         fault: None,
@@ -60,6 +61,7 @@ fn asked(agent: &str, turn: u32, round: u32) -> ChatRequest {
         purpose: Purpose::Say { agent: agent.into(), turn, round },
         message: 1,
         attempt: 1,
+        again: 0,
         draw: 0xfeed,
         shown: Arc::new(Shown::default()),
     }

@@ -343,6 +343,7 @@ fn a_result_without_words_is_its_name_alone() {
         prompt: Prompt::default(),
         args: None,
         model: None,
+        again: 0,
     };
     facts.add(call, EventKind::CallStarted(Box::new(started)));
     facts.add(call, EventKind::CallFailed { attempts: 1, reason: StopReason::Cancelled });

@@ -101,6 +101,7 @@ impl Log {
             prompt: Prompt::default(),
             args: Some(Arc::new(json!({ "agent": agent }))),
             model: None,
+            again: 0,
         };
         self.put(span, EventKind::CallStarted(Box::new(started)));
         span

@@ -100,6 +100,7 @@ fn one_round(
             prompt,
             args: None,
             model: None,
+            again: 0,
         };
         log.add(call, EventKind::CallStarted(Box::new(started)));
         let attempt = log.open();

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use super::paint::Paint;
 use crate::app::run::told::rounds_told;
-use crate::event::kind::{By, FailureClass, ModelLabel, Purpose, RunClosed, RunStarted, Usage};
+use crate::event::kind::{
+    By, FailureClass, ModelLabel, Purpose, ReplyRefused, RunClosed, RunStarted, Usage,
+};
 use crate::event::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::world::{Outcome, SessionOutcome, SpanKind, Tally};
 use crate::event::{BoundaryId, Event, EventKind, World};
@@ -115,9 +117,16 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             let (model, parameter) = (visible(model), visible(parameter));
             format!("  {model} does not take {parameter}; sent again without it")
         }
-        EventKind::ReplyRepaired { repair } => {
-            format!("  {} the reply was mended: {}", who(event, world), visible(repair))
+        EventKind::ReplyRepaired { repair, what } => {
+            let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
+            format!(
+                "  {}  reply repaired: {}{}",
+                who(event, world),
+                visible(repair),
+                visible(&what)
+            )
         }
+        EventKind::ReplyRefused(refused) => refused_reply(event, refused, world, paint),
         EventKind::ConditionFailed { place, text } => {
             format!("{} {}: {}", paint.glyph(Glyph::Alert), visible(place), visible(text))
         }
@@ -152,6 +161,21 @@ fn of_many(kind: &EventKind, world: &World) -> bool {
             | EventKind::CallDegraded { .. }
     );
     of_call && world.resilience().is_some()
+}
+
+/// A reply that was refused: what is wrong with it, and how it begins.
+fn refused_reply(event: &Event, refused: &ReplyRefused, world: &World, paint: &Paint) -> String {
+    let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
+    let who = who(event, world);
+    let mut line = format!("  {}  {who}  ", paint.role(Role::Refused, &word));
+    let _ = write!(line, "{}", visible(&refused.detail));
+    if let Some(nth) = refused.again {
+        let _ = write!(line, "; asked again ({nth})");
+    }
+    if !refused.begins.is_empty() {
+        let _ = write!(line, ": {}", paint.role(Role::Dim, &visible(&refused.begins)));
+    }
+    line
 }
 
 /// Whether a call is that of a task.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::id::{SpanId, millis};
 use super::research::SourceNo;
+use super::stop::StopReason;
 use super::team::Inner;
 use super::visible::visible_within;
 use crate::scenario::model::ScriptFaultKind;
@@ -32,6 +33,13 @@ pub struct CallStarted {
     /// The model that is asked, in a run that asks more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
+    /// How often the model was asked the same before and its reply was refused.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub again: u32,
+}
+
+fn is_first(again: &u32) -> bool {
+    *again == 0
 }
 
 /// On whose behalf a call is made.
@@ -319,6 +327,20 @@ impl Reply {
             blocks: None,
         }
     }
+}
+
+/// A reply that broke its contract, or said nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyRefused {
+    /// The reason that it stops the run with, in the source's words.
+    pub reason: StopReason,
+    /// What is wrong with it, in a sentence; made visible, and bounded.
+    pub detail: Box<str>,
+    /// The beginning of the reply; made visible, and bounded. The whole stands in its attempt.
+    pub begins: Box<str>,
+    /// The model is told, and asked again: for the nth time, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<u32>,
 }
 
 /// Tokens of one call.

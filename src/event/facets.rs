@@ -68,6 +68,7 @@ impl EventKind {
             Self::FaultHealed { .. } => "fault.healed",
             Self::RequestAdapted { .. } => "request.adapted",
             Self::ReplyRepaired { .. } => "reply.repaired",
+            Self::ReplyRefused(_) => "reply.refused",
             Self::ConditionFailed { .. } => "condition.failed",
             Self::Warning { .. } => "warning",
             Self::SessionRunStarted { .. } => "session.run_started",

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use super::call::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, Speaker,
-    ToolCall, ToolOffer, Usage,
+    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, ReplyRefused,
+    Speaker, ToolCall, ToolOffer, Usage,
 };
 pub use super::head::{FlagAt, ModelLabel, PricesHead, RunClosed, RunStarted};
 pub use super::plan::{
@@ -540,12 +540,19 @@ pub enum EventKind {
         /// What is left out or replaced: `temperature`, `response_format`, …
         parameter: String,
     },
-    /// A reply was mended before it was judged, as the scenario allows.
+    /// A reply was repaired before it was judged, as the scenario allows. The raw text is kept with its
+    /// attempt.
     #[serde(rename = "reply.repaired")]
     ReplyRepaired {
         /// What was done, such as `fences`.
         repair: String,
+        /// What was taken off or changed; made visible, and bounded.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        what: String,
     },
+    /// A reply was refused.
+    #[serde(rename = "reply.refused")]
+    ReplyRefused(Box<ReplyRefused>),
     /// A condition of the scenario could not be evaluated; it counts as false.
     #[serde(rename = "condition.failed")]
     ConditionFailed {

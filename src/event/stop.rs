@@ -198,7 +198,7 @@ impl StopReason {
         Some(match self {
             Self::Success => return None,
             Self::InvalidContribution(_) => {
-                "The reply broke the contract: read what it said, then mend the role's prompt."
+                "The reply broke its contract: fix the role's prompt, or set model.repair or model.ask_again."
             }
             Self::AgentDenied(_) => {
                 "The role's flag is off and `when_off = \"deny\"`: turn the flag on, or use \"skip\"."
@@ -229,7 +229,7 @@ impl StopReason {
                 "A whole number beyond 64 bits would reach the worker changed: have the planner give it as a text."
             }
             Self::InvalidPlan(_) => {
-                "The plan broke the contract: read what the planner said, then mend its prompt."
+                "The plan broke its contract: fix the planner's prompt, or set model.repair or model.ask_again."
             }
             Self::CriticalTaskFailed => {
                 "A task that the report needs failed: the task says of what."
@@ -239,23 +239,23 @@ impl StopReason {
                 "Raise budget.max_dispatches, or look at which task was retried."
             }
             Self::MaxToolRounds => {
-                "The agent kept calling tools: raise max_tool_rounds, or mend its instruction."
+                "The agent kept calling tools: raise max_tool_rounds, or fix its instruction."
             }
             Self::Stuck(_) => {
-                "The agent asked the same again and again: read what it was told, then mend its instruction."
+                "The agent made the same call again and again: read what it was told, then fix its instruction."
             }
             Self::MaxHandoffs => "Raise max_handoffs, or look at who hands over to whom.",
             Self::RepetitiveHandoff => {
-                "A few agents handed over in a circle: mend their instructions, or widen the window."
+                "A few agents handed over in a circle: fix their instructions, or widen the window."
             }
             Self::NodeTimeout(_) => {
                 "The agent did not come to an end in time: raise node_timeout_s, or look at what was slow."
             }
             Self::InvalidStep(_) => {
-                "A step of the plan broke the contract: read what the planner said, then mend its prompt."
+                "A step of the plan broke its contract: fix the planner's prompt, or set model.ask_again."
             }
             Self::InvalidSearchQuery => {
-                "The plan's first step has no query: mend the planner's prompt, or plan by rule."
+                "The plan's first step has no query: fix the planner's prompt, or plan by rule."
             }
             Self::NoSourcesAfterDedupe => {
                 "The search found nothing to read: ask other words, or look where it searches."
@@ -267,7 +267,7 @@ impl StopReason {
                 "The tool's answer is not its contract: the attempt has it, whole."
             }
             Self::InvalidNotes(_) => {
-                "A note broke the contract: read what the model said of the page, then mend its prompt."
+                "A note broke its contract: fix the prompt of the notes, or set model.ask_again."
             }
             Self::VerificationFailed(NoteIssue::QuoteNotInSource) => {
                 "A quote does not stand in its page: the note is made up, or set misquotes = \"refuse\"."
@@ -276,13 +276,13 @@ impl StopReason {
                 "A note is no ground for an answer: see its quote and claim."
             }
             Self::InvalidAnswer(AnswerFault::CitationUnknown) => {
-                "The answer cites a note that there is not: read what the model said."
+                "The answer cites a note that does not exist: fix its prompt, or set model.ask_again."
             }
             Self::InvalidAnswer(AnswerFault::TooLong) => {
                 "Raise budget.max_answer_chars, or ask for a shorter answer."
             }
             Self::InvalidAnswer(_) => {
-                "The answer broke the contract: read what the model said, then mend its prompt."
+                "The answer broke its contract: fix its prompt, or set model.repair or model.ask_again."
             }
             Self::Worker(WorkerTrouble::Denied, _) => {
                 "The worker's flag is off: turn it on, or keep the worker out of the plan."
@@ -291,7 +291,7 @@ impl StopReason {
                 "Nothing stands behind the worker: give it a fixture, http or command table."
             }
             Self::Worker(WorkerTrouble::BadArgs, _) => {
-                "The planner gave arguments that the worker does not take: mend its prompt."
+                "The planner gave arguments that the worker does not take: fix its prompt."
             }
             Self::Worker(WorkerTrouble::BadResult, _) => {
                 "The worker's answer breaks its contract: the attempt says where."

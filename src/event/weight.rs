@@ -256,6 +256,10 @@ impl EventKind {
             }
             Self::RunStarted(it) => head(it),
             Self::RequestAdapted { model, parameter } => model.len() + parameter.len(),
+            Self::ReplyRepaired { repair, what } => repair.len() + what.len(),
+            Self::ReplyRefused(it) => {
+                size_of_val(&**it) + reason(&it.reason) + it.detail.len() + it.begins.len()
+            }
             Self::Warning { text } => text.len(),
             Self::ConditionFailed { place, text } => place.len() + text.len(),
             Self::RunClosed(closed) => size_of_val(&**closed) + reason(&closed.reason),

@@ -42,6 +42,8 @@ pub struct ChatRequest {
     pub message: u32,
     /// Which attempt of its call, from 1.
     pub attempt: u32,
+    /// How often the same was asked before and the reply was refused.
+    pub again: u32,
     /// A draw that is this attempt's own: a hash of (seed, span path, attempt).
     pub draw: u64,
     /// What conditions of a script may look at; empty for a live model.

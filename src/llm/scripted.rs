@@ -191,7 +191,7 @@ fn with_ids(calls: &Arc<[ToolCall]>, request: &ChatRequest) -> Arc<[ToolCall]> {
     named.collect()
 }
 
-/// Whether a row is for this step, role or agent, message, round and attempt.
+/// Whether a row is for this step, role or agent, message, round, attempt, and asking again.
 fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
     let fits = match &request.purpose {
         Purpose::Contribution { round, role, .. } => {
@@ -220,6 +220,7 @@ fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
     };
     fits && row.message.is_none_or(|named| named == request.message)
         && row.attempt.is_none_or(|named| named == request.attempt)
+        && row.again.is_none_or(|named| named == request.again)
 }
 
 fn nothing_scripted(request: &ChatRequest) -> String {

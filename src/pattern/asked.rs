@@ -1,5 +1,5 @@
-//! What patterns have in common when they ask the model: what conditions are shown, how a reply
-//! becomes data, the text at the end.
+//! What patterns have in common when they ask the model: what conditions are shown, the conversation,
+//! the text at the end. How a reply becomes data stands in `reply`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use crate::llm::Form;
 use crate::run::{Ask, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
-use crate::scenario::model::Repair;
 use crate::scenario::name::InputName;
 
 /// A value of ours as JSON: ours always can be.
@@ -51,28 +50,6 @@ pub(super) fn conversation(system: &str, payload: &Value) -> Arc<[ChatMessage]> 
     .into()
 }
 
-/// The reply as data. An empty one is an empty object, and one that is not JSON is handed to the
-/// validator in a wrapper, both as the sources do.
-pub(super) fn parse(
-    cx: &RunContext,
-    scenario: &Scenario,
-    call: SpanId,
-    text: &str,
-    wrap: impl FnOnce(&str) -> Value,
-) -> Value {
-    let text = if text.is_empty() { "{}" } else { text };
-    if let Ok(value) = serde_json::from_str(text) {
-        return value;
-    }
-    if scenario.model.repair == Repair::Fences
-        && let Some(Ok(value)) = without_fences(text).map(serde_json::from_str)
-    {
-        cx.publish(call, EventKind::ReplyRepaired { repair: "fences".to_owned() });
-        return value;
-    }
-    wrap(text)
-}
-
 /// The text at the end: one more call, whose text is the answer.
 pub(super) async fn answer(
     cx: &RunContext,
@@ -84,29 +61,8 @@ pub(super) async fn answer(
     let (call, reply) = cx.ask(ask).await.map_err(|failed| failed.reason)?;
     let text = reply.text.trim();
     if text.is_empty() {
-        return Err(StopReason::LlmEmpty);
+        return Err(super::reply::empty(cx, call, &reply));
     }
     cx.publish(call, EventKind::AnswerComposed { text: text.into(), by: None });
     Ok(())
-}
-
-/// The inside of a Markdown code fence that is all there is, its language tag left out.
-fn without_fences(text: &str) -> Option<&str> {
-    let inside = text.trim().strip_prefix("```")?.strip_suffix("```")?;
-    let (tag, body) = inside.split_once('\n')?;
-    tag.trim().chars().all(|c| c.is_ascii_alphanumeric()).then_some(body)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_fences;
-
-    #[test]
-    fn only_a_fence_around_everything_is_taken_off() {
-        assert_eq!(without_fences("```json\n{}\n```"), Some("{}\n"));
-        assert_eq!(without_fences("  ```\n{}\n```\n"), Some("{}\n"));
-        assert_eq!(without_fences("Here it is: ```json\n{}\n```"), None);
-        assert_eq!(without_fences("```json {} ```"), None);
-        assert_eq!(without_fences("{}"), None);
-    }
 }

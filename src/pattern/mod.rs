@@ -7,6 +7,7 @@
 mod asked;
 pub mod collaboration;
 pub mod orchestrator;
+pub mod reply;
 pub mod research;
 pub mod resilience;
 pub mod team;

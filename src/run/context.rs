@@ -1,5 +1,6 @@
 //! The context of one run: everything that a pattern may ask for and that is not its own logic.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use super::session::Session;
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, ModelLabel, Prompt, Purpose, Reply,
-    ToolOffer,
+    Speaker, ToolOffer,
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
@@ -79,7 +80,7 @@ pub struct RunContext {
 }
 
 /// What is asked of the model.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ask {
     /// The span that the call stands in.
     pub parent: SpanId,
@@ -97,6 +98,8 @@ pub struct Ask {
     pub form: Form,
     /// What conditions of a script may look at.
     pub shown: Arc<Shown>,
+    /// How often the same was asked before and the reply was refused.
+    pub again: u32,
 }
 
 impl Ask {
@@ -118,6 +121,26 @@ impl Ask {
             tools: Arc::default(),
             form,
             shown: Arc::new(shown.unwrap_or_default()),
+            again: 0,
+        }
+    }
+
+    /// The same, asked again after a reply that was refused: in the same conversation, with what is
+    /// wrong with it.
+    pub fn once_more(mut self, call: SpanId, reply: &Reply, wrong: String) -> Self {
+        let wrong: Arc<[ChatMessage]> = [ChatMessage::new(Speaker::User, wrong)].into();
+        self.messages.push([ChatMessage::reply(reply)].into());
+        self.messages.push(Arc::clone(&wrong));
+        self.prompt = Prompt { after: Some(call), messages: wrong, tools: None };
+        self.again += 1;
+        self
+    }
+
+    /// Where in the run this call is, for random numbers of its own.
+    fn draws(&self) -> Cow<'_, str> {
+        match self.again {
+            0 => Cow::Borrowed(&self.path),
+            again => Cow::Owned(format!("{}+{again}", self.path)),
         }
     }
 }
@@ -289,7 +312,7 @@ impl RunContext {
     }
 
     async fn call(&self, ask: Ask) -> Result<(SpanId, Reply), Box<CallFailed>> {
-        let scope = AskScope { cx: self, path: &ask.path, purpose: &ask.purpose };
+        let scope = AskScope { cx: self, path: &ask.draws(), purpose: &ask.purpose };
         let call = Call {
             started: CallStarted {
                 parent: ask.parent,
@@ -298,6 +321,7 @@ impl RunContext {
                 prompt: ask.prompt.clone(),
                 args: None,
                 model: self.models.name_for(&ask.purpose),
+                again: ask.again,
             },
             safe_key: None,
         };
@@ -432,6 +456,7 @@ impl Callee for Asked<'_> {
             purpose: self.ask.purpose.clone(),
             message: cx.session.message,
             attempt: attempt.number,
+            again: self.ask.again,
             draw: draw(cx.seed, self.scope.path, attempt.number, "model"),
             shown: Arc::clone(&self.ask.shown),
         };

@@ -98,6 +98,7 @@ impl RunContext {
                 prompt: Prompt::default(),
                 args: Some(Arc::new(Value::Object((*ask.args).clone()))),
                 model: None,
+                again: 0,
             },
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };

@@ -287,7 +287,8 @@ fn model(table: ModelTable, cx: &mut Reader) -> Option<ModelSettings> {
         name: table.name.map(|name| name.text),
         tuning,
         base_url: table.base_url.map(|url| url.text),
-        repair: table.repair,
+        repair: table.repair.0,
+        ask_again: table.ask_again.value.0,
         prices,
     })
 }

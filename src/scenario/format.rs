@@ -11,11 +11,12 @@ use super::format_patterns::{
 use super::format_research::{ResearchTable, SourceTable};
 use super::format_team::{AgentTable, CallTable, RootTable};
 use super::format_tools::{AlertsTable, ToolsTable};
-use super::model::{Latency, Repair, ScriptStep};
+use super::model::{Latency, ScriptStep};
 use super::named::{Actor, Ident, Named};
 use super::pattern;
 use super::reader::{Reader, among};
 use super::record::{Need, ObjectSchema, record, sentence, words};
+use super::repair::{Repair, Repairs};
 use super::shape::{At, Free, List, Prose, Shape, Text, Whole};
 use super::tree::{Node, Tree};
 use super::tuning::JsonRung;
@@ -164,8 +165,12 @@ record! {
         name: Prose = optional,
         /// The root of the API. Without it: OPENAI_BASE_URL, else that of OpenAI.
         base_url: Prose = optional,
-        /// What may be mended in a reply before it is judged. Each repair is an event.
-        repair: Repair = default(Repair::Nothing),
+        /// What may be repaired in a reply before it is judged: a list of fences, preface, think, case
+        /// and numbers. Each repair that is made is an event.
+        repair: RepairList = default(RepairList::default()),
+        /// How often the model is told what is wrong with a JSON reply, and asked again. Each time is
+        /// one more call.
+        ask_again: At<Whole<0, 10>> = default(At::nowhere(Whole(0))),
         /// The sampling temperature. Without it none is sent, and the provider's counts.
         temperature: Number<0, 2> = optional,
         /// Tokens of a reply at most. Without it the provider's bound counts; Anthropic needs one and
@@ -189,8 +194,40 @@ words! { JsonRung:
 }
 
 words! { Repair:
-    "none" => Repair::Nothing, "Nothing: fenced JSON is a reply that is not JSON.";
-    "fences" => Repair::Fences, "A Markdown code fence around the whole reply is taken off.";
+    "fences" => Repair::Fences, "A Markdown code fence around the object is taken off.";
+    "preface" => Repair::Preface, "Text before and after the only object of a reply is taken off.";
+    "think" => Repair::Think, "<think>…</think> in front of a reply is taken off.";
+    "case" => Repair::Case, "Names and stances are taken in other spellings: \"GO\", \"Demand Analyst\".";
+    "numbers" => Repair::Numbers, "Numbers are taken as texts, and 11 to 100 as per cent.";
+}
+
+/// What may be repaired: a list of words, or one word; `none` is the empty list.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RepairList(pub Repairs);
+
+impl Shape for RepairList {
+    fn schema() -> Value {
+        json!({
+            "oneOf": [
+                Repair::schema(),
+                { "const": "none", "description": "Nothing is repaired." },
+                { "type": "array", "items": Repair::schema(), "uniqueItems": true },
+            ]
+        })
+    }
+    fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
+        match &node.value {
+            Tree::Text(word) if word == "none" => Some(Self::default()),
+            Tree::List(_) => {
+                let list = List::<Repair, 0, 5>::read(node, cx)?;
+                Some(Self(list.0.into_iter().collect()))
+            }
+            _ => Some(Self(Repairs::from([Repair::read(node, cx)?]))),
+        }
+    }
+    fn plain(&self) -> Value {
+        self.0.iter().map(|repair| Value::from(repair.word())).collect()
+    }
 }
 
 record! {
@@ -235,6 +272,9 @@ record! {
         round: At<Whole<1, 1_000>> = optional,
         /// Only for this attempt of a call, from 1.
         attempt: At<Whole<1, 20>> = optional,
+        /// Only the nth time that the model is asked again because its reply was refused, from 1; 0 is
+        /// the first time that it is asked. See model.ask_again.
+        again: At<Whole<0, 10>> = optional,
         /// Only when this CEL condition holds for what the role is shown: facts, inputs, goal,
         /// role, round, attempt, flags, recent_rounds, open_conflicts. For a step facts, inputs,
         /// goal, attempt, flags, and: max_tasks, available_workers for a plan; final_decision,

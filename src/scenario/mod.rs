@@ -45,6 +45,7 @@ mod pattern;
 mod problem;
 mod reader;
 mod record;
+pub mod repair;
 pub mod research;
 pub mod resilience;
 mod script;

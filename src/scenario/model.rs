@@ -13,6 +13,7 @@ use super::condition::Condition;
 use super::live::Unset;
 use super::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use super::orchestrator::OrchestratorSpec;
+use super::repair::Repairs;
 use super::research::ResearchSpec;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
 use super::seated::Seated;
@@ -260,19 +261,12 @@ pub struct ModelSettings {
     pub tuning: Tuning,
     /// The endpoint, where the scenario sets one (else `OPENAI_BASE_URL`).
     pub base_url: Option<String>,
-    /// What may be mended in a reply before it is judged.
-    pub repair: Repair,
+    /// What may be repaired in a reply before it is judged.
+    pub repair: Repairs,
+    /// How often the model is told what is wrong with a JSON reply, and asked again.
+    pub ask_again: u32,
     /// Prices, where known: without them the cost is `null`.
     pub prices: Option<Prices>,
-}
-
-/// What may be mended in a model's reply; each repair is an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repair {
-    /// Nothing: fenced JSON is a reply that is not JSON.
-    Nothing,
-    /// A Markdown code fence around the whole reply is taken off.
-    Fences,
 }
 
 /// US dollars for a million tokens.
@@ -380,6 +374,9 @@ pub struct ScriptRow {
     pub round: Option<u32>,
     /// Only for this attempt of a call, from 1.
     pub attempt: Option<u32>,
+    /// Only the nth time that the model is asked again because its reply was refused, from 1; 0: the
+    /// first time that it is asked.
+    pub again: Option<u32>,
     /// Only when this holds for what the role is shown.
     pub when: Option<Condition>,
     /// How long the answer takes.

@@ -128,6 +128,7 @@ fn row(
         step,
         round: table.round.as_ref().map(|round| round.value.0),
         attempt: table.attempt.as_ref().map(|attempt| attempt.value.0),
+        again: table.again.as_ref().map(|again| again.value.0),
         when: when.map_or(Some(None), |when| when.map(Some))?,
         latency: table.latency,
         fault: fault.map_or(Some(None), |fault| fault.map(Some))?,
@@ -278,6 +279,7 @@ fn covers(earlier: &ScriptTable, row: &ScriptTable) -> bool {
         && wider(&earlier.turn, &row.turn, |turn| turn.value.0)
         && wider(&earlier.round, &row.round, |round| round.value.0)
         && wider(&earlier.attempt, &row.attempt, |attempt| attempt.value.0)
+        && wider(&earlier.again, &row.again, |again| again.value.0)
 }
 
 fn out_of_reach(row: &ScriptTable, pattern: Pattern, file: &File) -> Option<(Span, String)> {
@@ -297,6 +299,13 @@ fn out_of_reach(row: &ScriptTable, pattern: Pattern, file: &File) -> Option<(Spa
         && limit.at.text == 0
     {
         return Some((round.at, format!("budget.max_rounds is {rounds}")));
+    }
+    if let Some(again) = &row.again
+        && let Some(limit) = file.model.as_ref().map(|model| &model.ask_again)
+        && again.value.0 > limit.value.0
+        && limit.at.text == 0
+    {
+        return Some((again.at, format!("model.ask_again is {}", limit.value.0)));
     }
     let limit = &file.tools.as_ref()?.llm.as_ref()?.retries.as_ref()?.max_attempts;
     let attempts = limit.value.0;

@@ -174,8 +174,15 @@ impl Facts {
         let call = self.open();
         let messages = self.messages_for(&purpose);
         let prompt = Prompt::whole(messages);
-        let started =
-            CallStarted { parent, tool: "llm".into(), purpose, prompt, args: None, model: None };
+        let started = CallStarted {
+            parent,
+            tool: "llm".into(),
+            purpose,
+            prompt,
+            args: None,
+            model: None,
+            again: 0,
+        };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         self.attempt(key, call, 1)
     }
@@ -343,8 +350,15 @@ impl Facts {
         let role = self.plan.sequence[0].clone();
         let purpose = Purpose::Contribution { round: self.round, seat: 0, role };
         let parent = self.round_span;
-        let started =
-            CallStarted { parent, tool: "llm".into(), purpose, prompt, args: None, model: None };
+        let started = CallStarted {
+            parent,
+            tool: "llm".into(),
+            purpose,
+            prompt,
+            args: None,
+            model: None,
+            again: 0,
+        };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         call
     }

@@ -215,7 +215,8 @@ impl TeamFacts {
     ) -> (SpanId, SpanId) {
         let call = self.open();
         let args = args.map(Arc::new);
-        let started = CallStarted { parent, tool: tool.into(), purpose, prompt, args, model: None };
+        let started =
+            CallStarted { parent, tool: tool.into(), purpose, prompt, args, model: None, again: 0 };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         let attempt = self.open();
         let kind = EventKind::AttemptStarted {

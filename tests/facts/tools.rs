@@ -191,7 +191,8 @@ impl ToolFacts {
         };
         let prompt = Prompt::whole(messages);
         let args = args.map(Arc::new);
-        let started = CallStarted { parent, tool: tool.into(), purpose, prompt, args, model: None };
+        let started =
+            CallStarted { parent, tool: tool.into(), purpose, prompt, args, model: None, again: 0 };
         self.add(call, EventKind::CallStarted(Box::new(started)));
         self.calls.insert(key.to_owned(), (call, call, 0));
         self

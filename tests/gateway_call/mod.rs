@@ -192,6 +192,7 @@ pub async fn call(
         prompt: Prompt::default(),
         args: Some(Arc::new(json!({ "q": 1 }))),
         model: None,
+        again: 0,
     };
     Call { started, safe_key: Some("{\"q\":1}".to_owned()) }.make(scope, guard, tool).await
 }

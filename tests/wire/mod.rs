@@ -250,6 +250,7 @@ pub fn ask(json: bool) -> ChatRequest {
         form: if json { Form::Object } else { Form::Text },
         purpose: Purpose::Finalize,
         attempt: 1,
+        again: 0,
         message: 1,
         draw: 0,
         shown: Arc::new(Shown::default()),

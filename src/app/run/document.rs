@@ -7,7 +7,7 @@ use super::inspect::Asks;
 use super::told::failure;
 use super::{RunPage, tool_calls};
 use crate::app::format;
-use crate::event::kind::{ChatMessage, Purpose, Reply, Speaker};
+use crate::event::kind::{ChatMessage, Purpose, Reply, ReplyRefused, Speaker};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
@@ -235,6 +235,18 @@ impl RunPage {
         }
         self.stand_in(&mut document, call);
         self.verdict(&mut document, call);
+        if let Some(refused) = self.refused_reply(call) {
+            document.gap();
+            document.text(Look::Failed, &format!("refused: {}", refused.reason));
+            document.text(Look::Text, &format!("{}.", refused.detail));
+            match (refused.again, refused.reason.advice()) {
+                (Some(nth), _) => {
+                    document.add(Look::Dim, format!("The model was asked again ({nth})."))
+                }
+                (None, Some(advice)) => document.add(Look::Dim, advice),
+                (None, None) => {}
+            }
+        }
         document
     }
 
@@ -340,13 +352,25 @@ impl RunPage {
                 }
             }
         }
-        if let Some(reason) = &seat.refused {
+        if let Some(reason) = seat.refused.as_ref().filter(|_| self.refused_reply(call).is_none()) {
             document.gap();
-            document.text(Look::Failed, &format!("refused by the gateway: {reason}"));
+            document.text(Look::Failed, &format!("refused: {reason}"));
             if let Some(advice) = reason.advice() {
                 document.add(Look::Dim, advice);
             }
         }
+    }
+
+    /// What was said against the reply of a call, where it was refused: right after its end.
+    fn refused_reply(&self, call: SpanId) -> Option<&ReplyRefused> {
+        /// Facts of other branches that may come in between, at most.
+        const BETWEEN: usize = 1_000;
+        let from = self.place(self.world().spans.get(call)?.closed_by?);
+        let facts = self.log().between(from, self.log().len().min(from + BETWEEN));
+        facts.filter(|event| event.span == call).find_map(|event| match &event.kind {
+            EventKind::ReplyRefused(refused) => Some(&**refused),
+            _ => None,
+        })
     }
 
     pub(super) fn raw_document(&self, facts: &[&Event], left_out: usize) -> Document {

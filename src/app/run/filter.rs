@@ -172,6 +172,7 @@ fn show(shown: &mut Shown, event: &Event, told: &Told<'_>, world: &World) {
         EventKind::NoteRefused(note) => reason = Some(note.reason.to_string()),
         EventKind::NotesCut(cut) => reason = Some(cut.limit.word().to_owned()),
         EventKind::AnswerRefused(refused) => reason = Some(refused.reason.to_string()),
+        EventKind::ReplyRefused(refused) => reason = Some(refused.reason.to_string()),
         EventKind::SourceClosed(came) => {
             reason = match &**came {
                 SourceCame::Denied { reason, .. } => Some(reason.word().to_owned()),

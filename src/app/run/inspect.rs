@@ -296,6 +296,7 @@ impl RunPage {
                     | EventKind::TaskFailed { .. }
                     | EventKind::ContributionAccepted { .. }
                     | EventKind::ContributionRefused { .. }
+                    | EventKind::ReplyRefused(_)
                     | EventKind::HandoffMade { .. }
                     | EventKind::HandoffRefused { .. }
                     | EventKind::ToolCallRefused { .. }

@@ -283,9 +283,19 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.what = format!("{model} does not take {parameter}; sent again without it").into();
             told.tone = Tone::Alert;
         }
-        EventKind::ReplyRepaired { repair } => {
-            told.what = repair.as_str().into();
+        EventKind::ReplyRepaired { repair, what } => {
+            told.what = match what.as_str() {
+                "" => repair.as_str().into(),
+                what => format!("{repair}: {what}").into(),
+            };
             told.tone = Tone::Alert;
+        }
+        EventKind::ReplyRefused(refused) => {
+            told.what = match refused.again {
+                Some(nth) => format!("{}; asked again ({nth})", refused.detail).into(),
+                None => refused.detail.as_ref().into(),
+            };
+            told.tone = if refused.again.is_some() { Tone::Alert } else { Tone::Refused };
         }
         EventKind::ConditionFailed { place, text } => {
             told.what = format!("{place}: {text}").into();

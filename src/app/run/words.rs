@@ -255,6 +255,9 @@ impl RunPage {
             };
         }
         let mut text = String::new();
+        if let Some(refused) = world.stop_refusal() {
+            text.push_str(&format!("Refused: {}.\n\n", refused.detail));
+        }
         if let Some(advice) = world.stop_advice() {
             text.push_str(advice);
         }

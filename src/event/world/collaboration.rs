@@ -54,8 +54,12 @@ pub struct Seat {
     pub call: Option<SpanId>,
     /// The model that it asks, in a run that asks more than one.
     pub model: Option<Arc<str>>,
-    /// Attempts made.
+    /// Attempts made; of the last call, where the model was asked again.
     pub attempts: u32,
+    /// How often the model was asked again because its reply was refused.
+    pub asked_again: u32,
+    /// What was wrong with the last reply that was refused.
+    pub detail: Option<Box<str>>,
     /// Its contribution once accepted.
     pub contribution: Option<Arc<Contribution>>,
     /// Keys beyond the contract that were dropped from it.
@@ -169,6 +173,8 @@ impl Collaboration {
                         call: None,
                         model: None,
                         attempts: 0,
+                        asked_again: 0,
+                        detail: None,
                         contribution: None,
                         extra_keys: 0,
                         extra_actions: 0,
@@ -211,6 +217,12 @@ impl Collaboration {
                 self.set_state(event.span, spans, SeatState::Cancelled);
             }
             EventKind::CallFailed { .. } => self.set_state(event.span, spans, SeatState::Failed),
+            EventKind::ReplyRefused(refused) => {
+                if let Some(seat) = self.seat_of(event.span, spans) {
+                    seat.asked_again = refused.again.unwrap_or(seat.asked_again);
+                    seat.detail = Some(refused.detail.clone());
+                }
+            }
             EventKind::ContributionAccepted {
                 round,
                 seat,

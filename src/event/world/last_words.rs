@@ -29,6 +29,10 @@ pub(super) struct Said {
     pub refused: Option<(u32, StopReason)>,
     /// Attempts of its call; one that was refused counts.
     pub attempts: u32,
+    /// Those of them that were sent again without a parameter, which is no retry.
+    pub adapted: u32,
+    /// The longest wait that the endpoint asked for, in milliseconds.
+    pub asked_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,8 +47,16 @@ impl LastWords {
         match &event.kind {
             EventKind::AttemptFailed(failed) => {
                 if let Some(attempt) = spans.get(event.span) {
-                    let text = failed.text.as_str().into();
-                    let said = Said { text, limit: None, refused: None, attempts: 1 };
+                    let before = self.open.get(&attempt.parent);
+                    let adapted = before.map_or(0, |said| said.adapted);
+                    let said = Said {
+                        text: failed.text.as_str().into(),
+                        limit: None,
+                        refused: None,
+                        attempts: 1,
+                        adapted: adapted + u32::from(failed.adapted.is_some()),
+                        asked_ms: failed.retry_after_ms.max(before.and_then(|said| said.asked_ms)),
+                    };
                     self.open.insert(attempt.parent, said);
                 }
             }

@@ -12,6 +12,7 @@ mod last_words;
 pub mod latency;
 pub mod orchestrator;
 mod outcome;
+mod refusals;
 pub mod research;
 pub mod resilience;
 pub mod rests;
@@ -37,6 +38,7 @@ pub use team::Team;
 pub use tools::Tools;
 
 use last_words::LastWords;
+use refusals::Refusals;
 
 use super::kind::{
     BreakerStage, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan, Purpose,
@@ -73,6 +75,7 @@ pub struct World {
     /// What a person was alerted of.
     pub alerts: Alerts,
     last_words: LastWords,
+    refusals: Refusals,
     /// The pattern's own projection.
     pub pattern: PatternWorld,
     /// The answer, once it is composed.
@@ -404,6 +407,7 @@ impl World {
         self.tools.apply(event, &self.spans, &self.rests);
         self.alerts.apply(event, &self.tools, &self.spans);
         self.last_words.apply(event, &self.spans);
+        self.refusals.apply(event, &self.spans);
         match &mut self.pattern {
             PatternWorld::None => {}
             PatternWorld::Orchestrator(orchestrator) => orchestrator.apply(event, &self.spans),

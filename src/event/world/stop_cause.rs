@@ -6,9 +6,12 @@ use std::sync::Arc;
 use super::World;
 use super::last_words::Said;
 use crate::event::StopReason;
-use crate::event::kind::{BreakerWhy, RetryLimit};
+use crate::event::kind::{BreakerWhy, ReplyRefused, RetryLimit, seconds};
 use crate::event::stop::LlmError;
 use crate::scenario::name::ToolName;
+
+/// The name of the model at the gateway.
+const LLM: &str = "llm";
 
 impl World {
     /// What lies behind the end of a run, where a call of its model or an open breaker stopped it:
@@ -17,8 +20,16 @@ impl World {
         let reason = &self.closed.as_ref()?.reason;
         match reason {
             StopReason::CircuitOpen(tool) => self.opened_by(tool),
-            _ => self.last_words.of(reason).map(Said::cause),
+            _ => {
+                let most = self.tools.get(LLM).map(|row| row.head.limits.max_attempts);
+                self.last_words.of(reason).map(|said| said.cause(most))
+            }
         }
+    }
+
+    /// The reply of a model that stopped the run because it was refused.
+    pub fn stop_refusal(&self) -> Option<&Arc<ReplyRefused>> {
+        self.refusals.of(&self.closed.as_ref()?.reason)
     }
 
     /// What a person can do about the end of a run, in one sentence; `None` for a success.
@@ -50,15 +61,32 @@ impl World {
 }
 
 impl Said {
-    /// What it said, and what kept its call from another attempt.
-    fn cause(&self) -> Arc<str> {
-        let text = &self.text;
-        let more = match (&self.refused, &self.limit) {
-            (Some((attempt, reason)), _) => format!("Attempt {attempt} was not made: {reason}."),
-            (None, Some(limit)) => limit.sentence(&ToolName::from("llm")),
-            (None, None) if self.attempts > 1 => format!("{} attempts.", self.attempts),
-            (None, None) => return Arc::clone(text),
-        };
-        format!("{text} {more}").into()
+    /// What it said, the wait that it asked for, and what kept its call from another attempt, of which
+    /// there may be `most`.
+    fn cause(&self, most: Option<u32>) -> Arc<str> {
+        let mut text = self.text.to_string();
+        // A limit that the wait itself met says how long it is.
+        let said = matches!(self.limit, Some(RetryLimit::Deadline { asked: true, .. }));
+        if let Some(ms) = self.asked_ms.filter(|ms| *ms > 0 && !said) {
+            text.push_str(&format!(" It asked to wait {}.", seconds(ms)));
+        }
+        let made = self.attempts - self.adapted.min(self.attempts);
+        match (&self.refused, &self.limit) {
+            (Some((attempt, reason)), _) => {
+                text.push_str(&format!(" Attempt {attempt} was not made: {reason}."));
+            }
+            (None, Some(limit)) => {
+                text.push(' ');
+                text.push_str(&limit.sentence(&ToolName::from(LLM)));
+            }
+            (None, None) if made > 1 && most == Some(made) => {
+                text.push_str(&format!(" {made} attempts (tools.{LLM}.retries.max_attempts)."));
+            }
+            (None, None) if self.attempts > 1 => {
+                text.push_str(&format!(" {} attempts.", self.attempts));
+            }
+            (None, None) => {}
+        }
+        text.into()
     }
 }

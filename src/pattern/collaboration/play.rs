@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::detail;
 use super::payload::{self, HistoryRow, RECENT_ROUNDS, RecentRound};
 use super::policy::{self, Accepted, ContributionGateway, RoleSet};
 use crate::event::contribution::{Conflict, Contribution, Decision};
-use crate::event::kind::{Asked, Purpose, Reply, SeatPlan};
+use crate::event::kind::{Asked, Purpose, SeatPlan};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::llm::Form;
 use crate::pattern::asked::{self, value};
+use crate::pattern::reply::{Judged, Refusal, ask_json};
 use crate::run::{Ask, Crew, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
@@ -53,8 +55,8 @@ pub async fn play(
     Err(StopReason::MaxRoundsReached)
 }
 
-/// The reply of one seat's call.
-type Said = Result<(SpanId, Reply), Box<CallFailed>>;
+/// What one seat said, and what policy says of it.
+type Said = Result<Judged<Accepted>, Box<CallFailed>>;
 
 /// A seat that is asked in a round: its place in the sequence, who sits there, and which of this
 /// role's seats it is.
@@ -159,7 +161,8 @@ impl<'a> Table<'a> {
         let mut crew = Crew::default();
         for seat in seats.iter().filter(|seat| seat.asked == Asked::Yes) {
             crew.meanwhile(self.cx.boundary(message(round, seat))).await?;
-            crew.start(seat.place.into(), self.cx.ask(self.ask_of(round, span, seat, &recent)));
+            let ask = self.ask_of(round, span, seat, &recent);
+            crew.start(seat.place.into(), said(self.cx, self.scenario, seat.role, allow, ask));
         }
         let mut taken = Vec::with_capacity(seats.len());
         for seat in seats {
@@ -187,7 +190,8 @@ impl<'a> Table<'a> {
             let said = match seat.asked {
                 Asked::Yes => {
                     self.cx.boundary(message(round, seat)).await?;
-                    Some(self.cx.ask(self.ask_of(round, span, seat, &recent)).await)
+                    let ask = self.ask_of(round, span, seat, &recent);
+                    Some(said(self.cx, self.scenario, seat.role, allow, ask).await)
                 }
                 _ => None,
             };
@@ -247,7 +251,7 @@ impl<'a> Table<'a> {
             );
             Err(reason)
         };
-        let (call, reply) = match (seat.asked, said) {
+        let Judged { call, raw, judged, .. } = match (seat.asked, said) {
             (Asked::Off, _) => return Ok(None),
             (_, Some(Ok(said))) => said,
             (_, Some(Err(failed))) => return Err(failed.reason),
@@ -258,14 +262,7 @@ impl<'a> Table<'a> {
                 };
             }
         };
-        let raw = asked::parse(
-            self.cx,
-            self.scenario,
-            call,
-            &reply.text,
-            |text| json!({ "invalid": true, "raw": text }),
-        );
-        match self.gateway.accept(&raw, seat.role, allow) {
+        match self.gateway.take(seat.role, allow).and(judged) {
             Ok(Accepted { contribution, extra_keys, extra_actions }) => {
                 let contribution = Arc::new(contribution);
                 self.cx.publish(
@@ -299,6 +296,23 @@ impl<'a> Table<'a> {
         let messages = payload::for_brief(prompt, goal, decision, &self.history);
         asked::answer(self.cx, messages, shown).await
     }
+}
+
+/// Asks a seat until policy takes what it says.
+fn said<'a>(
+    cx: &'a RunContext,
+    scenario: &'a Scenario,
+    role: &'a RoleName,
+    allow: &'a RoleSet,
+    ask: Ask,
+) -> impl Future<Output = Said> + Send + 'a {
+    let wrap = |text: &str| json!({ "invalid": true, "raw": text });
+    ask_json(cx, &scenario.model, ask, wrap, move |raw, _| {
+        policy::judge(raw, role, allow).map_err(|fault| Refusal {
+            detail: detail::of(&fault, raw, role, allow),
+            reason: StopReason::InvalidContribution(fault),
+        })
+    })
 }
 
 fn message(round: u32, seat: &Seat<'_>) -> Boundary {

@@ -17,7 +17,7 @@ pub type RoleSet = BTreeSet<RoleName>;
 pub const MAX_ACTIONS: usize = 3;
 
 /// The keys of the contract.
-const KEYS: [&str; 5] = ["agent", "stance", "summary", "confidence", "actions"];
+pub(super) const KEYS: [&str; 5] = ["agent", "stance", "summary", "confidence", "actions"];
 
 /// A contribution that was taken, and what was dropped from it.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,10 +30,6 @@ pub struct Accepted {
     pub extra_actions: u32,
 }
 
-fn fault(fault: ContributionFault) -> StopReason {
-    StopReason::InvalidContribution(fault)
-}
-
 /// The text without the white space around it, unless that leaves nothing.
 fn filled(value: &Value) -> Option<&str> {
     value.as_str().map(str::trim).filter(|text| !text.is_empty())
@@ -44,32 +40,36 @@ fn filled(value: &Value) -> Option<&str> {
 /// # Errors
 /// `invalid_contribution:*`, the first check that fails.
 pub fn validate_contribution(raw: &Value, allowed: &RoleSet) -> Result<Accepted, StopReason> {
-    let Some(object) = raw.as_object() else { return Err(fault(ContributionFault::NotObject)) };
+    validate(raw, allowed).map_err(StopReason::InvalidContribution)
+}
+
+fn validate(raw: &Value, allowed: &RoleSet) -> Result<Accepted, ContributionFault> {
+    let Some(object) = raw.as_object() else { return Err(ContributionFault::NotObject) };
     let [Some(agent), Some(stance), Some(summary), Some(confidence), Some(actions)] =
         KEYS.map(|key| object.get(key))
     else {
-        return Err(fault(ContributionFault::MissingKeys));
+        return Err(ContributionFault::MissingKeys);
     };
 
-    let agent = filled(agent).ok_or_else(|| fault(ContributionFault::Agent))?;
+    let agent = filled(agent).ok_or(ContributionFault::Agent)?;
     let Some(agent) = allowed.get(agent) else {
-        return Err(fault(ContributionFault::agent_not_allowed(agent)));
+        return Err(ContributionFault::agent_not_allowed(agent));
     };
     let stance = stance
         .as_str()
         .and_then(|text| Stance::ALL.into_iter().find(|stance| stance.word() == text.trim()))
-        .ok_or_else(|| fault(ContributionFault::Stance))?;
-    let summary = filled(summary).ok_or_else(|| fault(ContributionFault::Summary))?;
-    let confidence = confidence.as_f64().ok_or_else(|| fault(ContributionFault::ConfidenceType))?;
+        .ok_or(ContributionFault::Stance)?;
+    let summary = filled(summary).ok_or(ContributionFault::Summary)?;
+    let confidence = confidence.as_f64().ok_or(ContributionFault::ConfidenceType)?;
     if !(0.0..=1.0).contains(&confidence) {
-        return Err(fault(ContributionFault::ConfidenceRange));
+        return Err(ContributionFault::ConfidenceRange);
     }
     let actions = actions
         .as_array()
         .filter(|actions| !actions.is_empty())
-        .ok_or_else(|| fault(ContributionFault::Actions))?
+        .ok_or(ContributionFault::Actions)?
         .iter()
-        .map(|action| filled(action).ok_or_else(|| fault(ContributionFault::ActionItem)))
+        .map(|action| filled(action).ok_or(ContributionFault::ActionItem))
         .collect::<Result<Vec<&str>, _>>()?;
 
     Ok(Accepted {
@@ -83,6 +83,23 @@ pub fn validate_contribution(raw: &Value, allowed: &RoleSet) -> Result<Accepted,
         extra_keys: count(object.len() - KEYS.len()),
         extra_actions: count(actions.len().saturating_sub(MAX_ACTIONS)),
     })
+}
+
+/// The part of the gateway's `accept` that looks at the reply: a valid contribution of the role that was
+/// asked.
+///
+/// # Errors
+/// The first check that fails.
+pub fn judge(
+    raw: &Value,
+    expected: &RoleName,
+    allowed: &RoleSet,
+) -> Result<Accepted, ContributionFault> {
+    let accepted = validate(raw, allowed)?;
+    if accepted.contribution.agent != *expected {
+        return Err(ContributionFault::AgentMismatch(expected.clone()));
+    }
+    Ok(accepted)
 }
 
 fn count(things: usize) -> u32 {
@@ -185,12 +202,17 @@ impl ContributionGateway {
         expected: &RoleName,
         allow: &RoleSet,
     ) -> Result<Accepted, StopReason> {
+        self.take(expected, allow)?;
+        judge(raw, expected, allow).map_err(StopReason::InvalidContribution)
+    }
+
+    /// The part of [`accept`](Self::accept) that looks at no reply: a message is used.
+    ///
+    /// # Errors
+    /// `agent_denied:<role>`, `max_messages`, in this order.
+    pub fn take(&mut self, expected: &RoleName, allow: &RoleSet) -> Result<(), StopReason> {
         self.may_ask(expected, allow, 0)?;
         self.messages += 1;
-        let accepted = validate_contribution(raw, allow)?;
-        if accepted.contribution.agent != *expected {
-            return Err(fault(ContributionFault::AgentMismatch(expected.clone())));
-        }
-        Ok(accepted)
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //! together by the scenario's rules.
 
 mod aggregate;
+mod detail;
 mod dispatch;
 mod payload;
 pub mod play;

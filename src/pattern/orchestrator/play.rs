@@ -6,13 +6,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::dispatch::{Came, dispatch};
-use super::{gather, payload, policy};
+use super::{detail, gather, payload, policy};
 use crate::decide::decide;
 use crate::event::kind::{Purpose, Task};
 use crate::event::stop::PlanFault;
 use crate::event::visible::{REASON_CHARS, visible_within};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::asked;
+use crate::pattern::reply::{Judged, Refusal, ask_json};
 use crate::run::{Ask, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
@@ -65,32 +66,54 @@ async fn plan(
     let path = Boundary::Plan.id().to_string();
     let messages = payload::for_plan(scenario, spec);
     let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, payload::form(spec), shown);
-    let (call, reply) = cx.ask(ask).await.map_err(|failed| failed.reason)?;
-    let raw = asked::parse(
-        cx,
-        scenario,
-        call,
-        &reply.text,
-        |text| json!({ "kind": "invalid", "raw": text }),
-    );
     let allowed: BTreeSet<ToolName> = spec.workers.iter().map(|it| it.name.clone()).collect();
-    let (fault, details) = match policy::validate_plan(&raw, &allowed, spec.budget.max_tasks) {
-        Ok(tasks) => match policy::changed_integer(&reply.text, &tasks) {
-            None => {
-                cx.publish(call, EventKind::PlanAccepted { tasks: tasks.as_slice().into() });
-                return Ok(tasks);
-            }
-            Some((task, number)) => {
-                let number = visible_within(number, REASON_CHARS);
-                (PlanFault::ArgsInteger, Some(json!({ "task_id": task, "number": number })))
-            }
-        },
-        Err(fault) => (fault, None),
-    };
-    let reason = StopReason::InvalidPlan(fault);
-    let (raw, details) = (Arc::new(raw), details.map(Arc::new));
-    cx.publish(call, EventKind::PlanRefused { reason: reason.clone(), raw, details });
-    Err(reason)
+    let max_tasks = spec.budget.max_tasks;
+    let wrap = |text: &str| json!({ "kind": "invalid", "raw": text });
+    let asking = ask_json(cx, &scenario.model, ask, wrap, |raw, text| {
+        judge(raw, text, &allowed, max_tasks).map_err(|fault| Refusal {
+            detail: detail::of(&fault, raw, &allowed, max_tasks),
+            reason: StopReason::InvalidPlan(fault),
+        })
+    });
+    let Judged { call, text, raw, judged } = asking.await.map_err(|failed| failed.reason)?;
+    match judged {
+        Ok(tasks) => {
+            cx.publish(call, EventKind::PlanAccepted { tasks: tasks.as_slice().into() });
+            Ok(tasks)
+        }
+        Err(reason) => {
+            let details = changed_number(&raw, &text, &allowed, max_tasks).map(Arc::new);
+            let (told, raw) = (reason.clone(), Arc::new(raw));
+            cx.publish(call, EventKind::PlanRefused { reason: told, raw, details });
+            Err(reason)
+        }
+    }
+}
+
+/// The tasks of a plan that reaches the workers as the planner wrote it.
+fn judge(
+    raw: &Value,
+    text: &str,
+    allowed: &BTreeSet<ToolName>,
+    max_tasks: u32,
+) -> Result<Vec<Task>, PlanFault> {
+    let tasks = policy::validate_plan(raw, allowed, max_tasks)?;
+    match policy::changed_integer(text, &tasks) {
+        None => Ok(tasks),
+        Some(_) => Err(PlanFault::ArgsInteger),
+    }
+}
+
+/// Where the whole number stands that would reach a worker changed.
+fn changed_number(
+    raw: &Value,
+    text: &str,
+    allowed: &BTreeSet<ToolName>,
+    max_tasks: u32,
+) -> Option<Value> {
+    let tasks = policy::validate_plan(raw, allowed, max_tasks).ok()?;
+    let (task, number) = policy::changed_integer(text, &tasks)?;
+    Some(json!({ "task_id": task, "number": visible_within(number, REASON_CHARS) }))
 }
 
 async fn put_together(

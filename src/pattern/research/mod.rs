@@ -9,6 +9,7 @@ pub mod address;
 pub mod answer;
 pub mod by_rule;
 pub mod compare;
+mod detail;
 pub mod figures;
 mod payload;
 pub mod play;

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::policy::BadPlan;
 use super::quote::Folded;
 use super::reading::{Reading, Taken};
-use super::{address, answer, by_rule, compare, payload, policy};
+use super::{address, answer, by_rule, compare, detail, payload, policy};
 use crate::event::kind::{
     AnswerCited, AnswerRefused, AttemptFailed, FailureClass, Found, IssueOf, Kept, Note,
     NotesCompared, NotesVerified, PlannedStep, Purpose, SourcesDeduped, SourcesFound,
 };
-use crate::event::stop::AnswerFault;
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, ResearchStep, SpanId, StopReason};
 use crate::pattern::asked;
+use crate::pattern::reply::{Judged, Refusal, ask_json};
 use crate::run::{Ask, Caller, RunContext, ToolAsk};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
@@ -108,11 +109,17 @@ impl Research<'_> {
                     payload::plan_form(),
                     shown,
                 );
-                self.ask(ask).await?
+                let asked = self.ask(ask, |raw| {
+                    self.judge_plan(raw).map_err(|bad| Refusal {
+                        detail: detail::of_plan(&bad.reason, raw, max_steps),
+                        reason: bad.reason,
+                    })
+                });
+                let Judged { call, raw, .. } = asked.await?;
+                (call, raw)
             }
         };
-        let steps = raw.get("steps").unwrap_or(&Value::Null);
-        match policy::validate_plan(steps, self.spec.budget.max_steps) {
+        match policy::validate_plan(steps_of(&raw), self.spec.budget.max_steps) {
             Ok(steps) => {
                 let told = steps.iter().map(|step| PlannedStep {
                     id: step.id.as_str().into(),
@@ -131,11 +138,28 @@ impl Research<'_> {
         }
     }
 
-    /// Asks the model for an object. A reply that is none goes to the validator as its text.
-    pub async fn ask(&self, ask: Ask) -> Result<(SpanId, Value), StopReason> {
-        let (call, reply) = self.cx.ask(ask).await.map_err(|failed| failed.reason)?;
+    /// A plan as the model is held to it where it can be asked again: one that says what to search. What
+    /// a plan without a query comes to otherwise, the search says.
+    fn judge_plan(&self, raw: &Value) -> Result<(), BadPlan> {
+        let steps = policy::validate_plan(steps_of(raw), self.spec.budget.max_steps)?;
+        let query = steps.first().and_then(|step| step.args.get("query"));
+        let says = query.and_then(Value::as_str).is_some_and(|query| !query.trim().is_empty());
+        if says || self.scenario.model.ask_again == 0 {
+            return Ok(());
+        }
+        Err(StopReason::InvalidSearchQuery.into())
+    }
+
+    /// Asks the model for an object until it is taken. A reply that is none goes to the validator as its
+    /// text.
+    pub async fn ask<T>(
+        &self,
+        ask: Ask,
+        mut judge: impl FnMut(&Value) -> Result<T, Refusal> + Send,
+    ) -> Result<Judged<T>, StopReason> {
         let wrap = |text: &str| Value::from(text);
-        Ok((call, asked::parse(self.cx, self.scenario, call, &reply.text, wrap)))
+        let asked = ask_json(self.cx, &self.scenario.model, ask, wrap, |raw, _| judge(raw));
+        asked.await.map_err(|failed| failed.reason)
     }
 
     async fn search(&self, query: Value) -> Result<Vec<Found>, StopReason> {
@@ -245,7 +269,9 @@ impl Research<'_> {
                     self.tell_left_out(left_out, &answer);
                     answer
                 });
-                (SpanId::RUN, judged.map_err(|fault| (fault, json!({ "notes": notes.len() }))))
+                let refused =
+                    |fault| (StopReason::InvalidAnswer(fault), json!({ "notes": notes.len() }));
+                (SpanId::RUN, judged.map_err(refused))
             }
             DoneBy::Model => {
                 let told = payload::told(notes.iter().copied());
@@ -260,9 +286,15 @@ impl Research<'_> {
                     payload::answer_form(),
                     shown,
                 );
-                let (call, raw) = self.ask(ask).await?;
-                let ids = notes.iter().map(|note| note.id.as_str());
-                (call, answer::judge(&raw, ids, max).map_err(|fault| (fault, raw)))
+                let ids: Vec<&str> = notes.iter().map(|note| note.id.as_str()).collect();
+                let asked = self.ask(ask, |raw| {
+                    answer::judge(raw, ids.iter().copied(), max).map_err(|fault| Refusal {
+                        reason: StopReason::InvalidAnswer(fault),
+                        detail: detail::of_answer(fault, raw, &ids, max),
+                    })
+                });
+                let Judged { call, raw, judged, .. } = asked.await?;
+                (call, judged.map_err(|reason| (reason, raw)))
             }
         };
         match judged {
@@ -270,7 +302,7 @@ impl Research<'_> {
                 self.take(span, answer, &notes, compared);
                 Ok(())
             }
-            Err((fault, raw)) => Err(self.refuse(span, fault, raw)),
+            Err((reason, raw)) => Err(self.refuse(span, reason, raw)),
         }
     }
 
@@ -307,12 +339,16 @@ impl Research<'_> {
         );
     }
 
-    fn refuse(&self, span: SpanId, fault: AnswerFault, raw: Value) -> StopReason {
-        let reason = StopReason::InvalidAnswer(fault);
+    fn refuse(&self, span: SpanId, reason: StopReason, raw: Value) -> StopReason {
         let refused = AnswerRefused { reason: reason.clone(), raw };
         self.cx.publish(span, EventKind::AnswerRefused(Box::new(refused)));
         reason
     }
+}
+
+/// The steps of a plan, whatever they are.
+fn steps_of(raw: &Value) -> &Value {
+    raw.get("steps").unwrap_or(&Value::Null)
 }
 
 /// What a source is worth whose search says nothing of how well it fits.

@@ -10,13 +10,14 @@ use super::payload;
 use super::play::{DAY_CHARS, Desk, Research, TITLE_CHARS, data_of, shown};
 use super::policy::{self, Draft};
 use super::quote::Folded;
-use super::{address, by_rule};
+use super::{address, by_rule, detail};
 use crate::event::kind::{
     AttemptFailed, Denial, FailureClass, Found, Kept, Note, NoteId, NoteIssue, NoteRefused,
     NotesCut, NotesLimit, PageRead, Purpose, ReadingEnd, SourceCame, SourceNo,
 };
 use crate::event::visible::visible_within;
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::pattern::reply::Refusal;
 use crate::run::{Ask, RunContext, ToolAsk};
 use crate::scenario::day::Day;
 use crate::scenario::name::ToolName;
@@ -380,13 +381,30 @@ impl<'a> Reading<'a> {
             payload::notes_form(),
             shown,
         );
-        let (_, raw) = research.ask(ask).await?;
-        let Some(rows) = raw.get("notes").and_then(Value::as_array) else { return Ok(None) };
-        // As in the source: a note that breaks the contract ends the run.
-        let drafts = rows.iter().take(most as usize).map(policy::validate_draft);
-        let drafts = drafts.collect::<Result<_, _>>().map_err(StopReason::InvalidNotes)?;
-        Ok(Some(Proposed { drafts, count: u32::try_from(rows.len()).unwrap_or(u32::MAX) }))
+        match research.ask(ask, |raw| judge(raw, most)).await?.judged {
+            Ok(proposed) => Ok(Some(proposed)),
+            // As in the source: a reply without a list costs its page, and a note that breaks the
+            // contract ends the run.
+            Err(StopReason::ToolInvalidOutput(_)) => Ok(None),
+            Err(reason) => Err(reason),
+        }
     }
+}
+
+/// The notes of a reply, as far as they are looked at.
+fn judge(raw: &Value, most: u32) -> Result<Proposed, Refusal> {
+    let Some(rows) = raw.get("notes").and_then(Value::as_array) else {
+        let reason = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
+        return Err(Refusal { reason, detail: detail::of_no_notes(raw) });
+    };
+    let drafts = rows.iter().take(most as usize).enumerate().map(|(nth, note)| {
+        policy::validate_draft(note).map_err(|fault| Refusal {
+            reason: StopReason::InvalidNotes(fault),
+            detail: detail::of_note(fault, nth, note),
+        })
+    });
+    let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+    Ok(Proposed { drafts: drafts.collect::<Result<_, _>>()?, count })
 }
 
 /// What a model proposed of a page.

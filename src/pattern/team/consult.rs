@@ -59,6 +59,7 @@ impl Play<'_> {
             prompt: Prompt::default(),
             args: Some(Arc::new(json!({ "request": &**request }))),
             model: None,
+            again: 0,
         };
         match behind.make(started).await {
             Ok(answered) => Ok(Told { text: told::reply(&answered.reply), ok: true, member: true }),

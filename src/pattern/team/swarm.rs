@@ -179,6 +179,7 @@ impl Play<'_> {
             prompt: Prompt::default(),
             args: None,
             model: None,
+            again: 0,
         };
         match behind.make(started).await {
             Ok(answered) => {

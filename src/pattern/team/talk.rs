@@ -15,7 +15,7 @@ use super::policy::{self, Repeats, TRANSFER};
 use crate::event::kind::{Purpose, ToolCall, ToolOffer};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::llm::Form;
-use crate::pattern::asked;
+use crate::pattern::{asked, reply};
 use crate::run::Ask;
 use crate::scenario::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
 use crate::scenario::condition::Shown;
@@ -124,7 +124,7 @@ impl Play<'_> {
             let calls = &reply.tool_calls;
             if calls.is_empty() {
                 if reply.text.trim().is_empty() {
-                    return Err(Halt::of(StopReason::LlmEmpty));
+                    return Err(Halt::of(reply::empty(self.cx, said, &reply)));
                 }
                 return Ok(Turned::Answered { text: Arc::clone(&reply.text), by: None });
             }
@@ -225,6 +225,7 @@ impl Play<'_> {
             tools: Arc::clone(offers),
             form: Form::Text,
             shown: Arc::new(self.shown(talk, round, members, results).unwrap_or_default()),
+            again: 0,
         }
     }
 

@@ -260,7 +260,9 @@ fn note(page: &RunPage, cx: &Cx, world: &World) -> Option<(String, Role, bool)> 
                 closed.reason,
                 place.unwrap_or_default()
             );
-            if let Some(advice) = world.stop_advice() {
+            if let Some(refused) = world.stop_refusal() {
+                text.push_str(&format!("\n{}", refused.detail));
+            } else if let Some(advice) = world.stop_advice() {
                 text.push_str(&format!("\n{advice}"));
             }
             let cancelled = closed.reason.class() == crate::event::StopClass::Cancelled;

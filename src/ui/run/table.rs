@@ -209,6 +209,16 @@ fn since(page: &RunPage, cx: &Cx, seat: &Seat) -> Option<String> {
 /// What a seat said the round before, or how much it asks for.
 fn second_line(cx: &Cx, pen: &mut Pen, place: &Place, table: &Collaboration) {
     let dim = cx.theme.style(Role::Dim);
+    if let Some(seat) = place.seat.filter(|seat| seat.contribution.is_none())
+        && let Some(detail) = &seat.detail
+    {
+        if seat.asked_again > 0 {
+            let text = format!("asked again ({}): ", seat.asked_again);
+            pen.put(&text, cx.theme.style(Role::Retry));
+        }
+        pen.put(detail, dim);
+        return;
+    }
     if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
         let actions = format::things(said.actions.len() as u64, "action");
         pen.put(&actions, dim);

@@ -32,6 +32,9 @@ pub struct Outcome {
     /// Where, when it was stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
+    /// What exactly was wrong with the reply that stopped the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Box<str>>,
     /// What lies behind the stop, where a call of the model or an open breaker caused it: what the
     /// last attempt said, which limit kept it from another, what opened the breaker.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,6 +128,7 @@ impl World {
             status: if success { "ok" } else { "stopped" },
             stop_reason: closed.reason.clone(),
             phase: closed.phase.clone(),
+            detail: self.stop_refusal().map(|refused| refused.detail.clone()),
             error: self.stop_cause(),
             fields,
             run_id: head.run.clone(),

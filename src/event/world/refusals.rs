@@ -1,0 +1,60 @@
+//! The replies of models that were refused, as far as an outcome needs them: for each reason, the one
+//! that stops the run.
+
+use std::sync::Arc;
+
+use super::spans::{SpanKind, Spans};
+use crate::event::kind::{Purpose, ReplyRefused};
+use crate::event::{Event, EventKind, StopReason};
+
+/// What was refused.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusals {
+    /// For each reason, the refusal that counts: there are few reasons.
+    stops: Vec<Stops>,
+}
+
+#[derive(Clone, Debug)]
+struct Stops {
+    /// Round and seat, where seats are asked at once: the first of the sequence stops the run.
+    seat: Option<(u32, u16)>,
+    refused: Arc<ReplyRefused>,
+}
+
+/// Reasons that are kept: those of a model's own words are as many as it likes.
+const MOST: usize = 64;
+
+impl Refusals {
+    pub fn apply(&mut self, event: &Event, spans: &Spans) {
+        let EventKind::ReplyRefused(refused) = &event.kind else { return };
+        if refused.again.is_some() {
+            return;
+        }
+        let seat = match spans.get(event.span).map(|span| &span.what) {
+            Some(SpanKind::Call(Purpose::Contribution { round, seat, .. })) => {
+                Some((*round, *seat))
+            }
+            _ => None,
+        };
+        let new = Stops { seat, refused: Arc::new(ReplyRefused::clone(refused)) };
+        let room = self.stops.len() < MOST;
+        match self.stops.iter_mut().find(|it| it.refused.reason == refused.reason) {
+            Some(before) => {
+                let earlier = matches!(
+                    (before.seat, seat),
+                    (Some((round, first)), Some((same, second))) if round == same && first < second
+                );
+                if !earlier {
+                    *before = new;
+                }
+            }
+            None if room => self.stops.push(new),
+            None => {}
+        }
+    }
+
+    /// The refused reply that stops a run for this reason, if one does.
+    pub fn of(&self, stop: &StopReason) -> Option<&Arc<ReplyRefused>> {
+        self.stops.iter().map(|it| &it.refused).find(|refused| refused.reason == *stop)
+    }
+}

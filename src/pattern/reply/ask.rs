@@ -1,0 +1,156 @@
+//! Asking for JSON until policy takes it, or the scenario's `ask_again` is used up.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::detail;
+use super::repair::{self, Read, Repaired};
+use crate::event::kind::{Reply, ReplyRefused};
+use crate::event::visible::visible_within;
+use crate::event::{EventKind, SpanId, StopReason};
+use crate::llm::Form;
+use crate::run::{Ask, RunContext};
+use crate::scenario::model::ModelSettings;
+use crate::tool::CallFailed;
+
+/// Characters of a refused reply that its event repeats.
+const BEGINS_CHARS: usize = 200;
+
+/// Why policy does not take a reply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The reason that stops the run, in the source's words.
+    pub reason: StopReason,
+    /// What exactly is wrong with it.
+    pub detail: String,
+}
+
+/// The last reply, and what policy says of it.
+#[derive(Debug)]
+pub(in crate::pattern) struct Judged<T> {
+    /// The call that gave it.
+    pub call: SpanId,
+    /// Its text.
+    pub text: Arc<str>,
+    /// The same as data.
+    pub raw: Value,
+    /// What policy made of it.
+    pub judged: Result<T, StopReason>,
+}
+
+/// Asks for JSON and has it judged. A reply that is refused is told to the model, and it is asked again,
+/// as often as the scenario's `ask_again` says; each time is a call, and no message or dispatch. From
+/// this moment, not only from its first poll, it is a branch on its way, as [`RunContext::ask`] is.
+///
+/// `wrap` is what an unreadable text becomes before it is judged, as the source has it; an empty one is
+/// an empty object. `judge` is handed the data and the text that it was read from.
+///
+/// # Errors
+/// A call that failed.
+pub(in crate::pattern) fn ask_json<'a, T>(
+    cx: &'a RunContext,
+    settings: &'a ModelSettings,
+    mut ask: Ask,
+    wrap: fn(&str) -> Value,
+    mut judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
+) -> impl Future<Output = Result<Judged<T>, Box<CallFailed>>> + Send + 'a {
+    // A pause waits for all of its calls: there is no boundary between two of them.
+    let branch = cx.gate().branch();
+    async move {
+        let _branch = branch;
+        loop {
+            let form = ask.form.clone();
+            let next = (ask.again < settings.ask_again).then(|| ask.clone());
+            let (call, reply) = cx.ask(ask).await?;
+            let raw = read(cx, settings, &form, call, &reply.text, wrap);
+            let refusal = match judge(&raw, &reply.text) {
+                Ok(taken) => {
+                    return Ok(Judged { call, text: reply.text, raw, judged: Ok(taken) });
+                }
+                Err(refusal) => refusal,
+            };
+            let detail = match detail::of_text(&reply) {
+                Some(of_text) if !is_repaired(settings, &reply.text) => of_text,
+                _ => detail::of_ending(&reply).unwrap_or(refusal.detail),
+            };
+            let again = next.as_ref().map(|ask| ask.again + 1);
+            let detail = match (again, settings.ask_again) {
+                (None, times @ 1..) => {
+                    format!("{detail} (asked again {}, model.ask_again)", count(times))
+                }
+                _ => detail,
+            };
+            let detail = refuse(cx, call, &reply, refusal.reason.clone(), detail, again);
+            let Some(before) = next else {
+                let judged = Err(refusal.reason);
+                return Ok(Judged { call, text: reply.text, raw, judged });
+            };
+            ask = before.once_more(call, &reply, told(&detail));
+        }
+    }
+}
+
+/// Tells that a text reply is empty, which ends its call's part of the run.
+pub(in crate::pattern) fn empty(cx: &RunContext, call: SpanId, reply: &Reply) -> StopReason {
+    let detail = detail::of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned());
+    refuse(cx, call, reply, StopReason::LlmEmpty, detail, None);
+    StopReason::LlmEmpty
+}
+
+fn refuse(
+    cx: &RunContext,
+    call: SpanId,
+    reply: &Reply,
+    reason: StopReason,
+    detail: String,
+    again: Option<u32>,
+) -> Box<str> {
+    let detail: Box<str> = visible_within(&detail, detail::DETAIL_CHARS).into();
+    let begins = visible_within(reply.text.trim(), BEGINS_CHARS).into();
+    let refused = ReplyRefused { reason, detail: detail.clone(), begins, again };
+    cx.publish(call, EventKind::ReplyRefused(Box::new(refused)));
+    detail
+}
+
+fn count(times: u32) -> String {
+    if times == 1 { "once".to_owned() } else { format!("{times} times") }
+}
+
+/// What the model is told of its reply.
+fn told(detail: &str) -> String {
+    format!(
+        "Your reply was refused: {detail}. Reply once more, in the form that you were given: one JSON \
+         object with all of its keys, and nothing around it."
+    )
+}
+
+/// The reply as data, with what the scenario lets be repaired in it.
+fn read(
+    cx: &RunContext,
+    settings: &ModelSettings,
+    form: &Form,
+    call: SpanId,
+    text: &str,
+    wrap: fn(&str) -> Value,
+) -> Value {
+    let text = if text.is_empty() { "{}" } else { text };
+    let Some(Read { mut value, mut repaired }) = repair::read(text, &settings.repair) else {
+        return wrap(text);
+    };
+    if !settings.repair.is_empty()
+        && let Some(contract) = form.contract()
+        && let Ok(schema) = serde_json::from_str(contract.schema().get())
+    {
+        repaired.append(&mut repair::spell(&mut value, &schema, &settings.repair));
+    }
+    for Repaired { repair, what } in repaired {
+        cx.publish(call, EventKind::ReplyRepaired { repair: repair.to_string(), what });
+    }
+    value
+}
+
+/// Whether a text was read as JSON after a repair: what is wrong with it then is not that.
+fn is_repaired(settings: &ModelSettings, text: &str) -> bool {
+    repair::read(text, &settings.repair).is_some()
+}
