@@ -363,6 +363,7 @@ impl Engine {
                 session: session.clone(),
                 instant,
                 today: Day::at(wall_ms),
+                spending: scenario.spending,
             });
             let handle = RunHandle {
                 id: id.clone(),

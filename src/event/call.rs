@@ -292,8 +292,11 @@ pub struct Reply {
     /// A tool's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Arc<Value>>,
-    /// Tokens, where the endpoint (or the script) counted them.
+    /// Tokens, where the endpoint (or the script) counted them, or they were estimated.
     pub usage: Option<Usage>,
+    /// The endpoint did not count them: there are 4 bytes to a token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// Milliseconds to the first token, where it was streamed.
     pub first_token_ms: Option<u64>,
     /// The model that says it answered.
@@ -321,6 +324,7 @@ impl Reply {
             tool_calls: Arc::default(),
             result: None,
             usage: None,
+            estimated: false,
             first_token_ms: None,
             model: None,
             finish: None,
@@ -341,6 +345,30 @@ pub struct ReplyRefused {
     /// The model is told, and asked again: for the nth time, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<u32>,
+}
+
+/// A call of a model that was not made, because it would go beyond what the run may spend.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "budget", rename_all = "snake_case")]
+pub enum BudgetReached {
+    /// `budget.max_total_tokens`.
+    Tokens {
+        /// The limit.
+        limit: u64,
+        /// Tokens that are used.
+        spent: u64,
+        /// Tokens that the call would use, at most.
+        estimate: u64,
+    },
+    /// `budget.max_cost_usd`.
+    Cost {
+        /// The limit, in US dollars.
+        limit: f64,
+        /// US dollars that are used, estimated.
+        spent: f64,
+        /// US dollars that the call would use, at most.
+        estimate: f64,
+    },
 }
 
 /// Tokens of one call.
@@ -371,6 +399,11 @@ impl Usage {
             cache_write_tokens: 0,
             reasoning_tokens: 0,
         }
+    }
+
+    /// Of prompt and reply together.
+    pub const fn total(&self) -> u64 {
+        self.prompt_tokens.saturating_add(self.completion_tokens)
     }
 
     /// Adds another call's.

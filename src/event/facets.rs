@@ -69,6 +69,7 @@ impl EventKind {
             Self::RequestAdapted { .. } => "request.adapted",
             Self::ReplyRepaired { .. } => "reply.repaired",
             Self::ReplyRefused(_) => "reply.refused",
+            Self::BudgetReached(_) => "budget.reached",
             Self::ConditionFailed { .. } => "condition.failed",
             Self::Warning { .. } => "warning",
             Self::SessionRunStarted { .. } => "session.run_started",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use super::call::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, ReplyRefused,
+    AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, ReplyRefused,
     Speaker, ToolCall, ToolOffer, Usage,
 };
 pub use super::head::{FlagAt, ModelLabel, PricesHead, RunClosed, RunStarted};
@@ -553,6 +553,9 @@ pub enum EventKind {
     /// A reply was refused.
     #[serde(rename = "reply.refused")]
     ReplyRefused(Box<ReplyRefused>),
+    /// A call of a model was not made, because it would go beyond what the run may spend. The run ends.
+    #[serde(rename = "budget.reached")]
+    BudgetReached(BudgetReached),
     /// A condition of the scenario could not be evaluated; it counts as false.
     #[serde(rename = "condition.failed")]
     ConditionFailed {

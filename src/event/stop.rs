@@ -25,6 +25,10 @@ pub enum StopReason {
     MaxRoundsReached,
     /// `max_seconds`
     MaxSeconds,
+    /// `max_tokens_budget`, ours: the next call of a model would go beyond `budget.max_total_tokens`
+    MaxTokensBudget,
+    /// `max_cost_budget`, ours: the next call of a model would go beyond `budget.max_cost_usd`
+    MaxCostBudget,
     /// `llm_timeout`
     LlmTimeout,
     /// `llm_empty`
@@ -161,6 +165,8 @@ impl StopReason {
             | Self::MaxRoundsReached
             | Self::MaxDispatches
             | Self::MaxHandoffs
+            | Self::MaxTokensBudget
+            | Self::MaxCostBudget
             | Self::MaxSeconds => StopClass::Budget,
             Self::LlmTimeout | Self::LlmError(_) => StopClass::Unreachable,
             Self::CircuitOpen(tool) if tool.as_str() == "llm" => StopClass::Unreachable,
@@ -206,6 +212,12 @@ impl StopReason {
             Self::MaxMessages => "Raise budget.max_messages, or seat fewer roles.",
             Self::MaxRoundsReached => {
                 "The table did not agree: raise budget.max_rounds, or look at who blocks."
+            }
+            Self::MaxTokensBudget => {
+                "Raise budget.max_total_tokens, or set a smaller model.max_tokens: each call reserves it."
+            }
+            Self::MaxCostBudget => {
+                "Raise budget.max_cost_usd, use a cheaper model, or set a smaller model.max_tokens."
             }
             Self::MaxSeconds => "Raise budget.max_seconds, or look at which call was slow.",
             Self::LlmTimeout => "The model did not answer in time: raise tools.llm.timeout_s.",
@@ -321,6 +333,8 @@ impl fmt::Display for StopReason {
             Self::AgentDenied(role) => write!(f, "agent_denied:{role}"),
             Self::MaxMessages => f.write_str("max_messages"),
             Self::MaxRoundsReached => f.write_str("max_rounds_reached"),
+            Self::MaxTokensBudget => f.write_str("max_tokens_budget"),
+            Self::MaxCostBudget => f.write_str("max_cost_budget"),
             Self::MaxSeconds => f.write_str("max_seconds"),
             Self::LlmTimeout => f.write_str("llm_timeout"),
             Self::LlmEmpty => f.write_str("llm_empty"),

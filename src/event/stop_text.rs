@@ -13,6 +13,8 @@ impl From<&str> for StopReason {
                 "success" => Self::Success,
                 "max_messages" => Self::MaxMessages,
                 "max_rounds_reached" => Self::MaxRoundsReached,
+                "max_tokens_budget" => Self::MaxTokensBudget,
+                "max_cost_budget" => Self::MaxCostBudget,
                 "max_seconds" => Self::MaxSeconds,
                 "llm_timeout" => Self::LlmTimeout,
                 "llm_empty" => Self::LlmEmpty,

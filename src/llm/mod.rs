@@ -164,6 +164,11 @@ pub trait ChatModel: Send + Sync {
     /// What the screen and the log call it.
     fn label(&self) -> ModelLabel;
 
+    /// Tokens of one reply at most, where that is set.
+    fn max_tokens(&self) -> Option<u32> {
+        None
+    }
+
     /// Whether answers depend on what is shown to conditions; where not, nothing is prepared.
     fn reads_conditions(&self) -> bool {
         false

@@ -87,6 +87,7 @@ impl Scripted {
             text: answer,
             tool_calls: calls,
             result: None,
+            estimated: false,
             first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
             model: None,
             finish: Some(finish.into()),

@@ -13,6 +13,7 @@ use super::gate::{Gate, Stop};
 use super::lanes::Lanes;
 use super::rosters::Rosters;
 use super::session::Session;
+use super::spending::{self, Reserved, Spending};
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, ModelLabel, Prompt, Purpose, Reply,
@@ -24,7 +25,7 @@ use crate::llm::{ChatRequest, Conversation, Form, Listener, Models};
 use crate::scenario::condition::Shown;
 use crate::scenario::day::Day;
 use crate::scenario::draw::{between, draw};
-use crate::scenario::model::{CallPolicy, Latency};
+use crate::scenario::model::{CallPolicy, Latency, SpendingLimits};
 use crate::scenario::name::{FlagName, ToolName};
 use crate::scenario::tool::{Contract, Fault};
 use crate::tool::{
@@ -57,6 +58,8 @@ pub struct RunSettings {
     pub instant: bool,
     /// The day on which it starts, in UTC, as its head has it.
     pub today: Day,
+    /// What it may spend on its models.
+    pub spending: SpendingLimits,
 }
 
 /// What a pattern is handed while it runs.
@@ -73,6 +76,7 @@ pub struct RunContext {
     rosters: Arc<Rosters>,
     instant: bool,
     today: Day,
+    spending: Spending,
     in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<String>>,
     /// The models and parameters that were told to be left out.
@@ -161,6 +165,7 @@ impl RunContext {
             rosters,
             instant,
             today,
+            spending,
         } = settings;
         let gate = Gate::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
@@ -180,6 +185,7 @@ impl RunContext {
             rosters: Arc::new(rosters),
             instant,
             today,
+            spending: Spending::new(spending),
             in_flight: Arc::default(),
             phase: Mutex::new(None),
             adapted: Mutex::default(),
@@ -326,8 +332,31 @@ impl RunContext {
             safe_key: None,
         };
         let asked = Asked { scope: &scope, ask: &ask };
+        let reserved = self.reserve(&ask).await;
         let answered = call.make(&scope, &self.llm.guard, &asked).await?;
+        if let (Some(reserved), Some(usage)) = (reserved, &answered.reply.usage) {
+            reserved.used(usage);
+        }
         Ok((answered.span, answered.reply))
+    }
+
+    /// Reserves what a call will use, where the run has a limit. Where there is no room the run ends, and
+    /// this does not come back.
+    async fn reserve(&self, ask: &Ask) -> Option<Reserved<'_>> {
+        if !self.spending.is_limited() {
+            return None;
+        }
+        let most = self.models.of(&ask.purpose).max_tokens();
+        let estimate = spending::estimate(&ask.messages, &ask.tools, most);
+        let price = self.models.price_for(&ask.purpose);
+        match self.spending.reserve(estimate, price).await {
+            Ok(reserved) => Some(reserved),
+            Err((reason, reached)) => {
+                self.publish(ask.parent, EventKind::BudgetReached(reached));
+                self.gate.stop(reason);
+                std::future::pending().await
+            }
+        }
     }
 
     /// An attempt goes out (`true`) or has come back (`false`).
@@ -462,7 +491,16 @@ impl Callee for Asked<'_> {
         };
         Box::pin(async move {
             let listener = ToSlot { bus: &cx.bus, call: attempt.call, live: attempt.live };
-            let said = cx.models.of(&self.ask.purpose).chat(&request, &listener);
+            let model = cx.models.of(&self.ask.purpose);
+            let said = async {
+                let mut reply = model.chat(&request, &listener).await?;
+                if reply.usage.is_none() {
+                    let (messages, tools) = (&request.messages, &request.tools);
+                    reply.usage = Some(spending::uncounted(messages, tools, &reply));
+                    reply.estimated = true;
+                }
+                Ok(reply)
+            };
             let injected = cx.llm.guard.faults();
             if injected.is_empty() {
                 return said.await;

@@ -62,6 +62,8 @@ struct State {
     awaited: BTreeSet<BoundaryId>,
     last: Option<BoundaryId>,
     cancelled: bool,
+    /// The run may not go on, for this reason.
+    stopped: Option<StopReason>,
     closed: bool,
 }
 
@@ -98,6 +100,7 @@ impl Gate {
                 awaited: BTreeSet::new(),
                 last: None,
                 cancelled: false,
+                stopped: None,
                 closed: false,
             }),
             changed: Notify::new(),
@@ -247,7 +250,7 @@ impl Gate {
     /// writes to a slow pipe.
     ///
     /// # Errors
-    /// [`Stop`] when the run has been cancelled or its time is up.
+    /// [`Stop`] when the run has been cancelled or stopped, or its time is up.
     pub async fn pass(&self, boundary: &Boundary) -> Result<(), Stop> {
         if !self.bus.has_room() {
             // At once also where the run is over meanwhile: whoever holds the facts may never read.
@@ -359,7 +362,7 @@ impl Gate {
         self.max.saturating_sub(self.active())
     }
 
-    /// Completes with the reason when the run has been cancelled or its time is up.
+    /// Completes with the reason when the run has been cancelled or stopped, or its time is up.
     pub async fn over_now(&self) -> StopReason {
         self.wait_for(self.max, |state| self.over(state)).await
     }
@@ -400,9 +403,17 @@ impl Gate {
         }
     }
 
+    /// Ends the run for this reason, wherever its branches are.
+    pub fn stop(&self, reason: StopReason) {
+        self.lock().stopped.get_or_insert(reason);
+        self.changed.notify_waiters();
+    }
+
     fn over(&self, state: &State) -> Option<StopReason> {
         if state.cancelled {
             Some(StopReason::Cancelled)
+        } else if state.stopped.is_some() {
+            state.stopped.clone()
         } else if state.active() >= self.max {
             Some(StopReason::MaxSeconds)
         } else {

@@ -9,6 +9,7 @@ pub mod gate;
 mod lanes;
 mod rosters;
 mod session;
+mod spending;
 mod tools;
 
 pub use context::{Ask, LLM, RunContext, RunSettings, model_tool};

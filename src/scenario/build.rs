@@ -103,6 +103,7 @@ pub(super) fn scenario(
         flags,
         facts: Arc::new(Value::Object(facts)),
         pattern: spec?,
+        spending: file.budget.as_ref().map(BudgetTable::spending).unwrap_or_default(),
         model: cx.within("model", |cx| model(file.model?, cx))?,
         seated,
         llm,
@@ -169,6 +170,14 @@ fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<
 }
 
 impl BudgetTable {
+    /// What a run may spend on its models.
+    fn spending(&self) -> SpendingLimits {
+        SpendingLimits {
+            max_total_tokens: self.max_total_tokens.map(|tokens| tokens.0.into()),
+            max_cost_usd: self.max_cost_usd.as_ref().map(|cost| cost.value.0),
+        }
+    }
+
     /// Bound of the whole run; `otherwise` is the pattern's own, in seconds.
     pub fn max_seconds(&self, otherwise: u32) -> Duration {
         let seconds = self.max_seconds.map_or(otherwise, |seconds| seconds.0);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::amount::{Seconds, WholeSeconds};
+use super::amount::{Dollars, Seconds, WholeSeconds};
 use super::format_research::Clamped;
 use super::format_tools::{CommandTable, FixtureTable, HttpTable};
 use super::model::{Concurrency, Latency, WhenOff};
@@ -23,6 +23,12 @@ record! {
         /// Seconds of the whole run, pauses not counted. Without it: 40, for an orchestrator and
         /// for research 25, for resilience, and for each message of a team or swarm, 60.
         max_seconds: WholeSeconds<1, 86_400> = optional,
+        /// Tokens that the run may use at most, of prompts and replies together. Each call reserves its
+        /// estimate first: its prompt, and model.max_tokens or 4096.
+        max_total_tokens: Whole<1, { u32::MAX }> = optional,
+        /// US dollars that the run may cost at most, estimated from prices. Each call reserves its
+        /// estimate first.
+        max_cost_usd: At<Dollars> = optional,
         /// Collaboration: votes for go that decide.
         min_go_votes: At<Whole<1, 64>> = default(At::nowhere(Whole(2))),
         /// Orchestrator: tasks of a plan at most.

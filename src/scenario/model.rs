@@ -47,6 +47,8 @@ pub struct Scenario {
     pub pattern: PatternSpec,
     /// How the model is asked.
     pub model: ModelSettings,
+    /// What a run may spend on its models.
+    pub spending: SpendingLimits,
     /// Who has a model of its own.
     pub seated: Vec<Seated>,
     /// The gateway's policy for model calls (`[tools.llm]`).
@@ -267,6 +269,15 @@ pub struct ModelSettings {
     pub ask_again: u32,
     /// Prices, where known: without them the cost is `null`.
     pub prices: Option<Prices>,
+}
+
+/// What a run may spend on its models; `None`: any amount.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SpendingLimits {
+    /// Tokens, of prompts and replies together.
+    pub max_total_tokens: Option<u64>,
+    /// US dollars, estimated from prices.
+    pub max_cost_usd: Option<f64>,
 }
 
 /// US dollars for a million tokens.

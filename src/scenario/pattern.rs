@@ -15,7 +15,7 @@ struct Own {
     name: &'static str,
     /// Other tables.
     tables: &'static [&'static str],
-    /// Keys of `[budget]`; `max_seconds` is everyone's.
+    /// Keys of `[budget]`; `max_seconds`, `max_total_tokens` and `max_cost_usd` are everyone's.
     budget: &'static [&'static str],
 }
 

@@ -129,6 +129,7 @@ impl Anthropic {
             tool_calls: said.calls,
             result: None,
             usage: message.usage.and_then(wire::MessageUsage::usage),
+            estimated: false,
             first_token_ms: None,
             model: message.model.map(|model| client.model_name(&model.0)),
             finish: wire::finish(client, message.stop_reason, message.stop_details),
@@ -140,6 +141,10 @@ impl Anthropic {
 impl ChatModel for Anthropic {
     fn label(&self) -> ModelLabel {
         self.client.label()
+    }
+
+    fn max_tokens(&self) -> Option<u32> {
+        self.client.tuning.max_tokens
     }
 
     fn chat<'a>(

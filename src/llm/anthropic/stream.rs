@@ -38,6 +38,7 @@ pub(super) struct GatheredMessage<'a> {
     blocks: ReplyBlocks,
     /// How much of the text the listener has been told.
     said: Unfinished,
+    estimated: false,
     first_token_ms: Option<u64>,
     counted: Option<MessageUsage>,
     model: Option<Arc<str>>,

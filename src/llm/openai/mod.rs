@@ -129,6 +129,7 @@ impl OpenAi {
             result: None,
             text: client.without_the_key(&text),
             usage: completion.usage.and_then(wire::Counted::usage),
+            estimated: false,
             first_token_ms: None,
             model: completion.model.map(|model| client.model_name(&model.0)),
             finish: client.finish(
@@ -143,6 +144,10 @@ impl OpenAi {
 impl ChatModel for OpenAi {
     fn label(&self) -> ModelLabel {
         self.client.label()
+    }
+
+    fn max_tokens(&self) -> Option<u32> {
+        self.client.tuning.max_tokens
     }
 
     fn chat<'a>(

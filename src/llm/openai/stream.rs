@@ -37,6 +37,7 @@ pub(super) struct Gathered<'a> {
     calls: Calls,
     /// How much of the text the listener has been told.
     said: Unfinished,
+    estimated: false,
     first_token_ms: Option<u64>,
     usage: Option<Usage>,
     model: Option<Arc<str>>,

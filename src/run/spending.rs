@@ -1,0 +1,182 @@
+//! What a run may spend on its models, in tokens and in US dollars. A call reserves its estimate before it
+//! is made, so calls that are made at once cannot all find the same room. A call that would go beyond the
+//! limit waits for those that are out, and stops the run where it does not fit even without them.
+//!
+//! The bound that holds: a run spends at most its limit, and what the replies of calls that were out went
+//! beyond their estimates.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::event::StopReason;
+use crate::event::kind::{BudgetReached, Reply, Usage};
+use crate::llm::Conversation;
+use crate::scenario::model::SpendingLimits;
+use crate::scenario::price::Price;
+use crate::scenario::tool::ToolOffer;
+
+/// Tokens that a reply is taken to have at most where nothing bounds it.
+pub const REPLY_TOKENS: u32 = 4_096;
+/// Bytes that are taken for a token where nobody counted.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// The spending of one run.
+#[derive(Debug)]
+pub struct Spending {
+    limits: SpendingLimits,
+    state: Mutex<State>,
+    /// A call has come back.
+    came_back: Notify,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    spent: Amount,
+    reserved: Amount,
+}
+
+/// Tokens and US dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Amount {
+    tokens: u64,
+    usd: f64,
+}
+
+impl Amount {
+    fn of(usage: &Usage, price: Option<Price>) -> Self {
+        Self { tokens: usage.total(), usd: price.map_or(0.0, |price| price.cost(usage)) }
+    }
+
+    fn and(self, more: Self) -> Self {
+        Self { tokens: self.tokens.saturating_add(more.tokens), usd: self.usd + more.usd }
+    }
+
+    fn without(self, less: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_sub(less.tokens),
+            usd: (self.usd - less.usd).max(0.0),
+        }
+    }
+}
+
+impl Spending {
+    /// Nothing is spent yet.
+    pub fn new(limits: SpendingLimits) -> Self {
+        Self { limits, state: Mutex::default(), came_back: Notify::new() }
+    }
+
+    /// Whether there is a limit at all: where not, nothing need be estimated.
+    pub fn is_limited(&self) -> bool {
+        self.limits.max_total_tokens.is_some() || self.limits.max_cost_usd.is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves what a call is estimated to use, once there is room for it.
+    ///
+    /// # Errors
+    /// There would be no room even if no other call were out.
+    pub async fn reserve(
+        &self,
+        estimate: Usage,
+        price: Option<Price>,
+    ) -> Result<Reserved<'_>, (StopReason, BudgetReached)> {
+        let amount = Amount::of(&estimate, price);
+        loop {
+            let came_back = self.came_back.notified();
+            tokio::pin!(came_back);
+            came_back.as_mut().enable();
+            {
+                let mut state = self.lock();
+                if let Some(reached) = self.beyond(state.spent, amount) {
+                    return Err(reached);
+                }
+                let with_those_out = state.spent.and(state.reserved);
+                if self.beyond(with_those_out, amount).is_none() {
+                    state.reserved = state.reserved.and(amount);
+                    return Ok(Reserved { spending: self, amount, price });
+                }
+            }
+            came_back.await;
+        }
+    }
+
+    /// The limit that this much more would go beyond.
+    fn beyond(&self, used: Amount, more: Amount) -> Option<(StopReason, BudgetReached)> {
+        let all = used.and(more);
+        if let Some(limit) = self.limits.max_total_tokens
+            && all.tokens > limit
+        {
+            let (spent, estimate) = (used.tokens, more.tokens);
+            let reached = BudgetReached::Tokens { limit, spent, estimate };
+            return Some((StopReason::MaxTokensBudget, reached));
+        }
+        if let Some(limit) = self.limits.max_cost_usd
+            && all.usd > limit
+        {
+            let (spent, estimate) = (used.usd, more.usd);
+            let reached = BudgetReached::Cost { limit, spent, estimate };
+            return Some((StopReason::MaxCostBudget, reached));
+        }
+        None
+    }
+}
+
+/// What a call has reserved. It is released when this is dropped.
+#[derive(Debug)]
+pub struct Reserved<'a> {
+    spending: &'a Spending,
+    amount: Amount,
+    price: Option<Price>,
+}
+
+impl Reserved<'_> {
+    /// The call has used this much.
+    pub fn used(self, usage: &Usage) {
+        let mut state = self.spending.lock();
+        state.spent = state.spent.and(Amount::of(usage, self.price));
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let mut state = self.spending.lock();
+        state.reserved = state.reserved.without(self.amount);
+        drop(state);
+        self.spending.came_back.notify_waiters();
+    }
+}
+
+/// About how many tokens a text of so many bytes has.
+fn tokens_of(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(BYTES_PER_TOKEN)
+}
+
+/// Bytes of all that a call says.
+fn bytes_asked(messages: &Conversation, tools: &[ToolOffer]) -> usize {
+    let said = messages.iter().map(|message| {
+        let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
+        message.content.len() + calls.sum::<usize>()
+    });
+    let offered = tools.iter().map(|tool| {
+        tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
+    });
+    said.sum::<usize>() + offered.sum::<usize>()
+}
+
+/// What a call is taken to use before it is made: its own size, and the longest reply that there can be.
+/// `max_tokens` is the bound of the reply, where one is set.
+pub fn estimate(messages: &Conversation, tools: &[ToolOffer], max_tokens: Option<u32>) -> Usage {
+    let reply = u64::from(max_tokens.unwrap_or(REPLY_TOKENS));
+    Usage::new(tokens_of(bytes_asked(messages, tools)), reply)
+}
+
+/// What a call is taken to have used whose endpoint did not count it.
+pub fn uncounted(messages: &Conversation, tools: &[ToolOffer], reply: &Reply) -> Usage {
+    let calls = reply.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
+    let said = reply.text.len() + calls.sum::<usize>();
+    Usage::new(tokens_of(bytes_asked(messages, tools)), tokens_of(said))
+}
