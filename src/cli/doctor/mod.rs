@@ -1,95 +1,80 @@
-//! `roundtable doctor`: what is found on this machine, and what to do about it. Nothing is asked of
-//! the network unless `--live` says so, and no key is ever shown.
+//! `roundtable doctor`: what is found on this machine, or what applies to a scenario, and what to do
+//! about it. Beyond this machine nobody is asked unless `--live` says so, and no key is ever shown.
+
+mod finding;
+mod models;
+mod scenario;
 
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use ratatui::layout::Size;
 
+use self::finding::{Finding, Mark, lines};
+use super::args::DoctorArgs;
 use super::exit::Exit;
 use super::paint::Paint;
 use super::stdout;
 use crate::app::layout::LEAST;
 use crate::app::state::{Broken, Entry};
-use crate::event::visible::visible;
-use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Found, Origin, Provider};
-use crate::llm::openai::Reach;
 use crate::private;
 use crate::scenario::Severity;
-use crate::shell::clipboard;
+use crate::shell::config::ConfigFile;
 use crate::shell::dirs::Dirs;
 use crate::shell::models::LiveModels;
 use crate::shell::trust::Trust;
 use crate::shell::tty::Abilities;
-use crate::shell::{catalogue, screen};
+use crate::shell::{catalogue, clipboard, screen};
 use crate::ui::format;
-use crate::ui::glyph::Glyph;
-use crate::ui::theme::{Depth, Role};
+use crate::ui::theme::Depth;
 
-/// How long the endpoint may take to list its models.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Columns of what a line is about.
-const ABOUT: usize = 10;
-
-/// What one line says.
-enum Mark {
-    /// As it should be.
-    Good,
-    /// Good to know.
-    Note,
-    /// To be mended.
-    Bad,
+/// Looks at everything, or at a scenario, and says what it finds; [`Exit::Stopped`] where something is
+/// to be fixed.
+pub async fn run(args: &DoctorArgs, file: &ConfigFile, models: &LiveModels, paint: &Paint) -> Exit {
+    let findings = match &args.scenario {
+        Some(named) => {
+            let Some(of_scenario) = scenario::findings(named, args, models).await else {
+                return Exit::Usage;
+            };
+            let mut findings = configuration(file);
+            findings.extend(of_scenario);
+            findings
+        }
+        None => machine(args.live, file, models).await,
+    };
+    let bad = findings.iter().any(|finding| finding.mark == Mark::Bad);
+    stdout::print(&lines(&findings, paint), if bad { Exit::Stopped } else { Exit::Ok })
 }
 
-struct Finding {
-    mark: Mark,
-    about: &'static str,
-    text: String,
-    /// What to do about it.
-    advice: Option<String>,
-}
-
-impl Finding {
-    fn good(about: &'static str, text: impl Into<String>) -> Self {
-        Self { mark: Mark::Good, about, text: text.into(), advice: None }
-    }
-    fn note(about: &'static str, text: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { mark: Mark::Note, about, text: text.into(), advice: Some(advice.into()) }
-    }
-    fn bad(about: &'static str, text: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { mark: Mark::Bad, about, text: text.into(), advice: Some(advice.into()) }
-    }
-}
-
-/// Looks at everything and says what it finds; [`Exit::Stopped`] where something is to be mended.
-pub async fn run(live: bool, models: &LiveModels, paint: &Paint) -> Exit {
+async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec<Finding> {
     let mut findings = vec![Finding::good("program", program())];
     findings.extend(terminal(&Abilities::look(), screen::is_interactive()));
     findings.extend(folders(Dirs::find().as_ref()));
+    findings.extend(configuration(file));
     let entries = catalogue::read();
-    findings.extend(model(live, models, &entries).await);
+    findings.extend(models::findings(live, live_models, &entries).await);
     findings.extend(proxies());
     findings.extend(scenarios(&entries));
-    let bad = findings.iter().filter(|finding| matches!(finding.mark, Mark::Bad)).count();
-    let text: String = findings.iter().map(|finding| told(finding, paint)).collect();
-    stdout::print(&text, if bad == 0 { Exit::Ok } else { Exit::Stopped })
+    findings
 }
 
-fn told(finding: &Finding, paint: &Paint) -> String {
-    let (glyph, role) = match finding.mark {
-        Mark::Good => (Glyph::Done, Role::Done),
-        Mark::Note => (Glyph::Alert, Role::Retry),
-        Mark::Bad => (Glyph::Failed, Role::Failed),
-    };
-    let sign = paint.role(role, paint.glyph(glyph));
-    let mut text = format!("{sign} {:<ABOUT$} {}\n", finding.about, visible(&finding.text));
-    if let Some(advice) = &finding.advice {
-        let advice = paint.role(Role::Dim, &visible(advice));
-        text += &format!("  {:<ABOUT$} {} {advice}\n", "", paint.glyph(Glyph::Arrow));
+/// The configuration file, and what is wrong with it.
+fn configuration(file: &ConfigFile) -> Vec<Finding> {
+    let about = "config";
+    let Some(path) = &file.path else { return Vec::new() };
+    let mut findings = Vec::new();
+    for line in &file.errors {
+        findings.push(Finding::bad(about, line.as_str(), "").plain());
     }
-    text
+    for line in &file.warnings {
+        findings.push(Finding::note(about, line.as_str(), "").plain());
+    }
+    if findings.is_empty() {
+        let path = path.display();
+        let text = if file.exists { path.to_string() } else { format!("none yet ({path})") };
+        findings.push(Finding::good(about, text));
+    }
+    findings
 }
 
 fn program() -> String {
@@ -183,119 +168,6 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
         findings.push(Finding::bad("trust", why, advice));
     }
     findings
-}
-
-async fn model(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec<Finding> {
-    let endpoint = match endpoint::find_here(Asked::default()) {
-        Ok(endpoint) => endpoint,
-        Err(EndpointError::WhichProvider { keys }) => {
-            return each(live, models, entries, &keys).await;
-        }
-        Err(error @ EndpointError::NoKey { .. }) => {
-            if live {
-                return vec![Finding::bad("key", error.to_string(), error.advice())];
-            }
-            let text = format!("{error}; scripted runs need none");
-            return vec![Finding::note("key", text, error.advice())];
-        }
-        Err(error) => return vec![Finding::bad("key", error.to_string(), error.advice())],
-    };
-    one(live, models, entries, endpoint).await
-}
-
-/// What there is to say of each of these providers, which all have a key.
-async fn each(
-    live: bool,
-    models: &LiveModels,
-    entries: &[Entry],
-    keys: &[Provider],
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for provider in keys {
-        let name = format!("{}/{}", provider.word(), provider.model());
-        let asked = Found { value: name.as_str(), origin: Origin::Default };
-        match endpoint::find_here(Asked { model: Some(asked), ..Asked::default() }) {
-            Ok(endpoint) => findings.extend(one(live, models, entries, endpoint).await),
-            Err(error) => findings.push(Finding::bad("key", error.to_string(), error.advice())),
-        }
-    }
-    let several = EndpointError::WhichProvider { keys: keys.to_vec() };
-    findings.push(Finding::note("model", several.to_string(), several.advice()));
-    findings
-}
-
-async fn one(
-    live: bool,
-    models: &LiveModels,
-    entries: &[Entry],
-    endpoint: Endpoint,
-) -> Vec<Finding> {
-    let from = |origin: Origin| format!("from {origin}");
-    let key_name = endpoint.provider().key_name();
-    let mut findings = vec![match endpoint.key() {
-        Some(key) => Finding::good("key", format!("{key_name} {}", from(key.origin))),
-        None => Finding::good("key", "none, and none is needed for an endpoint on this machine"),
-    }];
-    let (url, name, timeout) = (endpoint.base_url(), endpoint.model(), endpoint.timeout());
-    findings.push(Finding::good(
-        "endpoint",
-        format!("{} {} ({})", endpoint.host(), from(url.origin), url.value.scheme()),
-    ));
-    findings.push(Finding::good("model", format!("{} {}", name.value, from(name.origin))));
-    let time = format::took(timeout.value);
-    let bound = format!("{time} an attempt, {}{}", from(timeout.origin), own_timeouts(entries));
-    findings.push(Finding::good("timeout", bound));
-    for note in endpoint.notes() {
-        findings.push(Finding { advice: None, ..Finding::note("endpoint", note.clone(), "") });
-    }
-    if live {
-        findings.push(reach(models, endpoint).await);
-    } else {
-        let advice = "doctor --live asks it for its models: one request, which costs nothing";
-        findings.push(Finding::note("reach", "not asked", advice));
-    }
-    findings
-}
-
-/// The scenarios that bound the attempts of the model themselves, which goes before what the shell says.
-fn own_timeouts(entries: &[Entry]) -> String {
-    let own = entries.iter().filter_map(|entry| {
-        let timeout = entry.loaded.as_ref().ok()?.llm.timeout?;
-        Some(format!("{} ({})", entry.name, format::took(timeout)))
-    });
-    let own: Vec<String> = own.collect();
-    if own.is_empty() {
-        return String::new();
-    }
-    format!("; scenarios with a tools.llm.timeout_s of their own: {}", own.join(", "))
-}
-
-async fn reach(models: &LiveModels, endpoint: Endpoint) -> Finding {
-    let about = "reach";
-    let (host, name) = (endpoint.host().to_owned(), endpoint.model().value.clone());
-    let asked = Instant::now();
-    match models.probe(endpoint, PATIENCE).await {
-        Ok(Reach::Lists { models, has_model }) => {
-            let time = format::took(asked.elapsed());
-            let count = format::things(models as u64, "model");
-            let text = format!("{host} answered in {time} and lists {count}");
-            if has_model {
-                Finding::good(about, format!("{text}, {name} among them"))
-            } else {
-                let advice = "name one that it lists: with --model, in the scenario, or for OpenAI in \
-                              OPENAI_MODEL";
-                Finding::bad(about, format!("{text}, {name} not among them"), advice)
-            }
-        }
-        Ok(Reach::NoList { status }) => Finding::note(
-            about,
-            format!("{host} answered, without a list of models (status {status})"),
-            "the first call shows whether it has the model; where that is refused too, check the \
-             base URL: most end in /v1",
-        ),
-        // The text of a failure says itself what to do.
-        Err(failed) => Finding { advice: None, ..Finding::bad(about, failed.text, "") },
-    }
 }
 
 /// Proxies that the environment names and that are not used.
