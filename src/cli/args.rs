@@ -1,6 +1,8 @@
 //! What may stand on the command line.
 
-use std::path::PathBuf;
+mod display;
+mod report;
+
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -8,6 +10,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::event::contribution::Decision;
 use crate::event::{BoundaryId, ResearchStep};
 use crate::scenario::name::FlagName;
+
+pub use display::Global;
+pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
 
 /// Launches runs of multi-agent patterns and shows them live.
 #[derive(Debug, Parser)]
@@ -23,23 +28,6 @@ pub struct Cli {
     /// What every command takes.
     #[command(flatten)]
     pub global: Global,
-}
-
-/// Options of every command.
-#[derive(Debug, Clone, Default, Args)]
-pub struct Global {
-    /// Draw with ASCII characters only
-    #[arg(long, global = true, help_heading = "Display")]
-    pub ascii: bool,
-    /// Keep spinners and sparklines still
-    #[arg(long, global = true, help_heading = "Display")]
-    pub no_animation: bool,
-    /// The colours of the dashboard: dark, light or colour-blind, or a file of your own
-    #[arg(long, global = true, value_name = "NAME|FILE", help_heading = "Display")]
-    pub theme: Option<String>,
-    /// Write the log to this file (filter: ROUNDTABLE_LOG=debug)
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Display")]
-    pub log_file: Option<PathBuf>,
 }
 
 /// One command.
@@ -63,15 +51,10 @@ pub enum Task {
         #[arg(long, value_name = "N", default_value_t = 7878)]
         port: u16,
     },
-    /// Say what is found on this machine and what to do about it
-    Doctor {
-        /// Also ask the endpoint for its models (one network request)
-        #[arg(long)]
-        live: bool,
-        /// Go through this proxy; env: through what HTTPS_PROXY and its like name
-        #[arg(long, value_name = "URL|env")]
-        proxy: Option<String>,
-    },
+    /// Print which settings are in force, and where each of them comes from
+    Config(ConfigArgs),
+    /// Say what is found on this machine and what to do about it; of a scenario, what applies to it
+    Doctor(DoctorArgs),
     /// End with a panic while the dashboard is open, to show that the terminal survives it
     #[cfg(debug_assertions)]
     #[command(hide = true)]

@@ -79,11 +79,11 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         say("  roundtable run checkout-launch --headless");
         return Exit::Usage;
     }
-    let paint = Paint::on(&io::stdout(), theme.clone(), global.ascii);
+    let paint = Paint::on(&io::stdout(), theme.clone(), global.is_ascii());
     let settings = Settings {
         // A locale without Unicode has no glyphs for us.
-        ascii: global.ascii || abilities.narrow_locale.is_some(),
-        animation: !global.no_animation,
+        ascii: global.is_ascii() || abilities.narrow_locale.is_some(),
+        animation: global.is_animated(),
         theme: theme.name().to_owned(),
     };
     // The loop has a runtime to itself: whatever holds up the threads of the other one, it is drawn and

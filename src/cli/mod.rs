@@ -3,11 +3,13 @@
 
 pub mod args;
 mod boundaries;
+mod config;
 mod dashboard;
 mod demo_service;
 mod doctor;
 pub mod exit;
 mod headless;
+mod in_force;
 mod output;
 mod paint;
 mod progress;
@@ -29,6 +31,7 @@ use self::dashboard::Wanted;
 use self::exit::Exit;
 use self::paint::Paint;
 use crate::event::visible::visible;
+use crate::shell::config::{ConfigFile, keep};
 use crate::shell::dirs::Dirs;
 use crate::shell::log::{self, LogGuard, Sink};
 use crate::shell::models::{self, LiveModels};
@@ -46,14 +49,40 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error).into(),
     };
-    let theme = match themes::find(cli.global.theme.as_deref()) {
-        Ok(theme) => theme,
-        Err(text) => {
-            run::say(&text);
-            return Exit::Usage.into();
+    let file = ConfigFile::find();
+    match themed(&cli, &file) {
+        Ok(theme) => {
+            keep(file.config.clone());
+            let global = Global { configured: file.config.ui.clone(), ..cli.global };
+            dispatch(Cli { global, ..cli }, theme, &file).into()
         }
-    };
-    dispatch(cli, theme).into()
+        Err(exit) => exit.into(),
+    }
+}
+
+/// The theme of this command. What is wrong with it, or with the configuration, has been said where
+/// there is none.
+fn themed(cli: &Cli, file: &ConfigFile) -> Result<Theme, Exit> {
+    // Those that report tell what is wrong with the file themselves; others do not use it.
+    let uses_it = !matches!(
+        cli.command,
+        Some(Task::Config(_) | Task::Doctor(_) | Task::Schema | Task::DemoService { .. })
+    );
+    if uses_it {
+        for line in file.warnings.iter().chain(&file.errors) {
+            run::say(&visible(line));
+        }
+        if file.failed() {
+            return Err(Exit::Usage);
+        }
+    }
+    match &cli.global.theme {
+        Some(wanted) => themes::find(Some(wanted)).map_err(|text| {
+            run::say(&text);
+            Exit::Usage
+        }),
+        None => Ok(file.theme.clone().unwrap_or_default()),
+    }
 }
 
 /// Prints what clap has to say: what is wrong with the command line, or the help that was asked for.
@@ -65,7 +94,7 @@ fn unparsed(error: &clap::Error) -> Exit {
     stdout::ended(printed.and_then(|()| io::stdout().flush()), Exit::Ok)
 }
 
-fn dispatch(cli: Cli, theme: Theme) -> Exit {
+fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
     let global = &cli.global;
     let dashboard = match &cli.command {
         None => true,
@@ -84,8 +113,8 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
         Some(Task::Run(args)) => {
             dashboard::open(&Wanted { run: Some(&args), ..Wanted::default() }, global, theme)
         }
-        Some(Task::Validate(args)) => validate::run(&args, theme, global.ascii),
-        Some(Task::Scenarios { json }) => scenarios::run(json, theme, global.ascii),
+        Some(Task::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
+        Some(Task::Scenarios { json }) => scenarios::run(json, theme, global.is_ascii()),
         Some(Task::Schema) => schema::run(),
         Some(Task::DemoService { port }) => match runtime() {
             Ok(runtime) => to_its_end(runtime, demo_service::run(port)),
@@ -106,9 +135,13 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
         Some(Task::PanicTest { place }) => {
             dashboard::open(&Wanted { run: None, panic: Some(place) }, global, theme)
         }
-        Some(Task::Doctor { live, proxy }) => {
-            let paint = Paint::on(&std::io::stdout(), theme, global.ascii);
-            let via = match models::via(proxy.as_deref()) {
+        Some(Task::Config(args)) => {
+            let paint = Paint::on(&io::stdout(), theme, global.is_ascii());
+            config::run(&args, global, file, &paint)
+        }
+        Some(Task::Doctor(args)) => {
+            let paint = Paint::on(&io::stdout(), theme, global.is_ascii());
+            let via = match models::via(args.proxy.as_deref()) {
                 Ok(via) => via,
                 Err(why) => {
                     run::say(&format!("--proxy: {why}"));
@@ -117,7 +150,7 @@ fn dispatch(cli: Cli, theme: Theme) -> Exit {
             };
             match runtime() {
                 Ok(runtime) => {
-                    to_its_end(runtime, doctor::run(live, &LiveModels::new(via), &paint))
+                    to_its_end(runtime, doctor::run(&args, file, &LiveModels::new(via), &paint))
                 }
                 Err(exit) => exit,
             }

@@ -166,7 +166,7 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let stdout = io::stdout();
     let format =
         args.format.unwrap_or(if stdout.is_terminal() { Format::Text } else { Format::Json });
-    let paint = Paint::on(&stdout, theme, global.ascii);
+    let paint = Paint::on(&stdout, theme, global.is_ascii());
     // Each fact is folded and written as it comes: none is asked for again.
     let log = Bounds { window: 0, ahead: AHEAD };
     let engine = Engine::new(EngineSettings { log, ..EngineSettings::default() });

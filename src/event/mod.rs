@@ -7,6 +7,7 @@
 pub mod call;
 pub mod command;
 pub mod contribution;
+mod cost;
 mod facets;
 pub mod head;
 pub mod id;

@@ -11,6 +11,7 @@ pub mod endpoint;
 mod form;
 mod models;
 pub mod openai;
+pub mod prices;
 pub mod scripted;
 
 use std::sync::{Arc, OnceLock};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::build_models;
+use super::build_models::{self, Requests};
 use super::build_orchestrator::orchestrator;
 use super::build_policy;
 use super::build_research::research;
@@ -28,7 +28,6 @@ use super::script;
 use super::shape::Prose;
 use super::template::Filling;
 use super::tree::Span;
-use super::tuning::{RESERVED, Tuning};
 
 /// The scenario of a file, as far as it can be made. Problems are told to `cx`.
 pub(super) fn scenario(
@@ -274,22 +273,14 @@ fn model(table: ModelTable, cx: &mut Reader) -> Option<ModelSettings> {
             completion_usd_per_million: prices.completion_usd_per_million?.0,
         })
     });
-    let extra = cx.within("extra", |cx| {
-        for (key, node) in &table.extra.table.entries {
-            if RESERVED.contains(&key.text.as_str()) {
-                let help = "it is made from what the scenario says elsewhere";
-                cx.error(node.at, format!("`{}` cannot be set here", key.text), help);
-            }
-        }
-        table.extra.table.json(&mut |text, _| text.into()).unwrap_or_default()
-    });
-    let tuning = Tuning {
-        temperature: table.temperature.map(|number| number.0),
-        max_tokens: table.max_tokens.map(|tokens| tokens.0),
-        reasoning_effort: table.reasoning_effort.map(|word| word.text.trim().to_owned()),
+    let requests = Requests {
+        temperature: table.temperature,
+        max_tokens: table.max_tokens,
+        reasoning_effort: table.reasoning_effort,
         json: table.json,
-        extra,
+        extra: table.extra,
     };
+    let tuning = build_models::tuning(requests, cx);
     Some(ModelSettings {
         stream: table.stream,
         name_by_override: table.name.as_ref().is_some_and(|name| name.at.text > 0),

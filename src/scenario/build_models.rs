@@ -1,9 +1,41 @@
-//! Makes of a file which model answers whom.
+//! Makes of a file which model answers whom, and how it is asked.
 
+use super::amount::Number;
 use super::format::File;
 use super::name::{AgentName, RoleName};
+use super::reader::Reader;
 use super::seated::{Caller, Seated};
-use super::shape::Prose;
+use super::shape::{Free, Prose, Whole};
+use super::tuning::{JsonRung, RESERVED, Tuning};
+
+/// What a `[model]` table says of requests: of a scenario, or of the configuration.
+pub(super) struct Requests {
+    pub temperature: Option<Number<0, 2>>,
+    pub max_tokens: Option<Whole<1, 10_000_000>>,
+    pub reasoning_effort: Option<Prose>,
+    pub json: Option<JsonRung>,
+    pub extra: Free,
+}
+
+/// The settings of these requests.
+pub(super) fn tuning(requests: Requests, cx: &mut Reader) -> Tuning {
+    let extra = cx.within("extra", |cx| {
+        for (key, node) in &requests.extra.table.entries {
+            if RESERVED.contains(&key.text.as_str()) {
+                let help = "it is made from what the scenario says elsewhere";
+                cx.error(node.at, format!("`{}` cannot be set here", key.text), help);
+            }
+        }
+        requests.extra.table.json(&mut |text, _| text.into()).unwrap_or_default()
+    });
+    Tuning {
+        temperature: requests.temperature.map(|number| number.0),
+        max_tokens: requests.max_tokens.map(|tokens| tokens.0),
+        reasoning_effort: requests.reasoning_effort.map(|word| word.text.trim().to_owned()),
+        json: requests.json,
+        extra,
+    }
+}
 
 /// Who has a model of its own in this file, in the file's order.
 pub(super) fn seated(file: &File) -> Vec<Seated> {

@@ -94,7 +94,7 @@ pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
 }
 
 /// What is no TOML, alone: all else that could be told of the file would be a consequence of it.
-fn not_toml(errors: &[Error], cx: &mut Reader) {
+pub(super) fn not_toml(errors: &[Error], cx: &mut Reader) {
     let mut places: Vec<(Span, &Error)> = errors
         .iter()
         .map(|error| (Span::new(0, error.span().unwrap_or_default()), error))

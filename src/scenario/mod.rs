@@ -1,5 +1,6 @@
 //! What is asked: the scenario file, its validation with positions, CEL conditions, inputs and
-//! flags. Knows nothing of runs, models or screens.
+//! flags; and the configuration file, which is read in the same way. Knows nothing of runs, models or
+//! screens.
 
 pub mod agent;
 pub mod alert;
@@ -16,6 +17,7 @@ mod build_team;
 mod build_tools;
 pub mod canonical;
 pub mod condition;
+pub mod config;
 pub mod day;
 pub mod digest;
 pub mod domain;
@@ -42,6 +44,7 @@ mod nesting;
 pub mod orchestrator;
 mod overrides;
 mod pattern;
+pub mod price;
 mod problem;
 mod reader;
 mod record;

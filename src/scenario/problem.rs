@@ -399,8 +399,8 @@ fn shown(text: &str) -> String {
 }
 
 /// Line and column, both from 1, of a byte of a text.
-fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..at];
+pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..floor(text, at)];
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     (line, before[start..].chars().count() + 1)

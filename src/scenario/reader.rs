@@ -2,7 +2,7 @@
 
 use super::literal;
 use super::misplaced;
-use super::problem::{Concerns, Problems, Severity, Told};
+use super::problem::{Concerns, Problems, Severity, Told, position};
 use super::tree::{Node, Span, Table, Tree};
 
 /// Takes note of what is wrong while a file is read.
@@ -10,6 +10,19 @@ pub(super) struct Reader {
     texts: Vec<String>,
     problems: Problems,
     path: String,
+    /// What is said of unknown keys; `None`: they are errors, told as a scenario's.
+    stray: Option<StrayRule>,
+}
+
+/// Says what is wrong with the key of a table at a path, which may have the keys that come last.
+pub(super) type StrayRule = fn(path: &str, key: &str, known: &[&str]) -> Stray;
+
+/// What is told of a key that a table may not have.
+pub(super) struct Stray {
+    /// What is wrong.
+    pub what: String,
+    /// What would be right.
+    pub help: String,
 }
 
 impl Reader {
@@ -18,7 +31,17 @@ impl Reader {
         let mut texts = vec![text.to_owned()];
         texts.extend(overrides.iter().cloned());
         let problems = Problems::new(name, text.to_owned(), overrides);
-        Self { texts, problems, path: String::new() }
+        Self { texts, problems, path: String::new(), stray: None }
+    }
+
+    /// The same for a file whose unknown keys are warnings.
+    pub fn forgiving(self, stray: StrayRule) -> Self {
+        Self { stray: Some(stray), ..self }
+    }
+
+    /// Line and column of a node of the file, both from 1.
+    pub fn position(&self, at: Span) -> (usize, usize) {
+        self.texts.get(at.text).map_or((1, 1), |text| position(text, at.start))
     }
 
     /// Everything that was found.
@@ -121,6 +144,11 @@ impl Reader {
         };
         for (key, _) in &table.entries {
             if !known.contains(&key.text.as_str()) {
+                if let Some(stray) = self.stray {
+                    let Stray { what, help } = stray(&self.path, &key.text, known);
+                    self.within(&key.text, |cx| cx.warn(key.at, what, help));
+                    continue;
+                }
                 let what = format!("unknown key `{}`", key.text);
                 let help = match self.is_full() {
                     true => String::new(),

@@ -27,6 +27,11 @@ impl Dirs {
         self.state.join("roundtable.log")
     }
 
+    /// The configuration file.
+    pub fn configuration(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
     /// The scenarios that a person trusts.
     pub fn trusted(&self) -> PathBuf {
         self.config.join("trusted")

@@ -3,8 +3,10 @@
 
 #[cfg(unix)]
 mod abort;
+pub mod callers;
 pub mod catalogue;
 pub mod clipboard;
+pub mod config;
 pub mod consent;
 pub mod console;
 pub mod dirs;

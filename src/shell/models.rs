@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::config;
 use crate::app::state::LiveOffer;
 use crate::engine::ModelChoice;
 use crate::event::kind::AttemptFailed;
@@ -41,7 +42,7 @@ impl LiveModels {
         let settings = &scenario.model;
         let (http, endpoint) = (self.http.clone(), endpoint.clone());
         let (tuning, stream, refused) =
-            (settings.tuning.clone(), settings.stream, &self.adaptations);
+            (config::in_force().model.fill(&settings.tuning), settings.stream, &self.adaptations);
         match endpoint.provider().wire() {
             Wire::Chat => {
                 Arc::new(OpenAi::new(http, endpoint, tuning, stream).remembering(refused))
@@ -106,19 +107,15 @@ impl Endpoints {
 }
 
 /// The endpoints that a scenario's live runs would ask; `model` is what `--model` says. `--set` goes
-/// before it, it goes before the file, and the environment comes last.
+/// before it, it goes before the file; then come the environment and the configuration.
 ///
 /// # Errors
 /// One of them is not there, and what to set.
 pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, String> {
-    let own = |caller: &Caller| {
-        let seated = scenario.seated.iter().find(|seated| seated.caller == *caller);
-        seated.filter(|seated| model.is_none() || seated.by_override)
-    };
     let mut found: Vec<(Caller, Endpoint)> = Vec::new();
     let mut usual_asked = false;
     for caller in callers(&scenario.pattern) {
-        match own(&caller) {
+        match own_model(scenario, &caller, model) {
             None => usual_asked = true,
             Some(seated) if found.iter().all(|(other, _)| *other != caller) => {
                 found.push((caller, seat(scenario, seated)?));
@@ -133,8 +130,18 @@ pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint
     Ok(Endpoints { usual, own: found })
 }
 
+/// The model that a caller has of its own, where `model` does not go before it.
+pub(super) fn own_model<'s>(
+    scenario: &'s Scenario,
+    caller: &Caller,
+    model: Option<&str>,
+) -> Option<&'s Seated> {
+    let seated = scenario.seated.iter().find(|seated| seated.caller == *caller);
+    seated.filter(|seated| model.is_none() || seated.by_override)
+}
+
 /// The endpoint of a caller that has a model of its own.
-fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
+pub(super) fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
     let origin = if seated.by_override { Origin::CommandLine } else { Origin::Scenario };
     find(scenario, Found { value: &seated.model, origin }).map_err(|error| {
         let advice = error.advice();
@@ -146,7 +153,7 @@ fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
 }
 
 /// The endpoint of those that have no model of their own.
-fn usual(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint, EndpointError> {
+pub(super) fn usual(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint, EndpointError> {
     let settings = &scenario.model;
     let of_file = settings.name.as_deref();
     let asked = match (of_file, model) {
@@ -159,11 +166,9 @@ fn usual(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint, EndpointE
     };
     match asked {
         Some(asked) => find(scenario, asked),
-        None => endpoint::find_here(Asked {
-            model: None,
-            base_url: settings.base_url.as_deref(),
-            config: None,
-        }),
+        None => {
+            endpoint::find_here(Asked { base_url: settings.base_url.as_deref(), ..config::asked() })
+        }
     }
 }
 
@@ -172,7 +177,7 @@ fn usual(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint, EndpointE
 fn find(scenario: &Scenario, model: Found<&str>) -> Result<Endpoint, EndpointError> {
     let elsewhere = endpoint::named(model.value).0.is_some_and(|it| it != Provider::OpenAi);
     let base_url = scenario.model.base_url.as_deref().filter(|_| !elsewhere);
-    endpoint::find_here(Asked { model: Some(model), base_url, config: None })
+    endpoint::find_here(Asked { model: Some(model), base_url, ..config::asked() })
 }
 
 /// What the launch form may offer for a scenario.

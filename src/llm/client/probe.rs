@@ -77,7 +77,9 @@ impl Client {
         match serde_json::from_slice::<ModelList<'_>>(&body) {
             Ok(models) => {
                 let wanted = &self.endpoint.model().value;
-                let listed = models.data.iter().any(|model| model.id == wanted.as_str());
+                // Gemini lists its models as resources: `models/gemini-2.5-flash`.
+                let name = |model: &Model<'_>| model.id.strip_prefix("models/") == Some(wanted);
+                let listed = models.data.iter().any(|it| it.id == wanted.as_str() || name(it));
                 let has_model = listed || (by_name && self.has(wanted).await);
                 Ok(Reach::Lists { models: models.data.len(), has_model })
             }

@@ -30,7 +30,7 @@ mod tests;
 
 pub use error::EndpointError;
 use pair::Places;
-pub use provider::{Provider, Wire, named};
+pub use provider::{DEFAULT_MODELS_DATE, Provider, Wire, named};
 
 /// The base URL where none is set.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
@@ -97,12 +97,14 @@ pub struct Asked<'a> {
     pub base_url: Option<&'a str>,
     /// The model of the configuration, which the environment goes before.
     pub config: Option<&'a str>,
+    /// The bound of one attempt of the configuration, which the environment goes before.
+    pub timeout: Option<Duration>,
 }
 
 /// A place where a chat model answers. The key in it has been found fit for a header.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    provider: Provider,
+    provider: Found<Provider>,
     base_url: Found<Url>,
     host: String,
     model: Found<String>,
@@ -115,7 +117,15 @@ pub struct Endpoint {
 impl Endpoint {
     /// Who is asked.
     pub fn provider(&self) -> Provider {
-        self.provider
+        self.provider.value
+    }
+    /// Where it was said who is asked: of a provider that is chosen by its key, where the key is.
+    pub fn provider_origin(&self) -> Origin {
+        self.provider.origin
+    }
+    /// Whether it is on this machine.
+    pub fn is_local(&self) -> bool {
+        address::is_loopback(&self.base_url.value)
     }
     /// What the paths of the API are put behind.
     pub fn base_url(&self) -> &Found<Url> {
@@ -167,6 +177,50 @@ impl Endpoint {
 /// # Errors
 /// As [`find`]; a `.env` that is there and cannot be read; a variable that is no text.
 pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
+    find(&shell_here()?, read_dotenv(Path::new(".env"))?.as_deref(), asked)
+}
+
+/// The providers that have a key in the shell or in the `.env` file of the working directory.
+///
+/// # Errors
+/// As [`find_here`].
+pub fn with_keys_here() -> Result<Vec<Provider>, EndpointError> {
+    let file = dotenv::read(read_dotenv(Path::new(".env"))?.as_deref().unwrap_or_default())?;
+    Ok(Places { shell: &shell_here()?, file: &file }.providers())
+}
+
+/// [`ollama`] with the shell's variables and the `.env` file of the working directory.
+///
+/// # Errors
+/// As [`find_here`].
+pub fn ollama_here(usual: &str) -> Result<Found<Endpoint>, EndpointError> {
+    ollama(shell_here()?, read_dotenv(Path::new(".env"))?.as_deref(), usual)
+}
+
+/// Ollama with its default model: where `OLLAMA_HOST` says, else at `usual`, a host with its port. The
+/// origin is that of the address.
+///
+/// # Errors
+/// As [`find`].
+pub fn ollama(
+    mut shell: BTreeMap<String, String>,
+    dotenv: Option<&str>,
+    usual: &str,
+) -> Result<Found<Endpoint>, EndpointError> {
+    let name = Provider::Ollama.address_name();
+    let file = dotenv::read(dotenv.unwrap_or_default())?;
+    let set = Places { shell: &shell, file: &file }.either(name).map(|found| found.origin);
+    if set.is_none() {
+        shell.insert(name.to_owned(), usual.to_owned());
+    }
+    let model = format!("{}/{}", Provider::Ollama.word(), Provider::Ollama.model());
+    let model = Some(Found { value: model.as_str(), origin: Origin::Default });
+    let value = find(&shell, dotenv, Asked { model, ..Asked::default() })?;
+    Ok(Found { value, origin: set.unwrap_or(Origin::Default) })
+}
+
+/// The variables of ours that the shell has.
+fn shell_here() -> Result<BTreeMap<String, String>, EndpointError> {
     let mut shell = BTreeMap::new();
     for name in dotenv::names() {
         match std::env::var(name) {
@@ -175,7 +229,7 @@ pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
             Err(std::env::VarError::NotUnicode(_)) => return Err(EndpointError::NotText { name }),
         }
     }
-    find(&shell, read_dotenv(Path::new(".env"))?.as_deref(), asked)
+    Ok(shell)
 }
 
 fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
@@ -203,7 +257,7 @@ fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
 ///   key is sent; any other is refused.
 /// - The model: the one that is asked for, the shell's, `.env`'s (`OPENAI_MODEL`, which is sent as it
 ///   stands), the configuration's, the provider's default. The timeout: the shell's, `.env`'s, the
-///   default; the gateway knows the scenario's.
+///   configuration's, the default; the gateway knows the scenario's.
 /// - Plain `http` with a key: freely to this machine; to its network with a note, since that is
 ///   where people's own servers are; never beyond.
 ///
@@ -219,7 +273,7 @@ pub fn find(
     let places = Places { shell, file: &file };
     let (provider, model) = choose(&places, &asked)?;
     let mut notes = Vec::new();
-    let (base_url, key) = places.address_and_key(provider, asked.base_url, &mut notes)?;
+    let (base_url, key) = places.address_and_key(provider.value, asked.base_url, &mut notes)?;
     let host = host_of(&base_url.value);
     if base_url.value.scheme() == "http" && key.is_some() && !address::is_loopback(&base_url.value)
     {
@@ -228,12 +282,15 @@ pub fn find(
         }
         notes.push(format!("the key and the prompts go to {host} over plain http"));
     }
-    let headers = headers(provider, key.as_ref())?;
+    let headers = headers(provider.value, key.as_ref())?;
     if model.value.chars().count() > 200 || model.value.chars().any(char::is_control) {
         return Err(EndpointError::Model { origin: model.origin });
     }
     let timeout = match places.either(TIMEOUT) {
-        None => Found { value: DEFAULT_TIMEOUT, origin: Origin::Default },
+        None => match asked.timeout {
+            Some(value) => Found { value, origin: Origin::Config },
+            None => Found { value: DEFAULT_TIMEOUT, origin: Origin::Default },
+        },
         Some(Found { value, origin }) => {
             Found { value: seconds(value).ok_or(EndpointError::Timeout { origin })?, origin }
         }
@@ -254,7 +311,7 @@ pub fn find(
 fn choose<'a>(
     places: &Places<'a>,
     asked: &Asked<'a>,
-) -> Result<(Provider, Found<&'a str>), EndpointError> {
+) -> Result<(Found<Provider>, Found<&'a str>), EndpointError> {
     let wanted = |found: Found<&'a str>| {
         pair::set(found.value).map(|value| Found { value, origin: found.origin })
     };
@@ -263,28 +320,30 @@ fn choose<'a>(
     if let Some(Found { value, origin }) = wanted
         && let (Some(provider), name) = named(value)
     {
-        return Ok((provider, Found { value: name, origin }));
+        return Ok((Found { value: provider, origin }, Found { value: name, origin }));
     }
-    let said = [MODEL, Provider::OpenAi.address_name()];
-    let said = said.into_iter().any(|name| places.either(name).is_some());
-    let provider = if asked.base_url.and_then(pair::set).is_some() || said {
-        Provider::OpenAi
+    let set = |name| places.either(name).map(|found| found.origin);
+    let said = [MODEL, Provider::OpenAi.address_name()].into_iter().find_map(set);
+    let said = asked.base_url.and_then(pair::set).map(|_| Origin::Scenario).or(said);
+    let by = |value, origin| Found { value, origin };
+    let provider = if let Some(origin) = said {
+        by(Provider::OpenAi, origin)
     } else if let Some(provider) = config.and_then(|name| named(name).0) {
-        provider
+        by(provider, Origin::Config)
     } else {
-        match places.providers()[..] {
-            [one] => one,
-            [] if places.either(Provider::Ollama.address_name()).is_some() => Provider::Ollama,
-            [] => Provider::OpenAi,
-            ref several => return Err(EndpointError::WhichProvider { keys: several.to_vec() }),
+        match (&places.providers()[..], set(Provider::Ollama.address_name())) {
+            (&[one], _) => by(one, set(one.key_name()).unwrap_or(Origin::Default)),
+            ([], Some(origin)) => by(Provider::Ollama, origin),
+            ([], None) => by(Provider::OpenAi, Origin::Default),
+            (several, _) => return Err(EndpointError::WhichProvider { keys: several.to_vec() }),
         }
     };
-    let of_variable = || places.either(MODEL).filter(|_| provider == Provider::OpenAi);
+    let of_variable = || places.either(MODEL).filter(|_| provider.value == Provider::OpenAi);
     let of_config = || {
         let (of, value) = named(config?);
-        of.is_none_or(|of| of == provider).then_some(Found { value, origin: Origin::Config })
+        of.is_none_or(|of| of == provider.value).then_some(Found { value, origin: Origin::Config })
     };
-    let default = Found { value: provider.model(), origin: Origin::Default };
+    let default = Found { value: provider.value.model(), origin: Origin::Default };
     Ok((provider, wanted.or_else(of_variable).or_else(of_config).unwrap_or(default)))
 }
 

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+/// The day on which the default models were chosen ([`Provider::model`]). Their prices are in
+/// `assets/prices.toml`, which has a date of its own.
+pub const DEFAULT_MODELS_DATE: &str = "2026-11-22";
+
 /// A provider of chat models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Provider {
@@ -44,7 +48,7 @@ impl Provider {
 
     fn known(self) -> Known {
         // The models are what the providers' own documents recommended for general use at a low price
-        // on 2026-11-22; `doctor --live` says when a provider lists its model no more.
+        // on `DEFAULT_MODELS_DATE`; `doctor --live` says when a provider lists its model no more.
         match self {
             Self::OpenAi => Known {
                 word: "openai",

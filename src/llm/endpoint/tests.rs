@@ -351,7 +351,7 @@ fn who_is_asked() {
     ] {
         let case = format!("{shell:?} {dotenv} {asked:?} {config:?}");
         let model_asked = asked.map(|value| Found { value, origin: SCENARIO });
-        let asked = Asked { model: model_asked, base_url: None, config };
+        let asked = Asked { model: model_asked, config, ..Asked::default() };
         let found = find(&vars(&shell), Some(dotenv), asked).expect(&case);
         let got = (found.provider(), found.model().value.as_str(), found.base_url().value.as_str());
         assert_eq!(got, (provider, model, url), "{case}");
@@ -433,4 +433,40 @@ fn the_file_is_read_where_there_is_one() {
     std::fs::write(&path, vec![b'#'; (1 << 20) + 1]).expect("a file");
     let large = EndpointError::Dotenv { why: "it has more than 1048576 bytes".to_owned() };
     assert_eq!(read_dotenv(&path), Err(large));
+}
+
+#[test]
+fn who_is_asked_and_for_how_long_is_told_with_its_origin() {
+    let minute = Duration::from_secs(60);
+    let config = |name| Asked {
+        config: Some(name),
+        timeout: Some(Duration::from_secs(9)),
+        ..Asked::default()
+    };
+    let anthropic = ("ANTHROPIC_API_KEY", "k");
+    let openai = ("OPENAI_API_KEY", "k");
+    for (shell, dotenv, asked, provider, timeout) in [
+        (vec![openai], "", Asked::default(), SHELL, (minute, DEFAULT)),
+        (vec![], "ANTHROPIC_API_KEY=k", Asked::default(), DOTENV, (minute, DEFAULT)),
+        (vec![("OPENAI_BASE_URL", LOCAL)], "", Asked::default(), SHELL, (minute, DEFAULT)),
+        (
+            vec![openai, anthropic],
+            "",
+            config("openai/x"),
+            Origin::Config,
+            (Duration::from_secs(9), Origin::Config),
+        ),
+        (
+            vec![openai, anthropic, ("OPENAI_TIMEOUT_SECONDS", "7")],
+            "OPENAI_MODEL=x",
+            config("anthropic/x"),
+            DOTENV,
+            (Duration::from_secs(7), SHELL),
+        ),
+    ] {
+        let found = find(&vars(&shell), Some(dotenv), asked).expect("an endpoint");
+        let bound = found.timeout();
+        let got = (found.provider_origin(), (bound.value, bound.origin));
+        assert_eq!(got, (provider, timeout), "{shell:?} {dotenv}");
+    }
 }

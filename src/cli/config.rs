@@ -1,0 +1,182 @@
+//! `roundtable config`: which settings are in force without a scenario, and where each of them comes
+//! from. A key is never shown.
+
+use serde_json::{Map, Value, json};
+
+use super::args::{ConfigArgs, ConfigFormat, Global};
+use super::exit::Exit;
+use super::in_force::{self, InForce};
+use super::paint::Paint;
+use super::run::say;
+use super::stdout;
+use crate::app::measure::{columns, wrap};
+use crate::event::safe_json;
+use crate::event::visible::visible;
+use crate::llm::endpoint::{self, EndpointError, Found, Origin};
+use crate::llm::prices::PriceTable;
+use crate::shell::config::ConfigFile;
+use crate::shell::{config, models};
+use crate::ui::format::things;
+use crate::ui::theme::{Role, Theme};
+
+/// Columns of a setting's name, of its value, and of a line.
+const NAME: usize = 18;
+const VALUE: usize = 38;
+const WIDTH: usize = 80;
+
+/// Prints the settings, or the path of the file alone. A file that is wrong is refused.
+pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Paint) -> Exit {
+    let Some(path) = &file.path else {
+        say("this user has no home, so there is no configuration file: set HOME");
+        return Exit::Stopped;
+    };
+    let path = path.display().to_string();
+    if args.path {
+        return stdout::print(&format!("{}\n", visible(&path)), Exit::Ok);
+    }
+    for line in file.warnings.iter().chain(&file.errors) {
+        say(&visible(line));
+    }
+    if file.failed() {
+        return Exit::Usage;
+    }
+    let found = endpoint::find_here(config::asked());
+    let report = Report {
+        path,
+        exists: file.exists,
+        model: match &found {
+            Ok(endpoint) => {
+                let (provider, model) = (endpoint.provider(), &endpoint.model().value);
+                let mut rows = in_force::endpoint(endpoint);
+                rows.push(in_force::timeout(None, endpoint));
+                rows.push(in_force::price(None, provider, model, &file.config));
+                rows
+            }
+            Err(_) => Vec::new(),
+        },
+        no_endpoint: found.err(),
+        tuning: in_force::tuning(None, &file.config.model),
+        ui: ui(global),
+        prices: prices(file),
+    };
+    let json = args.json || args.format == Some(ConfigFormat::Json);
+    let text = if json {
+        safe_json::pretty(&report.json(file)).map(|json| json + "\n").unwrap_or_default()
+    } else {
+        report.text(paint)
+    };
+    stdout::print(&text, Exit::Ok)
+}
+
+/// What is printed.
+struct Report {
+    path: String,
+    exists: bool,
+    model: Vec<InForce>,
+    /// Why no live model can be asked.
+    no_endpoint: Option<EndpointError>,
+    tuning: Vec<InForce>,
+    ui: Vec<InForce>,
+    prices: Vec<InForce>,
+}
+
+/// How the dashboard looks.
+fn ui(global: &Global) -> Vec<InForce> {
+    let theme = match (&global.theme, &global.configured.theme) {
+        (Some(name), _) => Found { value: name.clone(), origin: Origin::CommandLine },
+        (None, Some(theme)) => Found { value: theme.name.clone(), origin: Origin::Config },
+        (None, None) => {
+            Found { value: Theme::default().name().to_owned(), origin: Origin::Default }
+        }
+    };
+    let switch = |key: &str, switch: Found<bool>| {
+        InForce::new(key, switch.value, if switch.value { "yes" } else { "no" }, switch.origin)
+    };
+    vec![
+        InForce::new("theme", theme.value.as_str(), &theme.value, theme.origin),
+        switch("ascii", global.ascii_from()),
+        switch("animation", global.animation_from()),
+    ]
+}
+
+/// The prices that the configuration sets.
+fn prices(file: &ConfigFile) -> Vec<InForce> {
+    let row = |model: &str, price| {
+        InForce::new(model, in_force::json_of(price), in_force::told(price), Origin::Config)
+    };
+    file.config.prices.iter().map(|it| row(&it.model, &it.price)).collect()
+}
+
+impl Report {
+    fn text(&self, paint: &Paint) -> String {
+        let mut out = format!("configuration  {}\n", visible(&self.path));
+        if !self.exists {
+            out += "               there is no such file yet\n";
+        }
+        let section = |name: &str| format!("\n{}\n", paint.role(Role::Strong, name));
+        out += &section("model");
+        if let Some(error) = &self.no_endpoint {
+            let (first, advice) = (error.to_string(), error.advice());
+            for (at, line) in wrap(&visible(&first), WIDTH - NAME - 2).iter().enumerate() {
+                let name = if at == 0 { "endpoint" } else { "" };
+                out += &format!("  {name:<NAME$}{line}\n");
+            }
+            for line in wrap(&visible(&advice), WIDTH - NAME - 2) {
+                out += &format!("  {:<NAME$}{}\n", "", paint.role(Role::Dim, &line));
+            }
+        }
+        let rows = |rows: &[InForce]| -> String { rows.iter().map(|it| line(it, paint)).collect() };
+        out += &rows(&self.model);
+        out += &rows(&self.tuning);
+        out += &section("ui");
+        out += &rows(&self.ui);
+        out += &section("prices, in US dollars for a million tokens");
+        out += &rows(&self.prices);
+        let table = PriceTable::shipped();
+        let count = things(table.len() as u64, "model");
+        let text = format!("table of {}: {count}, from {}", table.date, table.source);
+        for line in wrap(&text, WIDTH - 2) {
+            out += &format!("  {}\n", paint.role(Role::Dim, &line));
+        }
+        out
+    }
+
+    fn json(&self, file: &ConfigFile) -> Value {
+        let table = PriceTable::shipped();
+        let mut model = object(self.model.iter().chain(&self.tuning));
+        if let Some(error) = &self.no_endpoint {
+            model.insert("missing".to_owned(), models::explain(error).into());
+        }
+        json!({
+            "path": self.path,
+            "exists": self.exists,
+            "warnings": file.warnings,
+            "model": model,
+            "ui": object(&self.ui),
+            "prices": object(&self.prices),
+            "price_table": { "date": table.date, "source": table.source, "models": table.len() },
+        })
+    }
+}
+
+fn object<'a>(rows: impl IntoIterator<Item = &'a InForce>) -> Map<String, Value> {
+    let entry = |row: &InForce| {
+        let value = json!({ "value": row.value, "from": in_force::word(row.origin) });
+        (row.key.clone(), value)
+    };
+    rows.into_iter().map(entry).collect()
+}
+
+/// A setting on one line, or on two where its value is long.
+fn line(row: &InForce, paint: &Paint) -> String {
+    let name = visible(&row.key);
+    let gap = " ".repeat(NAME.saturating_sub(columns(&name)).max(1));
+    let origin = paint.role(Role::Dim, &row.origin.to_string());
+    let taken = columns(&row.text) + columns(&name).saturating_sub(NAME - 1);
+    if taken < VALUE {
+        let rest = " ".repeat(VALUE - taken);
+        return format!("  {name}{gap}{}{rest}{origin}\n", row.text);
+    }
+    let below = " ".repeat(2 + NAME + VALUE);
+    format!("  {name}{gap}{}\n{below}{origin}\n", row.text)
+}

@@ -1,0 +1,203 @@
+//! `roundtable doctor`: what is found on this machine, or what applies to a scenario, and what to do
+//! about it. Beyond this machine nobody is asked unless `--live` says so, and no key is ever shown.
+
+mod finding;
+mod models;
+mod scenario;
+
+use std::io;
+use std::path::Path;
+
+use ratatui::layout::Size;
+
+use self::finding::{Finding, Mark, lines};
+use super::args::DoctorArgs;
+use super::exit::Exit;
+use super::paint::Paint;
+use super::stdout;
+use crate::app::layout::LEAST;
+use crate::app::state::{Broken, Entry};
+use crate::private;
+use crate::scenario::Severity;
+use crate::shell::config::ConfigFile;
+use crate::shell::dirs::Dirs;
+use crate::shell::models::LiveModels;
+use crate::shell::trust::Trust;
+use crate::shell::tty::Abilities;
+use crate::shell::{catalogue, clipboard, screen};
+use crate::ui::format;
+use crate::ui::theme::Depth;
+
+/// Looks at everything, or at a scenario, and says what it finds; [`Exit::Stopped`] where something is
+/// to be fixed.
+pub async fn run(args: &DoctorArgs, file: &ConfigFile, models: &LiveModels, paint: &Paint) -> Exit {
+    let findings = match &args.scenario {
+        Some(named) => {
+            let Some(of_scenario) = scenario::findings(named, args, models).await else {
+                return Exit::Usage;
+            };
+            let mut findings = configuration(file);
+            findings.extend(of_scenario);
+            findings
+        }
+        None => machine(args.live, file, models).await,
+    };
+    let bad = findings.iter().any(|finding| finding.mark == Mark::Bad);
+    stdout::print(&lines(&findings, paint), if bad { Exit::Stopped } else { Exit::Ok })
+}
+
+async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec<Finding> {
+    let mut findings = vec![Finding::good("program", program())];
+    findings.extend(terminal(&Abilities::look(), screen::is_interactive()));
+    findings.extend(folders(Dirs::find().as_ref()));
+    findings.extend(configuration(file));
+    let entries = catalogue::read();
+    findings.extend(models::findings(live, live_models, &entries).await);
+    findings.extend(proxies());
+    findings.extend(scenarios(&entries));
+    findings
+}
+
+/// The configuration file, and what is wrong with it.
+fn configuration(file: &ConfigFile) -> Vec<Finding> {
+    let about = "config";
+    let Some(path) = &file.path else { return Vec::new() };
+    let mut findings = Vec::new();
+    for line in &file.errors {
+        findings.push(Finding::bad(about, line.as_str(), "").plain());
+    }
+    for line in &file.warnings {
+        findings.push(Finding::note(about, line.as_str(), "").plain());
+    }
+    if findings.is_empty() {
+        let path = path.display();
+        let text = if file.exists { path.to_string() } else { format!("none yet ({path})") };
+        findings.push(Finding::good(about, text));
+    }
+    findings
+}
+
+fn program() -> String {
+    let build = if cfg!(debug_assertions) { ", a debug build" } else { "" };
+    format!("roundtable {}{build}", env!("CARGO_PKG_VERSION"))
+}
+
+fn terminal(found: &Abilities, interactive: bool) -> Vec<Finding> {
+    let about = "terminal";
+    if !interactive {
+        let text = "standard input or output is none: the dashboard does not open here";
+        let advice = "headless runs need none: roundtable run NAME --headless";
+        return vec![Finding::note(about, text, advice)];
+    }
+    let mut findings = Vec::new();
+    let (cols, rows) = LEAST;
+    match found.size {
+        Some(Size { width, height }) if width < cols || height < rows => {
+            findings.push(Finding::bad(
+                about,
+                format!("{width}x{height}"),
+                format!("too small for the dashboard: at least {cols}x{rows}; all panes at 120x36"),
+            ))
+        }
+        Some(Size { width, height }) if width < 120 || height < 36 => findings.push(Finding::good(
+            about,
+            format!("{width}x{height}: one pane at a time, all of them from 120x36 on"),
+        )),
+        Some(Size { width, height }) => {
+            findings.push(Finding::good(about, format!("{width}x{height}")));
+        }
+        None => findings.push(Finding::note(about, "its size is not known", "80x24 is taken")),
+    }
+    let colours = match found.depth {
+        Depth::True => "16 million",
+        Depth::Indexed => "256",
+        Depth::Mono => "none: every state has a glyph and a word as well",
+    };
+    findings.push(Finding::good("colours", format!("{colours} ({})", found.depth_from)));
+    findings.push(match &found.narrow_locale {
+        Some(locale) => Finding::note(
+            "unicode",
+            format!("{locale} has none"),
+            "where the glyphs look wrong: --ascii, or a UTF-8 locale",
+        ),
+        None => Finding::good("unicode", "the locale does not stand against it"),
+    });
+    let size = format::bytes(clipboard::MOST as u64);
+    findings.push(match found.multiplexer {
+        Some("tmux") => Finding::good("clipboard", "through tmux, which hands it to the terminal"),
+        Some(other) => Finding::note(
+            "clipboard",
+            format!("{other} may swallow what is copied (OSC 52)"),
+            "e in a run writes a file instead",
+        ),
+        None if found.remote => {
+            Finding::good("clipboard", format!("OSC 52, over SSH too; often up to {size}"))
+        }
+        None => Finding::good("clipboard", format!("OSC 52; often up to {size}")),
+    });
+    findings
+}
+
+fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
+    let Some(dirs) = dirs else {
+        let advice = "set HOME: without it neither a log nor what you trust is kept";
+        return vec![Finding::bad("folders", "this user has no home", advice)];
+    };
+    let log = dirs.log();
+    let written = match private::append(&log) {
+        Ok(_) => Finding::good("log", log.display().to_string()),
+        Err(error) => Finding::bad(
+            "log",
+            format!("{} cannot be written: {error}", log.display()),
+            "make the folder writable, or name a file: --log-file FILE",
+        ),
+    };
+    let config = dirs.config.display();
+    let settings = match std::fs::read_dir(&dirs.config) {
+        Ok(_) => Finding::good("settings", config.to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Finding::good("settings", format!("none yet ({config})"))
+        }
+        Err(error) => {
+            Finding::bad("settings", format!("{config}: {error}"), "make the folder readable")
+        }
+    };
+    let mut findings = vec![written, settings];
+    if let Some(why) = Trust::kept_in(Some(dirs.trusted())).trouble() {
+        let advice = "until then each scenario of somebody else's is asked about again";
+        findings.push(Finding::bad("trust", why, advice));
+    }
+    findings
+}
+
+/// Proxies that the environment names and that are not used.
+fn proxies() -> Vec<Finding> {
+    let names =
+        ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
+    let set = names.into_iter().find(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()));
+    let advice = "--proxy env goes through what the environment names";
+    set.map(|name| Finding::note("proxy", format!("{name} is set and not used"), advice))
+        .into_iter()
+        .collect()
+}
+
+fn scenarios(entries: &[Entry]) -> Vec<Finding> {
+    let good = entries.iter().filter(|entry| entry.loaded.is_ok()).count();
+    let own = Path::new(catalogue::FOLDER).is_dir();
+    let place = if own { ", those of ./scenarios among them" } else { "" };
+    let count = format::things(good as u64, "scenario");
+    let mut findings = vec![Finding::good("scenarios", format!("{count} can be run{place}"))];
+    for entry in entries {
+        let text = match &entry.loaded {
+            Ok(_) => continue,
+            Err(Broken::Problems(problems)) => {
+                let mut errors = problems.iter().filter(|it| it.severity == Severity::Error);
+                errors.next().map_or_else(String::new, |first| problems.line(first))
+            }
+            Err(Broken::Unreadable(why)) => why.clone(),
+        };
+        let advice = format!("roundtable validate {} says all of it", entry.path);
+        findings.push(Finding::bad("scenarios", text, advice));
+    }
+    findings
+}

@@ -1,0 +1,133 @@
+//! `roundtable doctor SCENARIO`: what applies to a live run of it. Nothing is started.
+
+use super::finding::{Finding, Mark};
+use super::models::{key, not_asked, per_million, reach};
+use crate::cli::args::{DoctorArgs, RunArgs};
+use crate::cli::in_force::{self, Asking, InForce};
+use crate::cli::run;
+use crate::llm::endpoint::{Endpoint, Origin};
+use crate::scenario::Override;
+use crate::scenario::seated::Caller;
+use crate::shell::callers::{CallerModel, by_caller};
+use crate::shell::config;
+use crate::shell::models::LiveModels;
+use crate::shell::tools;
+
+/// What applies to the scenario that is named. `None`: it cannot be run, and why has been said.
+pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Option<Vec<Finding>> {
+    let set = run::overrides(&args.set)?;
+    let scenario = run::read(&RunArgs {
+        scenario: named.to_owned(),
+        live: true,
+        set: args.set.clone(),
+        ..RunArgs::default()
+    })?;
+    let asking = Asking { scenario: &scenario, set: &set };
+    let title = format!("{}: {} ({})", scenario.name, scenario.title, scenario.pattern.name());
+    let mut findings = vec![Finding::good("scenario", title)];
+    let all = by_caller(&scenario, args.model.as_deref());
+    if all.is_empty() {
+        let text = format!("a run of the pattern {} asks no model", scenario.pattern.name());
+        findings.push(Finding::good("model", text));
+    }
+    findings.extend(all.iter().map(|one| asks(one, args.live, &set)));
+    let endpoints = distinct(&all);
+    let several = endpoints.len() > 1;
+    for endpoint in &endpoints {
+        findings.extend(of_endpoint(endpoint, several, asking));
+        findings.push(if args.live { reach(models, endpoint).await } else { not_asked() });
+    }
+    if !endpoints.is_empty() {
+        findings.extend(requests(asking));
+    }
+    if let Err(missing) = tools::toolbox(&scenario, true) {
+        let line = |text: String| Finding::bad("tools", text, "").plain();
+        findings.extend(missing.into_iter().map(line));
+    }
+    Some(findings)
+}
+
+/// Which model a caller asks, and where that was chosen; or what it lacks.
+fn asks(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
+    let about = who(&one.caller);
+    match &one.endpoint {
+        Ok(endpoint) => {
+            let model = endpoint.model();
+            let place = match (&one.place, model.origin) {
+                (Some(place), Origin::CommandLine) => format!(" (--set {place})"),
+                (Some(place), _) => format!(" ({place})"),
+                (None, Origin::CommandLine) if sets_name(set) => " (--set model.name)".to_owned(),
+                (None, Origin::CommandLine) => " (--model)".to_owned(),
+                (None, Origin::Scenario) => " (model.name)".to_owned(),
+                (None, _) => String::new(),
+            };
+            let (word, name, host) = (endpoint.provider().word(), &model.value, endpoint.host());
+            let text = format!("{word}/{name} at {host}, from {}{place}", model.origin);
+            Finding::good(about, text)
+        }
+        // A scripted run needs none of it.
+        Err(why) => {
+            let mark = if live { Mark::Bad } else { Mark::Note };
+            Finding { mark, ..Finding::note(about, why.as_str(), "").plain() }
+        }
+    }
+}
+
+fn sets_name(set: &[Override]) -> bool {
+    set.iter().any(|set| set.path() == ["model", "name"])
+}
+
+/// A caller, for people.
+fn who(caller: &Caller) -> String {
+    match caller {
+        Caller::Role(role) => format!("role {role}"),
+        Caller::Agent(agent) => format!("agent {agent}"),
+        Caller::Plan => "step plan".to_owned(),
+        Caller::Notes => "step notes".to_owned(),
+        Caller::Answer => "step answer".to_owned(),
+        Caller::Finalize => "step finalize".to_owned(),
+    }
+}
+
+/// Each model at its endpoint, once.
+fn distinct(all: &[CallerModel]) -> Vec<&Endpoint> {
+    let mut each: Vec<&Endpoint> = Vec::new();
+    for endpoint in all.iter().filter_map(|one| one.endpoint.as_ref().ok()) {
+        let same = |other: &&Endpoint| {
+            (other.host(), &other.model().value) == (endpoint.host(), &endpoint.model().value)
+        };
+        if !each.iter().any(same) {
+            each.push(endpoint);
+        }
+    }
+    each
+}
+
+/// What holds for one model: its key, its price, the bound of an attempt.
+fn of_endpoint(endpoint: &Endpoint, several: bool, asking: Asking<'_>) -> Vec<Finding> {
+    let (provider, name) = (endpoint.provider(), &endpoint.model().value);
+    let price = in_force::price(Some(asking), provider, name, config::in_force());
+    let timeout = in_force::timeout(Some(asking), endpoint);
+    let of = if several { format!(", of {}/{name}", provider.word()) } else { String::new() };
+    let mut findings = vec![key(endpoint)];
+    findings.push(Finding::good("price", format!("{}{of}", per_million(&price))));
+    findings.push(Finding::good("timeout", format!("{}, from {}", timeout.text, timeout.origin)));
+    for note in endpoint.notes() {
+        findings.push(Finding::note("endpoint", note.clone(), "").plain());
+    }
+    findings
+}
+
+/// How requests are made.
+fn requests(asking: Asking<'_>) -> Vec<Finding> {
+    let rows = in_force::tuning(Some(asking), &config::in_force().model);
+    let (set, unset): (Vec<InForce>, Vec<_>) = rows.into_iter().partition(|it| !it.value.is_null());
+    let line = |row: InForce| Finding::good(row.key, format!("{}, from {}", row.text, row.origin));
+    let mut findings: Vec<Finding> = set.into_iter().map(line).collect();
+    if !unset.is_empty() {
+        let names: Vec<&str> = unset.iter().map(|row| row.key.as_str()).collect();
+        let text = format!("{}: the provider's own defaults count", names.join(", "));
+        findings.push(Finding::good("not set", text));
+    }
+    findings
+}

@@ -1,0 +1,259 @@
+//! Settings of live models as they are in force: each with its value and where it comes from.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::event::visible::visible_within;
+use crate::llm::endpoint::{Endpoint, Found, Origin, Provider};
+use crate::llm::prices::{Price, PriceTable, price_of};
+use crate::llm::{JsonRung, Tuning};
+use crate::net::Redactor;
+use crate::scenario::config::{Config, ModelDefaults};
+use crate::scenario::{Override, Scenario};
+use crate::ui::format;
+
+/// The most characters of a value that are shown.
+const VALUE_CHARS: usize = 120;
+
+/// A setting as it is in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InForce {
+    /// Its name, as files and options have it.
+    pub key: String,
+    /// Its value, for programs; `null` where it is not set.
+    pub value: Value,
+    /// Its value, for people.
+    pub text: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl InForce {
+    /// A setting whose value is shown to people as this text.
+    pub fn new(key: &str, value: impl Into<Value>, text: impl AsRef<str>, origin: Origin) -> Self {
+        let text = visible_within(text.as_ref(), VALUE_CHARS);
+        Self { key: key.to_owned(), value: value.into(), text, origin }
+    }
+
+    fn unset(key: &str, text: &str) -> Self {
+        Self::new(key, Value::Null, text, Origin::Default)
+    }
+}
+
+/// The word of an origin, for programs.
+pub fn word(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Shell => "shell",
+        Origin::Dotenv => ".env",
+        Origin::CommandLine => "command_line",
+        Origin::Scenario => "scenario",
+        Origin::Config => "configuration",
+        Origin::Default => "default",
+    }
+}
+
+/// A scenario, and what `--set` says of it.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    /// The scenario, with what `--set` says in it.
+    pub scenario: &'a Scenario,
+    /// What `--set` says.
+    pub set: &'a [Override],
+}
+
+impl Asking<'_> {
+    /// Where a field of the scenario comes from.
+    fn origin(&self, path: &[&str]) -> Origin {
+        // `--set model.extra={…}` sets every field of it, `--set model.extra.seed=1` that one.
+        let sets = |set: &Override| path.starts_with(&set.path());
+        if self.set.iter().any(sets) { Origin::CommandLine } else { Origin::Scenario }
+    }
+}
+
+/// Who is asked: provider, model, host, key.
+pub fn endpoint(endpoint: &Endpoint) -> Vec<InForce> {
+    let provider = endpoint.provider();
+    let (name, url) = (endpoint.model(), endpoint.base_url());
+    let variable = provider.key_name();
+    let key = match endpoint.key() {
+        Some(key) => {
+            let value = json!({ "variable": variable, "set": true });
+            InForce::new("key", value, format!("{variable} is set"), key.origin)
+        }
+        None => {
+            let value = json!({ "variable": variable, "set": false });
+            InForce::new("key", value, "none, and none is needed", Origin::Default)
+        }
+    };
+    vec![
+        InForce::new("provider", provider.word(), provider.word(), endpoint.provider_origin()),
+        InForce::new("name", name.value.as_str(), &name.value, name.origin),
+        InForce::new("host", endpoint.host(), endpoint.host(), url.origin),
+        key,
+    ]
+}
+
+/// The bound of one attempt.
+pub fn timeout(asking: Option<Asking<'_>>, endpoint: &Endpoint) -> InForce {
+    let own = asking.and_then(|asking| {
+        let value = asking.scenario.llm_live().timeout?;
+        Some(Found { value, origin: asking.origin(&["tools", "llm", "timeout_s"]) })
+    });
+    let found = own.as_ref().unwrap_or(endpoint.timeout());
+    let text = format!("{} an attempt", format::took(found.value));
+    InForce::new("timeout_s", seconds(found.value), text, found.origin)
+}
+
+fn seconds(time: Duration) -> Value {
+    match time.subsec_nanos() {
+        0 => time.as_secs().into(),
+        _ => time.as_secs_f64().into(),
+    }
+}
+
+/// How requests are made: each setting, those too that are not set.
+pub fn tuning(asking: Option<Asking<'_>>, defaults: &ModelDefaults) -> Vec<InForce> {
+    let none = Tuning::default();
+    let own = asking.map_or(&none, |asking| &asking.scenario.model.tuning);
+    let all = defaults.fill(own);
+    let origin = |in_scenario: bool, key: &[&str]| match asking.filter(|_| in_scenario) {
+        Some(asking) => asking.origin(&[&["model"], key].concat()),
+        None => Origin::Config,
+    };
+    let row = |key: &str, value: Option<Value>, in_scenario: bool| match value {
+        None => InForce::unset(key, "not sent"),
+        Some(value) => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            InForce::new(key, value, text, origin(in_scenario, &[key]))
+        }
+    };
+    let effort = all.reasoning_effort.clone().map(Value::from);
+    let mut rows = vec![
+        row("temperature", all.temperature.map(Value::from), own.temperature.is_some()),
+        row("max_tokens", all.max_tokens.map(Value::from), own.max_tokens.is_some()),
+        row("reasoning_effort", effort, own.reasoning_effort.is_some()),
+        match all.json {
+            None => InForce::unset("json", "by the strictest way that is taken"),
+            Some(_) => row("json", all.json.map(|rung| rung_word(rung).into()), own.json.is_some()),
+        },
+    ];
+    rows.extend(all.extra.iter().map(|(key, value)| {
+        // No key belongs here, but somebody may have put one.
+        let field = json!({ key: value }).to_string();
+        let clean = Redactor::knowing([]).redact(&field).into_owned();
+        let value = serde_json::from_str::<Value>(&clean).ok();
+        let value = value.and_then(|it| it.get(key).cloned()).unwrap_or_else(|| "***".into());
+        let text = value.to_string();
+        let from = origin(own.extra.contains_key(key), &["extra", key]);
+        InForce::new(&format!("extra.{key}"), value, text, from)
+    }));
+    rows
+}
+
+fn rung_word(rung: JsonRung) -> &'static str {
+    match rung {
+        JsonRung::Text => "text",
+        JsonRung::JsonObject => "json_object",
+        JsonRung::JsonSchema => "json_schema",
+    }
+}
+
+/// What a model costs, where that is known.
+pub fn price(
+    asking: Option<Asking<'_>>,
+    provider: Provider,
+    model: &str,
+    config: &Config,
+) -> InForce {
+    let own = asking.and_then(|asking| {
+        let prices = asking.scenario.model.prices?;
+        let value = Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million);
+        Some(Found { value, origin: asking.origin(&["model", "prices"]) })
+    });
+    match own.or_else(|| price_of(provider, model, &config.prices)) {
+        None => InForce::unset("price", "not known: tokens are counted, costs are not"),
+        Some(found) => InForce::new("price", json_of(&found.value), priced(&found), found.origin),
+    }
+}
+
+/// A price in JSON: US dollars for a million tokens.
+pub fn json_of(price: &Price) -> Value {
+    serde_json::to_value(price).unwrap_or(Value::Null)
+}
+
+/// A price for people, with the day of the table where it stands there.
+fn priced(found: &Found<Price>) -> String {
+    let price = told(&found.value);
+    match found.origin {
+        Origin::Default => format!("{price} (table of {})", PriceTable::shipped().date),
+        _ => price,
+    }
+}
+
+/// `$0.40 in, $1.60 out, $0.10 cached`, all for a million tokens.
+pub fn told(price: &Price) -> String {
+    let dollars = |amount: f64| {
+        let cents = format!("{amount:.2}");
+        let exact = cents.parse().is_ok_and(|it: f64| (it - amount).abs() < 1e-9);
+        if exact { format!("${cents}") } else { format!("${amount}") }
+    };
+    let mut text = format!("{} in, {} out", dollars(price.input), dollars(price.output));
+    for (amount, what) in [(price.cached, "cached"), (price.cache_write, "cache write")] {
+        if let Some(amount) = amount {
+            text = format!("{text}, {} {what}", dollars(amount));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Origin as From, load};
+
+    #[test]
+    fn each_setting_says_where_it_comes_from() {
+        let text = include_str!("../../scenarios/checkout-unanimous.toml");
+        let own = "\n[model]\ntemperature = 0.5\nextra = { seed = 1 }\n\
+                   prices = { prompt_usd_per_million = 1, completion_usd_per_million = 2 }\n";
+        let set: Vec<Override> = ["model.max_tokens=9", "model.extra.top_k=3"]
+            .map(|text| text.parse().expect("an override"))
+            .into();
+        let origin = From::File("x.toml".into());
+        let scenario = load(&format!("{text}{own}"), origin, &set).expect("a scenario");
+        let asking = Asking { scenario: &scenario, set: &set };
+        let mut config = Config::default();
+        config.model.tuning.temperature = Some(2.0);
+        config.model.tuning.reasoning_effort = Some("low".to_owned());
+        for (key, value) in [("seed", json!(7)), ("user", json!("u")), ("api_key", json!("k-1"))] {
+            config.model.tuning.extra.insert(key.to_owned(), value);
+        }
+        let rows = tuning(Some(asking), &config.model);
+        let found = |key: &str| {
+            let row = rows.iter().find(|row| row.key == key).expect(key);
+            (row.text.as_str(), row.origin)
+        };
+        for (key, expected) in [
+            ("temperature", ("0.5", Origin::Scenario)),
+            ("max_tokens", ("9", Origin::CommandLine)),
+            ("reasoning_effort", ("low", Origin::Config)),
+            ("json", ("by the strictest way that is taken", Origin::Default)),
+            ("extra.seed", ("1", Origin::Scenario)),
+            ("extra.top_k", ("3", Origin::CommandLine)),
+            ("extra.user", ("\"u\"", Origin::Config)),
+        ] {
+            assert_eq!(found(key), expected, "{key}");
+        }
+        assert!(!found("extra.api_key").0.contains("k-1"), "{rows:?}");
+        let own = price(Some(asking), Provider::OpenAi, "gpt-4.1-mini", &config);
+        assert_eq!((own.text.as_str(), own.origin), ("$1.00 in, $2.00 out", Origin::Scenario));
+    }
+
+    #[test]
+    fn prices_are_told_to_the_last_digit() {
+        let price =
+            Price { cached: Some(0.0875), cache_write: Some(1.25), ..Price::new(0.4, 12.0) };
+        assert_eq!(told(&price), "$0.40 in, $12.00 out, $0.0875 cached, $1.25 cache write");
+    }
+}

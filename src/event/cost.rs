@@ -1,0 +1,60 @@
+//! What a reply costs: its tokens by their kinds, each at its price.
+
+use super::kind::Usage;
+use crate::scenario::price::Price;
+
+impl Price {
+    /// What these tokens cost, in US dollars: those of a prompt that came from the provider's cache or
+    /// went into it, the others of the prompt, and those of the reply.
+    ///
+    /// ```
+    /// use roundtable::event::kind::Usage;
+    /// use roundtable::scenario::price::Price;
+    /// let price = Price { cached: Some(0.1), ..Price::new(1.0, 4.0) };
+    /// let usage = Usage { cached_tokens: 600_000, ..Usage::new(1_000_000, 500_000) };
+    /// assert!((price.cost(&usage) - (0.4 + 0.06 + 2.0)).abs() < 1e-9);
+    /// ```
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        // Both are of the prompt, whatever an endpoint counts.
+        let cached = usage.cached_tokens.min(usage.prompt_tokens);
+        let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
+        let plain = usage.prompt_tokens - cached - written;
+        let of = |tokens: u64, price: f64| tokens as f64 * price;
+        (of(plain, self.input)
+            + of(cached, self.cached.unwrap_or(self.input))
+            + of(written, self.cache_write.unwrap_or(self.input))
+            + of(usage.completion_tokens, self.output))
+            / 1e6
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_token_has_its_price() {
+        let whole = Price { input: 1.0, output: 10.0, cached: Some(0.1), cache_write: Some(1.25) };
+        let usage = |prompt, completion, cached, written| Usage {
+            cached_tokens: cached,
+            cache_write_tokens: written,
+            ..Usage::new(prompt, completion)
+        };
+        let bare = Price::new(1.0, 10.0);
+        for (price, usage, micros) in [
+            (whole, usage(0, 0, 0, 0), 0.0),
+            (whole, usage(100, 0, 0, 0), 100.0),
+            (whole, usage(0, 100, 0, 0), 1_000.0),
+            (whole, usage(100, 0, 100, 0), 10.0),
+            (whole, usage(100, 0, 0, 100), 125.0),
+            (whole, usage(100, 10, 60, 20), 20.0 + 6.0 + 25.0 + 100.0),
+            // Where they have no price of their own, they are tokens like others.
+            (bare, usage(100, 10, 60, 20), 200.0),
+            // More than the prompt are counted once.
+            (whole, usage(100, 0, 500, 500), 10.0),
+        ] {
+            let cost = price.cost(&usage) * 1e6;
+            assert!((cost - micros).abs() < 1e-6, "{usage:?}: {cost}");
+        }
+    }
+}

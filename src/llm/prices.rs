@@ -1,0 +1,175 @@
+//! What models cost: a dated table that comes with the program, and what the configuration says in its
+//! place. What is worked out with it is an estimate, never a bill. A model that neither knows has no
+//! price.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::endpoint::{Found, Origin, Provider, named};
+use crate::scenario::config::ConfiguredPrice;
+pub use crate::scenario::price::Price;
+
+/// The prices that come with the program.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceTable {
+    /// The day on which the figures were taken, as `YYYY-MM-DD`.
+    pub date: String,
+    /// Where they were taken from.
+    pub source: String,
+    /// By the word of the provider, then by the name of the model.
+    models: BTreeMap<String, BTreeMap<String, Price>>,
+}
+
+/// The text is read by a test, so it is never left out here.
+static SHIPPED: LazyLock<PriceTable> =
+    LazyLock::new(|| toml::from_str(include_str!("../../assets/prices.toml")).unwrap_or_default());
+
+impl PriceTable {
+    /// The table that comes with the program.
+    pub fn shipped() -> &'static Self {
+        &SHIPPED
+    }
+
+    /// How many models have a price.
+    pub fn len(&self) -> usize {
+        self.models.values().map(BTreeMap::len).sum()
+    }
+
+    /// Whether no model has a price.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The price of exactly this model.
+    fn get(&self, provider: Provider, model: &str) -> Option<Price> {
+        self.models.get(provider.word())?.get(model).copied()
+    }
+}
+
+/// The price of a provider's model, and where it stands: in the configuration, else in the shipped table
+/// ([`Origin::Default`]). A snapshot (`gpt-4.1-mini-2025-04-14`) that has no price of its own has that
+/// of its name without the date.
+pub fn price_of(
+    provider: Provider,
+    model: &str,
+    configured: &[ConfiguredPrice],
+) -> Option<Found<Price>> {
+    let exact = |model: &str| {
+        let own = configured_price(provider, model, configured);
+        let own = own.map(|value| Found { value, origin: Origin::Config });
+        let shipped = || PriceTable::shipped().get(provider, model);
+        own.or_else(|| Some(Found { value: shipped()?, origin: Origin::Default }))
+    };
+    exact(model).or_else(|| exact(undated(model)?))
+}
+
+/// The configuration's price: under the name with its provider's, else under the name alone.
+fn configured_price(
+    provider: Provider,
+    model: &str,
+    configured: &[ConfiguredPrice],
+) -> Option<Price> {
+    let under = |wanted: Option<Provider>| {
+        let mut rows = configured.iter();
+        rows.find(|row| named(&row.model) == (wanted, model)).map(|row| row.price)
+    };
+    under(Some(provider)).or_else(|| under(None))
+}
+
+/// The name without the date of a snapshot: `-2025-04-14` or `-20251001`.
+fn undated(model: &str) -> Option<&str> {
+    let shapes: [&[usize]; 2] = [&[4, 2, 2], &[8]];
+    shapes.into_iter().find_map(|shape| {
+        let mut parts = model.rsplitn(shape.len() + 1, '-');
+        let fits = shape.iter().rev().all(|digits| {
+            let part = parts.next();
+            part.is_some_and(|it| it.len() == *digits && it.bytes().all(|b| b.is_ascii_digit()))
+        });
+        parts.next().filter(|name| fits && !name.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_shipped_table_is_a_price_of_a_provider() {
+        let table: PriceTable =
+            toml::from_str(include_str!("../../assets/prices.toml")).expect("a table");
+        assert!(table.len() > 60, "{}", table.len());
+        assert_eq!(table.date.len(), 10, "{}", table.date);
+        assert!(table.source.contains("litellm"));
+        for (provider, models) in &table.models {
+            assert!(Provider::of(provider).is_some(), "{provider}");
+            for (model, price) in models {
+                let all = [Some(price.input), Some(price.output), price.cached, price.cache_write];
+                let good = |price: f64| price > 0.0 && price < 1_000.0;
+                assert!(all.into_iter().flatten().all(good), "{provider}/{model}: {price:?}");
+                assert!(price.cached.is_none_or(|it| it <= price.input), "{provider}/{model}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_default_model_of_each_provider_that_sells_any_has_a_price() {
+        for provider in Provider::ALL {
+            let price = price_of(provider, provider.model(), &[]);
+            assert_eq!(price.is_some(), provider != Provider::Ollama, "{provider}");
+        }
+    }
+
+    #[test]
+    fn the_name_decides_and_nothing_is_guessed() {
+        let row = |model: &str, input| ConfiguredPrice {
+            model: model.to_owned(),
+            price: Price::new(input, 1.0),
+        };
+        let own = [
+            row("gpt-4.1-mini", 7.0),
+            row("openai/gpt-4.1", 8.0),
+            row("llama3.2", 0.0),
+            row("OpenRouter/openai/gpt-5", 9.0),
+        ];
+        use Origin::{Config, Default};
+        use Provider::{Anthropic, Ollama, OpenAi, OpenRouter};
+        for (provider, model, expected) in [
+            (OpenAi, "gpt-4.1-mini", Some((7.0, Config))),
+            (OpenAi, "gpt-4.1", Some((8.0, Config))),
+            (OpenRouter, "openai/gpt-4.1", Some((2.0, Default))),
+            (OpenRouter, "openai/gpt-5", Some((9.0, Config))),
+            (OpenRouter, "gpt-4.1", None),
+            (OpenAi, "gpt-4.1-mini-2025-04-14", Some((7.0, Config))),
+            (OpenAi, "gpt-4o-2024-08-06", Some((2.5, Default))),
+            (Anthropic, "claude-haiku-4-5-20251001", Some((1.0, Default))),
+            (Anthropic, "claude-haiku-4-5-1", None),
+            (Anthropic, "gpt-4o", None),
+            (OpenAi, "GPT-4o", None),
+            (OpenAi, "gpt-4o-mini-x", None),
+            (Ollama, "llama3.2", Some((0.0, Config))),
+            (Ollama, "mistral", None),
+        ] {
+            let found = price_of(provider, model, &own);
+            let found = found.map(|found| (found.value.input, found.origin));
+            assert_eq!(found, expected, "{provider}/{model}");
+        }
+    }
+
+    #[test]
+    fn the_date_of_a_snapshot_is_taken_off() {
+        for (model, name) in [
+            ("gpt-4.1-mini-2025-04-14", Some("gpt-4.1-mini")),
+            ("claude-haiku-4-5-20251001", Some("claude-haiku-4-5")),
+            ("gpt-4.1-mini", None),
+            ("gpt-5-25-04-14", None),
+            ("-20251001", None),
+            ("a-2025-0414", None),
+            ("a-2025-04-1x", None),
+        ] {
+            assert_eq!(undated(model), name, "{model}");
+        }
+    }
+}

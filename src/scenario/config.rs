@@ -1,0 +1,272 @@
+//! The configuration file of a person: defaults of live models, prices, and how the dashboard looks.
+//! It is read as a scenario is, with every problem at its place; a key that is not known is a warning
+//! here, so that a file of a newer version can be used.
+
+use std::time::Duration;
+
+use super::amount::{Dollars, Number, Seconds};
+use super::build_models::{Requests, tuning};
+use super::load::not_toml;
+use super::named::{NameRule, Named};
+use super::price::Price;
+use super::problem::Problems;
+use super::reader::{Reader, Stray, among, closest};
+use super::record::{Need, ObjectSchema, record, sentence};
+use super::shape::{At, Free, Prose, Shape, Whole};
+use super::toml_text::{self, MAX_TABLES};
+use super::tree::{Node, Span, Table, Tree};
+use super::tuning::{JsonRung, Tuning};
+
+/// The most bytes of a configuration file.
+pub const MAX_CONFIG_BYTES: u64 = 256 * 1024;
+
+/// What a configuration file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// Defaults of live models.
+    pub model: ModelDefaults,
+    /// Prices that are used in place of those of the shipped table, in the file's order.
+    pub prices: Vec<ConfiguredPrice>,
+    /// How the dashboard looks.
+    pub ui: UiDefaults,
+}
+
+/// Defaults of live models: each is used where a scenario does not set the key. A scripted run uses
+/// none of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelDefaults {
+    /// The model's name, with or without its provider's.
+    pub name: Option<String>,
+    /// Settings of requests.
+    pub tuning: Tuning,
+    /// The bound of one attempt.
+    pub timeout: Option<Duration>,
+}
+
+impl ModelDefaults {
+    /// The settings of a scenario, with these where it has none. `extra` goes field by field.
+    pub fn fill(&self, scenario: &Tuning) -> Tuning {
+        let own = &self.tuning;
+        let mut extra = own.extra.clone();
+        extra.extend(scenario.extra.clone());
+        let effort = scenario.reasoning_effort.as_ref().or(own.reasoning_effort.as_ref());
+        Tuning {
+            temperature: scenario.temperature.or(own.temperature),
+            max_tokens: scenario.max_tokens.or(own.max_tokens),
+            reasoning_effort: effort.cloned(),
+            json: scenario.json.or(own.json),
+            extra,
+        }
+    }
+}
+
+/// The price of one model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfiguredPrice {
+    /// The model: `provider/model`, or `model` for any provider's.
+    pub model: String,
+    /// What it costs.
+    pub price: Price,
+}
+
+/// Defaults of the options that say how the dashboard looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UiDefaults {
+    /// The theme.
+    pub theme: Option<ConfiguredTheme>,
+    /// Draw with ASCII characters only.
+    pub ascii: Option<bool>,
+    /// Whether spinners and sparklines move.
+    pub animation: Option<bool>,
+}
+
+/// A theme that the configuration asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfiguredTheme {
+    /// The name of a shipped one, or a file.
+    pub name: String,
+    /// Where the file says so: `FILE:LINE:COLUMN`.
+    pub place: String,
+}
+
+record! {
+    /// The configuration of roundtable.
+    struct ConfigTable => {
+        /// Defaults of live models.
+        model: ModelDefaultsTable = table,
+        /// Prices by the names of models: `provider/model`, or `model`.
+        prices: Named<PriceTable, ModelName> = default(Named::default()),
+        /// Defaults of the display options.
+        ui: UiTable = table,
+    }
+}
+
+record! {
+    /// Defaults of live models, used where a scenario does not set the key.
+    struct ModelDefaultsTable => {
+        /// The model's name, with or without its provider's.
+        name: Prose = optional,
+        /// The sampling temperature.
+        temperature: Number<0, 2> = optional,
+        /// Tokens of a reply at most.
+        max_tokens: Whole<1, 10_000_000> = optional,
+        /// How much the model thinks before it answers.
+        reasoning_effort: Prose = optional,
+        /// How a reply in JSON is asked for.
+        json: JsonRung = optional,
+        /// Fields of the request that are sent as they stand.
+        extra: Free = default(Free::default()),
+        /// The bound of one attempt.
+        timeout_s: Seconds = optional,
+    }
+}
+
+record! {
+    /// US dollars for a million tokens.
+    struct PriceTable => {
+        /// Tokens of the prompt.
+        input: Dollars = needed,
+        /// Tokens of the reply.
+        output: Dollars = needed,
+        /// Tokens of the prompt that are read from the cache.
+        cached: Dollars = optional,
+        /// Tokens of the prompt that are written to the cache.
+        cache_write: Dollars = optional,
+    }
+}
+
+record! {
+    /// How the dashboard looks.
+    struct UiTable => {
+        /// A shipped theme, or a file.
+        theme: At<Prose> = optional,
+        /// Draw with ASCII characters only.
+        ascii: bool = optional,
+        /// Whether spinners and sparklines move.
+        animation: bool = optional,
+    }
+}
+
+/// The name of a model.
+#[derive(Debug, Clone)]
+pub(super) struct ModelName;
+
+impl NameRule for ModelName {
+    const PATTERN: &'static str = "^.{1,200}$";
+    const WORDS: &'static str = "1 to 200 characters, none of them a control character";
+    fn fits(text: &str) -> bool {
+        (1..=200).contains(&text.chars().count())
+            && !text.chars().any(char::is_control)
+            && !text.trim().is_empty()
+    }
+}
+
+/// What reading a configuration file came to.
+#[derive(Debug)]
+pub struct CheckedConfig {
+    /// What it says, as far as that can be read.
+    pub config: Config,
+    /// Errors and warnings. It cannot be used where there is an error.
+    pub problems: Problems,
+}
+
+/// Reads a configuration file that people know by this name.
+pub fn check_config(name: &str, text: &str) -> CheckedConfig {
+    let mut cx = Reader::new(name.to_owned(), text, Vec::new()).forgiving(stray);
+    let mut config = parse(text, &mut cx).unwrap_or_default();
+    let problems = cx.finish();
+    if let Some(theme) = &mut config.ui.theme {
+        theme.place = format!("{name}:{}", theme.place);
+    }
+    CheckedConfig { config, problems }
+}
+
+fn parse(text: &str, cx: &mut Reader) -> Option<Config> {
+    let document = match toml_text::parse(text) {
+        Ok((document, errors)) if errors.is_empty() => document,
+        Ok((_, errors)) => {
+            not_toml(&errors, cx);
+            return None;
+        }
+        Err(at) => {
+            let help = format!("at most {MAX_TABLES}");
+            cx.error(Span::new(0, at..at + 1), "the file has too many tables", help);
+            return None;
+        }
+    };
+    let at = Span::new(0, 0..0);
+    let root = Node { at, value: Tree::Table(Table::of(document.get_ref(), 0)) };
+    let file = ConfigTable::read(&root, cx)?;
+    let model = file.model?;
+    let model = cx.within("model", |cx| defaults(model, cx));
+    let prices = file.prices.entries.into_iter().filter_map(|entry| {
+        let table = entry.value?;
+        let price = Price {
+            input: table.input?.0,
+            output: table.output?.0,
+            cached: table.cached.map(|dollars| dollars.0),
+            cache_write: table.cache_write.map(|dollars| dollars.0),
+        };
+        Some(ConfiguredPrice { model: entry.name.trim().to_owned(), price })
+    });
+    let prices = prices.collect();
+    let ui = file.ui?;
+    let theme = ui.theme.map(|theme| {
+        let (line, column) = cx.position(theme.at);
+        let name = theme.value.text.trim().to_owned();
+        ConfiguredTheme { name, place: format!("{line}:{column}") }
+    });
+    let ui = UiDefaults { theme, ascii: ui.ascii, animation: ui.animation };
+    Some(Config { model, prices, ui })
+}
+
+fn defaults(table: ModelDefaultsTable, cx: &mut Reader) -> ModelDefaults {
+    let name = table.name.map(|name| name.text.trim().to_owned());
+    let timeout = table.timeout_s.map(|seconds| seconds.0);
+    let requests = Requests {
+        temperature: table.temperature,
+        max_tokens: table.max_tokens,
+        reasoning_effort: table.reasoning_effort,
+        json: table.json,
+        extra: table.extra,
+    };
+    ModelDefaults { name, tuning: tuning(requests, cx), timeout }
+}
+
+/// What is said of a key that a table of the file may not have.
+fn stray(_path: &str, key: &str, known: &[&str]) -> Stray {
+    let word = key.to_ascii_lowercase();
+    let ends =
+        |words: &[&str]| words.iter().any(|end| word == *end || word.ends_with(&format!("_{end}")));
+    let unknown = |help| Stray { what: format!("unknown key `{key}`"), help };
+    if closest(key, known.iter().copied()).is_some() {
+        return unknown(among(key, known.iter().copied()));
+    }
+    if ends(&["key", "apikey", "token", "secret", "password"]) {
+        return Stray {
+            what: format!("`{key}`: no key belongs in this file"),
+            help: "set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY in \
+                   the environment or in a .env file, and take it out of here"
+                .to_owned(),
+        };
+    }
+    if ends(&["url", "host", "address", "endpoint"]) {
+        return Stray {
+            what: format!("`{key}`: no address belongs in this file"),
+            help: "an address goes beside its key: set OPENAI_BASE_URL, ANTHROPIC_BASE_URL, \
+                   GEMINI_BASE_URL, OPENROUTER_BASE_URL or OLLAMA_HOST in the environment or in a \
+                   .env file"
+                .to_owned(),
+        };
+    }
+    let schema = ConfigTable::schema();
+    let tables = schema["properties"].as_object().into_iter().flatten();
+    let mut places = tables.filter(|(_, table)| table["properties"].get(key).is_some());
+    match places.next() {
+        Some((table, _)) => unknown(format!("did you mean `{table}.{key}`?")),
+        None => unknown(among(key, known.iter().copied())),
+    }
+}
+
+#[cfg(test)]
+mod tests;
