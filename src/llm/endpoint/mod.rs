@@ -167,6 +167,22 @@ impl Endpoint {
 /// # Errors
 /// As [`find`]; a `.env` that is there and cannot be read; a variable that is no text.
 pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
+    find(&shell()?, read_dotenv(Path::new(".env"))?.as_deref(), asked)
+}
+
+/// The providers that have a key in the shell or in the `.env` file of the working directory, in the
+/// order of [`Provider::ALL`].
+///
+/// # Errors
+/// As [`find_here`], where the variables cannot be read.
+pub fn with_key_here() -> Result<Vec<Provider>, EndpointError> {
+    let (shell, dotenv) = (shell()?, read_dotenv(Path::new(".env"))?);
+    let file = dotenv::read(dotenv.as_deref().unwrap_or_default())?;
+    Ok(Places { shell: &shell, file: &file }.providers())
+}
+
+/// The variables of the shell that say something about endpoints.
+fn shell() -> Result<BTreeMap<String, String>, EndpointError> {
     let mut shell = BTreeMap::new();
     for name in dotenv::names() {
         match std::env::var(name) {
@@ -175,7 +191,7 @@ pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
             Err(std::env::VarError::NotUnicode(_)) => return Err(EndpointError::NotText { name }),
         }
     }
-    find(&shell, read_dotenv(Path::new(".env"))?.as_deref(), asked)
+    Ok(shell)
 }
 
 fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
