@@ -436,18 +436,24 @@ async fn a_probe_asks_for_the_list_and_then_by_name() {
     };
     let ok = closing("200 OK", r#"{"type":"model","id":"other"}"#);
     let missing = closing("404 Not Found", &error("not_found_error", "model: claude-haiku-4-5"));
+    let lists = |has_model, name: &str| Reach::Lists {
+        models: 1,
+        has_model,
+        names: [name.to_owned()].into(),
+    };
     for (answers, reach) in [
-        (vec![listed("claude-haiku-4-5")], Reach::Lists { models: 1, has_model: true }),
-        (vec![listed("a"), ok], Reach::Lists { models: 1, has_model: true }),
-        (vec![listed("a"), missing.clone()], Reach::Lists { models: 1, has_model: false }),
+        (vec![listed("claude-haiku-4-5")], lists(true, "claude-haiku-4-5")),
+        (vec![listed("a"), ok], lists(true, "a")),
+        (vec![listed("a"), missing.clone()], lists(false, "a")),
         (vec![missing], Reach::NoList { status: 404 }),
         (vec![closing("400 Bad Request", "{}")], Reach::NoList { status: 400 }),
     ] {
         let server = Server::start().await;
         let model = anthropic(&server, false);
         let (found, ()) = both(model.probe(Duration::from_secs(30)), async {
-            for (bytes, path) in answers.iter().zip(["/v1/models ", "/v1/models/claude-haiku-4-5 "])
-            {
+            // The list ends after 20 where nobody asks for more.
+            let paths = ["/v1/models?limit=1000 ", "/v1/models/claude-haiku-4-5 "];
+            for (bytes, path) in answers.iter().zip(paths) {
                 let mut connection = server.accept().await;
                 let asking = connection.request().await;
                 assert!(asking.head.starts_with(&format!("GET {path}")), "{}", asking.head);

@@ -10,6 +10,8 @@ mod flags;
 mod form;
 #[path = "dashboard/keys.rs"]
 mod keys;
+#[path = "dashboard/models.rs"]
+mod models;
 #[path = "dashboard/pointer.rs"]
 mod pointer;
 #[path = "dashboard/quiet.rs"]

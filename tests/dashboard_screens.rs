@@ -6,15 +6,19 @@ mod screen;
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
+use roundtable::app::effect::RequestId;
 use roundtable::app::form::FieldId;
 use roundtable::app::layout::too_small;
+use roundtable::app::live::{LiveOffer, NameList};
 use roundtable::app::overlay::Overlay;
 use roundtable::app::state::{Entry, Settings};
-use roundtable::app::{Key, KeyCode, Msg};
+use roundtable::app::{Effect, Key, KeyCode, Msg};
 use roundtable::engine::Schedule;
 use roundtable::event::{BoundaryId, Elapsed, Event, EventKind, SpanId};
 
-use screen::{Dash, facts, own, shipped, until};
+use screen::{
+    Dash, answer, facts, listing, lists_wanted, own, place, ready, shipped, until, with_key,
+};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
@@ -103,6 +107,48 @@ const PICTURES: &[Picture] = &[
         focus(dash, &FieldId::Model);
         dash.press(KeyCode::Left);
     }),
+    ("form_choose", |dash| {
+        live_form(dash);
+        let providers = vec![with_key("alpha", "a-1"), with_key("beta", "b-1-with-a-long-name")];
+        answer(dash, LiveOffer::Choose { why: "two keys".to_owned() }, providers);
+        focus(dash, &FieldId::ModelName);
+    }),
+    ("form_model", |dash| {
+        live_form(dash);
+        answer(dash, ready("small-1"), Vec::new());
+        focus(dash, &FieldId::ModelName);
+    }),
+    ("form_list", |dash| {
+        with_list(dash);
+        dash.press(KeyCode::Enter);
+    }),
+    ("form_list_found", |dash| {
+        with_list(dash);
+        dash.press(KeyCode::Enter).text("LARGE 2");
+    }),
+    ("form_list_trouble", |dash| {
+        live_form(dash);
+        answer(dash, ready("small-1"), vec![with_key("alpha", "a-1"), with_key("beta", "b-1")]);
+        focus(dash, &FieldId::ModelName);
+        dash.press(KeyCode::Enter);
+        for (provider, list) in [
+            ("alpha", NameList::NotGiven { status: 404 }),
+            (
+                "beta",
+                NameList::Failed {
+                    why: "401 from api.beta.com: it does not take the key. Check BETA_API_KEY, and that \
+                          the address is the one that the key is for."
+                        .to_owned(),
+                },
+            ),
+        ] {
+            let form = dash.asked().iter().find_map(|effect| match effect {
+                Effect::ListModels { query, .. } => Some(query.form),
+                _ => None,
+            });
+            dash.send(Msg::ModelsListed { form: form.unwrap_or(RequestId(1)), place: place(provider), list });
+        }
+    }),
     ("flags", |dash| {
         dash.run("r-0004", &live()).text("qf");
     }),
@@ -147,6 +193,30 @@ const OVER_A_RUN: &[Picture] = &[
         dash.run("r-0004", &live()).key(Key::ctrl('c'));
     }),
 ];
+
+/// The launch form of a person's own file with live chosen.
+fn live_form(dash: &mut Dash) {
+    dash.text("jjn");
+    focus(dash, &FieldId::Model);
+    dash.press(KeyCode::Left);
+}
+
+/// The same on its model field, with a list of 300 names and one of Ollama's.
+fn with_list(dash: &mut Dash) {
+    live_form(dash);
+    answer(dash, ready("small-1"), Vec::new());
+    let [(form, at)] = &lists_wanted(dash)[..] else { panic!("one list") };
+    let name = |nth: usize| match nth {
+        7 => format!("vendor-{nth:03}/a-name-that-goes-on-{}-preview", "and-on-".repeat(12)),
+        nth => format!("vendor-{nth:03}/large-{}", nth % 7),
+    };
+    let names: Vec<String> = (0..300).map(name).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    dash.send(Msg::ModelsListed { form: *form, place: at.clone(), list: listing(&names) });
+    let (ollama, list) = (place("ollama"), listing(&["llama3.2:latest", "qwen3:8b"]));
+    dash.send(Msg::ModelsListed { form: *form, place: ollama, list });
+    focus(dash, &FieldId::ModelName);
+}
 
 fn focus(dash: &mut Dash, id: &FieldId) {
     loop {

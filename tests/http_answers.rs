@@ -277,12 +277,27 @@ async fn a_body_that_never_ends_is_stopped_at_its_cap() {
 #[tokio::test]
 async fn a_probe_tells_what_is_there() {
     let listed = |names: &str| json("200 OK", &format!(r#"{{"object":"list","data":[{names}]}}"#));
+    let lists = |models, has_model, names: &[&str]| Reach::Lists {
+        models,
+        has_model,
+        names: names.iter().map(|&name| name.to_owned()).collect(),
+    };
+    // Foreign text: what cannot be shown as it is, is too long, or has the key in it is no name to choose.
+    let (long, longer) = ("m".repeat(200), "m".repeat(201));
+    let keyed = format!("of-{KEY}");
+    let odd = [&*long, &longer, "a\\u001b[31m", "ad\\u202emin", "", " b ", &keyed, "B", "b"];
+    let odd: Vec<String> = odd.iter().map(|id| format!(r#"{{"id":"{id}"}}"#)).collect();
+    let many: Vec<String> = (0..2_100).map(|nth| format!(r#"{{"id":"m-{nth:04}"}}"#)).collect();
+    let first: Vec<String> = (0..2_000).map(|nth| format!("m-{nth:04}")).collect();
+    let first: Vec<&str> = first.iter().map(String::as_str).collect();
     for (bytes, reach) in [
         (
-            listed(r#"{"id":"a"},{"id":"gpt-4.1-mini","object":"model"}"#),
-            Reach::Lists { models: 2, has_model: true },
+            listed(r#"{"id":"z"},{"id":"gpt-4.1-mini","object":"model"},{"id":"a"}"#),
+            lists(3, true, &["a", "gpt-4.1-mini", "z"]),
         ),
-        (listed(r#"{"id":"a"}"#), Reach::Lists { models: 1, has_model: false }),
+        (listed(r#"{"id":"a"}"#), lists(1, false, &["a"])),
+        (listed(&odd.join(",")), lists(9, false, &["B", "b", &long])),
+        (listed(&many.join(",")), lists(2_100, false, &first)),
         (json("404 Not Found", "{}"), Reach::NoList { status: 404 }),
         (json("200 OK", r#"{"ok":true}"#), Reach::NoList { status: 200 }),
     ] {

@@ -106,6 +106,8 @@ pub enum Action {
     Decline,
     /// Do what the selected row of the help says.
     Choose,
+    /// Take the selected model.
+    Take,
     /// Close what is open, or cancel. Never quits.
     Cancel,
     /// Back to the screen before.

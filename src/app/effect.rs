@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::live::{LiveQuery, ModelPlace};
 use crate::event::{Command, Event, EventKind, RunId, safe_json};
 use crate::scenario::Scenario;
 use crate::scenario::name::FlagName;
@@ -34,6 +35,20 @@ pub enum Effect {
     Page(String),
     /// Read the scenarios again. Answered with `Scenarios`.
     Rescan,
+    /// Find out whom a live run would ask; nobody is asked for it. Answered with `LiveFound`.
+    FindLive(Box<LiveQuery>),
+    /// Ask a place of the run's models for those that it lists. Answered with `ModelsListed`.
+    ListModels {
+        /// The run.
+        query: Box<LiveQuery>,
+        /// Where.
+        place: ModelPlace,
+    },
+    /// Look for Ollama on this machine. Answered with `ModelsListed` where it is there.
+    FindOllama {
+        /// Which form asks.
+        form: RequestId,
+    },
     /// Go to the background; live runs have been told to pause by the commands before it.
     Suspend,
     /// Paint everything again.
@@ -135,7 +150,7 @@ pub enum ModelWanted {
         /// Without the script's latency.
         instant: bool,
     },
-    /// Live models, as the shell finds them (see [`LiveOffer`](super::entry::LiveOffer)): this one
+    /// Live models, as the shell finds them (see [`LiveOffer`](super::live::LiveOffer)): this one
     /// where it is named, in place of those that the scenario names.
     Live(Option<Arc<str>>),
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+pub use super::live::LiveOffer;
 use crate::scenario::name::ScenarioName;
 use crate::scenario::{self, Origin, Problems, Scenario};
 
@@ -29,25 +30,6 @@ pub enum Broken {
     Problems(Problems),
     /// It could not be read at all, and why.
     Unreadable(String),
-}
-
-/// Whether a scenario can be run against an endpoint, as the shell found it. No key is ever here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LiveOffer {
-    /// It can.
-    Ready {
-        /// The endpoint's host.
-        host: String,
-        /// The model's name.
-        model: String,
-        /// Where the key comes from, such as `environment` or `.env`.
-        key_from: String,
-    },
-    /// It cannot, and what to set.
-    Missing {
-        /// For people.
-        why: String,
-    },
 }
 
 impl Entry {

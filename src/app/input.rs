@@ -1,5 +1,7 @@
 //! Keys: from the binding table to what they do on the screen or the overlay that is focused.
 
+use std::sync::Arc;
+
 use super::action::Action;
 use super::effect::{Effect, LaunchRequest, ModelWanted};
 use super::entry::Entry;
@@ -280,7 +282,17 @@ fn new_run(state: &mut State) -> Update {
         state.say(NoticeKind::Info, why);
         return Update::redraw();
     };
-    let Some(mut form) = Form::new(entry) else { return broken(state) };
+    // A run that asked a model of a person's choice is launched again with it.
+    let before = state.watched().and_then(|page| match &page.launch()?.model {
+        ModelWanted::Live(Some(model)) => Some((Arc::clone(model), format!("as in {}", page.id()))),
+        _ => None,
+    });
+    let named = || Some((Arc::clone(state.model.as_ref()?), "from the command line".to_owned()));
+    let model = before.or_else(named);
+    let entry = entry.clone();
+    let id = state.next_request();
+    let model = model.as_ref().map(|(model, given)| (&**model, given.clone()));
+    let Some(mut form) = Form::new(&entry, id, model) else { return broken(state) };
     form.arrange(state.size);
     state.overlays.push(Overlay::Form(Box::new(form)));
     Update::redraw()

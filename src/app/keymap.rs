@@ -27,6 +27,8 @@ pub enum Context {
     Form,
     /// The launch form, in a text.
     FormText,
+    /// The window over the launch form in which a model is chosen.
+    Models,
     /// The help.
     Help,
     /// A question that is answered with yes or no.
@@ -35,7 +37,7 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order of the help.
-    pub const ALL: [Context; 12] = [
+    pub const ALL: [Context; 13] = [
         Context::Home,
         Context::Run,
         Context::Inspector,
@@ -45,6 +47,7 @@ impl Context {
         Context::Message,
         Context::Form,
         Context::FormText,
+        Context::Models,
         Context::Filter,
         Context::Help,
         Context::Confirm,
@@ -63,6 +66,7 @@ impl Context {
             Self::Message => "next message",
             Self::Form => "launch form",
             Self::FormText => "text of the launch form",
+            Self::Models => "list of models",
             Self::Help => "help",
             Self::Confirm => "question",
         }
@@ -70,7 +74,7 @@ impl Context {
 
     /// Whether characters are typed here, so that they mean themselves and no action.
     pub fn takes_text(self) -> bool {
-        matches!(self, Self::Filter | Self::FormText | Self::Help | Self::Message)
+        matches!(self, Self::Filter | Self::FormText | Self::Models | Self::Help | Self::Message)
     }
 }
 
@@ -109,7 +113,8 @@ pub struct Binding {
 }
 
 use Context::{
-    Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector, Members, Message, Run,
+    Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector, Members, Message,
+    Models, Run,
 };
 
 const fn c(c: char) -> Key {
@@ -136,7 +141,8 @@ const fn row(
 
 const EVERYWHERE: &[Context] = &Context::ALL;
 const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form];
-const LISTS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form, Help, Confirm];
+const LISTS: &[Context] =
+    &[Home, Run, Inspector, Flags, Faults, Members, Form, Models, Help, Confirm];
 const HELPED: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Message, Form];
 const RUNS: &[Context] = &[Home, Run, Inspector];
 
@@ -163,6 +169,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Home, Run], &[c('n')], Action::NewRun, "new run", "the launch form: goal, inputs, flags, limits, model", Group::Watch, 3),
     row(&[Form], &[ENTER, SPACE], Action::Press, "press", "press, switch, choose, or type into the text", Group::Watch, 3),
     row(&[Form, FormText], &[Key::ctrl('s')], Action::Start, "start", "start the run that the form describes", Group::Watch, 1),
+    row(&[Models], &[ENTER], Action::Take, "take", "take the model: a listed one, or the name as it is typed", Group::Watch, 1),
     row(&[Run], &[ENTER], Action::Inspect, "inspect", "look at what is selected, whole", Group::Look, 5),
     row(RUNS, &[SPACE], Action::PauseResume, "pause", "pause at the next boundary, or go on", Group::Watch, 3),
     row(RUNS, &[c('s')], Action::Step, "step", "past one boundary, then rest", Group::Watch, 4),

@@ -19,6 +19,7 @@ pub mod key;
 pub mod keymap;
 pub mod layout;
 mod leave;
+pub mod live;
 pub mod measure;
 pub mod members;
 pub mod message;

@@ -7,6 +7,7 @@ use super::consent::Consent;
 use super::effect::{LaunchRequest, RequestId};
 use super::entry::Entry;
 use super::key::Key;
+use super::live::{FoundLive, ModelPlace, NameList};
 use crate::event::{Elapsed, Event, RunId, Seq, SpanId};
 
 /// A message to the dashboard.
@@ -81,6 +82,24 @@ pub enum Msg {
     },
     /// The scenarios that there are, read anew.
     Scenarios(Vec<Entry>),
+    /// Whom a live run of the launch form would ask.
+    LiveFound {
+        /// Which form asked.
+        form: RequestId,
+        /// With which model.
+        model: Option<Arc<str>>,
+        /// What was found.
+        found: Box<FoundLive>,
+    },
+    /// What a place says of its models.
+    ModelsListed {
+        /// Which form asked.
+        form: RequestId,
+        /// Which place.
+        place: ModelPlace,
+        /// Its models.
+        list: NameList,
+    },
     /// Something went well that a person wants to know, such as where a file was written.
     Notice(String),
     /// Something that was asked of the shell failed.

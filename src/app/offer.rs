@@ -2,6 +2,7 @@
 //! the words of the moment.
 
 use super::action::Action;
+use super::form::FieldId;
 use super::home::HomePane;
 use super::keymap::{Binding, Context, bindings};
 use super::overlay::Overlay;
@@ -189,6 +190,7 @@ fn word(state: &State, row: &Binding) -> &'static str {
         }
         Action::Press => match state.overlays.last() {
             Some(Overlay::Form(form)) if form.on_text() => "edit",
+            Some(Overlay::Form(form)) if form.focus == FieldId::ModelName => "choose",
             _ => row.word,
         },
         Action::NextPane if matches!(state.context(), Context::Form | Context::FormText) => "field",

@@ -17,6 +17,11 @@ pub(super) const PRESENT: &str = "That acts on the present, not where the playhe
 pub(super) fn on_form(state: &mut State, action: Action) -> Update {
     let size = state.size;
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
+    if form.picker.is_some() {
+        let taken = form.on_picker(action, size);
+        form.arrange(size);
+        return Update::when(taken);
+    }
     match action {
         Action::Start => return start_form(state),
         Action::Press if form.focus == FieldId::Start => return start_form(state),

@@ -32,6 +32,7 @@ impl Overlay {
     /// What is focused in it, as the binding table knows it.
     pub fn context(&self) -> Context {
         match self {
+            Self::Form(form) if form.picker.is_some() => Context::Models,
             Self::Form(form) if form.in_text() => Context::FormText,
             Self::Form(_) => Context::Form,
             Self::Flags(_) => Context::Flags,

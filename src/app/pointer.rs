@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::action::Action;
 use super::faults::{FaultsDrawer, Knob};
+use super::form::picker::PickerParts;
 use super::form::{FieldId, FieldValue};
 use super::home::{HomePane, HomeParts, tab_labels};
 use super::input::{help_rows, help_window, on_action, watched};
@@ -134,9 +135,33 @@ fn on_home(state: &mut State, mouse: Mouse) -> Update {
     }
 }
 
+/// The window in which a model is chosen: a click selects, one on what is selected takes it.
+fn on_picker(state: &mut State, mouse: Mouse) -> Update {
+    let parts = PickerParts::of(state.size);
+    let double = mouse.what == MouseKind::Down && is_double(state, mouse);
+    let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
+    match mouse.what {
+        MouseKind::WheelUp => on_action(state, Action::Up),
+        MouseKind::WheelDown => on_action(state, Action::Down),
+        MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
+            match form.click_picker(usize::from(mouse.row - parts.list.y)) {
+                Some(was) if was || double => on_action(state, Action::Take),
+                clicked => Update::when(clicked.is_some()),
+            }
+        }
+        MouseKind::Down if !hits(parts.window, mouse.col, mouse.row) => {
+            on_action(state, Action::Cancel)
+        }
+        _ => Update::idle(),
+    }
+}
+
 fn on_form(state: &mut State, mouse: Mouse) -> Update {
     let size = state.size;
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
+    if form.picker.is_some() {
+        return on_picker(state, mouse);
+    }
     match mouse.what {
         MouseKind::WheelUp | MouseKind::WheelDown => {
             form.wheel(mouse.what == MouseKind::WheelUp, size);
@@ -154,6 +179,7 @@ fn on_form(state: &mut State, mouse: Mouse) -> Update {
                     form.place_cursor(size, mouse.col, mouse.row);
                     Update::redraw()
                 }
+                Some(FieldValue::Model { .. }) => on_action(state, Action::Press),
                 _ => {
                     form.turn(true);
                     Update::redraw()

@@ -122,11 +122,10 @@ fn of_entry(entry: &Entry) -> Vec<Item> {
     items.push(item("file", &entry.path, Tone::Dim));
     if entry.loaded.is_ok() {
         items.push(match &entry.live {
-            LiveOffer::Ready { host, model, key_from } => {
-                let text = format!("{model} at {host}, key from {key_from}");
-                item("live", text, Tone::Dim)
+            LiveOffer::Ready { host, model, key, .. } => {
+                item("live", format!("{model} at {host}, {key}"), Tone::Dim)
             }
-            LiveOffer::Missing { why } => item("live", why, Tone::Dim),
+            LiveOffer::Choose { why } | LiveOffer::Missing { why } => item("live", why, Tone::Dim),
         });
     }
     items

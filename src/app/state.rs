@@ -1,5 +1,6 @@
 //! What the dashboard knows and shows: screens, overlays, the runs of the session.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
@@ -45,6 +46,8 @@ pub struct State {
     pub notices: Notices,
     /// Runs that were asked for and have not started yet.
     pub starting: Vec<Starting>,
+    /// The model that the command line names: what the model field of the launch form begins with.
+    pub model: Option<Arc<str>>,
     /// Flags that were asked for and have not landed yet, and what can be taken back.
     pub asked: Asked,
     pub(super) requests: u64,
@@ -126,6 +129,7 @@ impl State {
             settings,
             notices: Notices::default(),
             starting: Vec::new(),
+            model: None,
             asked: Asked::default(),
             requests: 0,
             interrupted: None,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::confirm::Confirm;
 use super::effect::{Effect, LaunchRequest};
+use super::form::Form;
 use super::home::HomePane;
 use super::msg::Msg;
 use super::notice::NoticeKind;
@@ -119,9 +120,16 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
             arrange_home(state);
             Update::redraw()
         }
+        Msg::LiveFound { form, model, found } => {
+            tell_form(state, |it| it.found(form, model.as_deref(), *found))
+        }
+        Msg::ModelsListed { form, place, list } => {
+            tell_form(state, |it| it.listed(form, place, list))
+        }
         Msg::Continued => continued(state),
         Msg::Terminate { code } => Update::effect(Effect::Quit { code }),
     };
+    update.effects.extend(form_of(state).map(Form::ask).unwrap_or_default());
     for effect in &update.effects {
         if let Effect::Command { run, command } = effect
             && let Some(page) = state.run_mut(run)
@@ -131,6 +139,23 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
     }
     update.redraw |= gone | forget_refusal(state) | forget_past(state);
     update
+}
+
+/// The launch form, whatever lies over it.
+fn form_of(state: &mut State) -> Option<&mut Form> {
+    state.overlays.iter_mut().find_map(|overlay| match overlay {
+        Overlay::Form(form) => Some(&mut **form),
+        _ => None,
+    })
+}
+
+/// Tells the launch form something, which says whether it is news.
+fn tell_form(state: &mut State, tell: impl FnOnce(&mut Form) -> bool) -> Update {
+    let size = state.size;
+    let Some(form) = form_of(state) else { return Update::idle() };
+    let news = tell(form);
+    form.arrange(size);
+    Update::when(news)
 }
 
 /// That a form was not started is news about that form as it was: it goes with it.

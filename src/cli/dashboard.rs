@@ -111,7 +111,8 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         listen(&services, warden.clone())?;
         let console = Tty::take(warden)?;
         let Size { width: cols, height: rows } = console.size();
-        let state = State::new(state::Size { cols, rows }, settings, Vec::new());
+        let mut state = State::new(state::Size { cols, rows }, settings, Vec::new());
+        state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
         let opening = Opening { state, theme: theme.at(abilities.depth) };
         if let Some((request, extra)) = request {
             if wanted.run.is_some_and(|args| args.trust) {

@@ -53,6 +53,7 @@ pub(super) fn of(scenario: &Scenario, begun: Begun<'_>) -> RunStarted {
         }),
         tools,
         alerts: scenario.alerts,
+        spending: scenario.spending,
         plan: match &scenario.pattern {
             PatternSpec::Collaboration(spec) => PatternPlan::Collaboration(collaboration(spec)),
             PatternSpec::Orchestrator(spec) => PatternPlan::Orchestrator(orchestrator(spec)),

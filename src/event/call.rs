@@ -371,6 +371,22 @@ pub enum BudgetReached {
     },
 }
 
+impl BudgetReached {
+    /// It as a sentence, with the setting that states the limit.
+    pub fn sentence(&self) -> String {
+        match *self {
+            Self::Tokens { limit, spent, estimate } => format!(
+                "The next call may use {estimate} tokens, and {spent} of {limit} are used \
+                 (budget.max_total_tokens)."
+            ),
+            Self::Cost { limit, spent, estimate } => format!(
+                "The next call may cost ${estimate:.4}, and ${spent:.4} of ${limit:.4} are used, by \
+                 estimate (budget.max_cost_usd)."
+            ),
+        }
+    }
+}
+
 /// Tokens of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {

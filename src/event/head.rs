@@ -8,6 +8,7 @@ use super::plan::PatternPlan;
 use super::stop::StopReason;
 use super::tool::ToolHead;
 use crate::scenario::alert::AlertLimits;
+use crate::scenario::model::SpendingLimits;
 use crate::scenario::name::{FlagName, ScenarioName};
 
 /// What was asked, whole: the head of the log.
@@ -40,6 +41,9 @@ pub struct RunStarted {
     /// When a person is alerted.
     #[serde(default)]
     pub alerts: AlertLimits,
+    /// What the run may spend on its models.
+    #[serde(default, skip_serializing_if = "SpendingLimits::is_none")]
+    pub spending: SpendingLimits,
     /// What the pattern alone needs.
     pub plan: PatternPlan,
 }

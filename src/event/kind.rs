@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use super::call::{
-    AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply, ReplyRefused,
-    Speaker, ToolCall, ToolOffer, Usage,
+    AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
+    ReplyRefused, Speaker, ToolCall, ToolOffer, Usage,
 };
 pub use super::head::{FlagAt, ModelLabel, PricesHead, RunClosed, RunStarted};
 pub use super::plan::{

@@ -215,6 +215,12 @@ impl Target {
         self
     }
 
+    /// With a query parameter more.
+    pub fn query(mut self, name: &str, value: &str) -> Self {
+        self.url.query_pairs_mut().append_pair(name, value);
+        self
+    }
+
     /// The host, with its port where it is not the scheme's own.
     pub fn host(&self) -> &str {
         &self.host

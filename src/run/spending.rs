@@ -68,7 +68,7 @@ impl Spending {
 
     /// Whether there is a limit at all: where not, nothing need be estimated.
     pub fn is_limited(&self) -> bool {
-        self.limits.max_total_tokens.is_some() || self.limits.max_cost_usd.is_some()
+        !self.limits.is_none()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -161,9 +161,9 @@ fn bytes_asked(messages: &Conversation, tools: &[ToolOffer]) -> usize {
         let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
         message.content.len() + calls.sum::<usize>()
     });
-    let offered = tools.iter().map(|tool| {
-        tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
-    });
+    let offered = tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
     said.sum::<usize>() + offered.sum::<usize>()
 }
 
@@ -179,4 +179,90 @@ pub fn uncounted(messages: &Conversation, tools: &[ToolOffer], reply: &Reply) ->
     let calls = reply.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
     let said = reply.text.len() + calls.sum::<usize>();
     Usage::new(tokens_of(bytes_asked(messages, tools)), tokens_of(said))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn limited(tokens: Option<u64>, usd: Option<f64>) -> Spending {
+        Spending::new(SpendingLimits { max_total_tokens: tokens, max_cost_usd: usd })
+    }
+
+    /// What comes of a reservation at once: `None`: it waits.
+    fn now(spending: &Spending, tokens: u64) -> Option<Result<Reserved<'_>, BudgetReached>> {
+        let reserved = spending.reserve(Usage::new(tokens, 0), None).now_or_never()?;
+        Some(reserved.map_err(|(_, reached)| reached))
+    }
+
+    #[test]
+    fn a_call_that_does_not_fit_stops_and_one_that_may_fit_later_waits() {
+        let spending = limited(Some(100), None);
+        let first = now(&spending, 60).expect("there is room").expect("there is room");
+        assert!(now(&spending, 60).is_none(), "it fits once the first has come back");
+        let reached = BudgetReached::Tokens { limit: 100, spent: 0, estimate: 101 };
+        assert_eq!(now(&spending, 101).expect("at once").err(), Some(reached));
+        first.used(&Usage::new(10, 5));
+        let second = now(&spending, 60).expect("there is room").expect("there is room");
+        second.used(&Usage::new(50, 30));
+        let reached = BudgetReached::Tokens { limit: 100, spent: 95, estimate: 6 };
+        assert_eq!(now(&spending, 6).expect("at once").err(), Some(reached));
+        drop(now(&spending, 5).expect("there is room").expect("there is room"));
+    }
+
+    #[test]
+    fn money_is_counted_by_the_price_of_each_model() {
+        let spending = limited(None, Some(1.0));
+        let dear = Some(Price::new(1.0, 10.0));
+        let reserve = |price| {
+            let million = Usage::new(100_000, 80_000);
+            spending.reserve(million, price).now_or_never().expect("at once")
+        };
+        let reserved = reserve(dear).expect("0.90 of 1.00");
+        reserved.used(&Usage::new(100_000, 0));
+        let reserved = reserve(dear).expect("0.10 and 0.90");
+        reserved.used(&Usage::new(0, 1_000));
+        let (reason, reached) = reserve(dear).err().expect("0.11 and 0.90");
+        assert_eq!(reason, StopReason::MaxCostBudget);
+        let BudgetReached::Cost { limit, spent, estimate } = reached else { panic!("a cost") };
+        assert!((limit - 1.0).abs() + (spent - 0.11).abs() + (estimate - 0.9).abs() < 1e-9);
+        assert!(reserve(None).is_ok(), "what has no price costs nothing here");
+    }
+
+    proptest! {
+        /// Whatever is asked for and comes back in whatever order: what is reserved and spent together
+        /// never goes beyond the limit by more than what replies went beyond their estimates.
+        #[test]
+        fn the_limit_holds_but_for_what_replies_went_beyond_their_estimates(
+            limit in 1_u64..500,
+            steps in prop::collection::vec((0_u64..200, 0_u64..250, any::<bool>()), 1..40),
+        ) {
+            let spending = limited(Some(limit), None);
+            let (mut out, mut spent, mut beyond) = (Vec::new(), 0_u64, 0_u64);
+            for (estimate, uses, comes_back) in steps {
+                let reserved: u64 = out.iter().map(|(estimate, _, _)| estimate).sum();
+                match now(&spending, estimate) {
+                    Some(Ok(guard)) => {
+                        prop_assert!(spent + reserved + estimate <= limit);
+                        out.push((estimate, uses, guard));
+                    }
+                    Some(Err(_)) => prop_assert!(spent + estimate > limit),
+                    None => {
+                        prop_assert!(spent + estimate <= limit);
+                        prop_assert!(spent + reserved + estimate > limit);
+                    }
+                }
+                if comes_back && !out.is_empty() {
+                    let (estimate, uses, guard): (u64, u64, Reserved<'_>) = out.swap_remove(0);
+                    guard.used(&Usage::new(uses, 0));
+                    spent += uses;
+                    beyond += uses.saturating_sub(estimate);
+                }
+                prop_assert!(spent <= limit + beyond);
+            }
+        }
+    }
 }

@@ -19,7 +19,7 @@ use super::format_patterns::{BudgetTable, CollaborationTable, Escalation, RoleTa
 use super::input::{input, label};
 use super::model::{
     Behind, Budget, CollaborationSpec, Flag, Input, ModelSettings, Origin, PatternSpec, Prices,
-    Role, Scenario, WhenOff,
+    Role, Scenario, SpendingLimits, WhenOff,
 };
 use super::name::{FlagName, InputName, RoleName, ScenarioName};
 use super::named::Entry;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::agent::TeamSpec;
@@ -272,12 +273,21 @@ pub struct ModelSettings {
 }
 
 /// What a run may spend on its models; `None`: any amount.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpendingLimits {
     /// Tokens, of prompts and replies together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_total_tokens: Option<u64>,
     /// US dollars, estimated from prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
+}
+
+impl SpendingLimits {
+    /// Whether there is no limit.
+    pub fn is_none(&self) -> bool {
+        self.max_total_tokens.is_none() && self.max_cost_usd.is_none()
+    }
 }
 
 /// US dollars for a million tokens.

@@ -103,7 +103,7 @@ impl Services {
         let _ = self.answers.send(answer);
     }
 
-    fn tell(&self, msg: Msg) {
+    pub(super) fn tell(&self, msg: Msg) {
         self.answer(Answer::Msg(msg));
     }
 
@@ -112,7 +112,7 @@ impl Services {
     }
 
     /// Runs something that may wait for the disk, off the loop.
-    fn aside(&self, work: impl FnOnce(Self) + Send + 'static) {
+    pub(super) fn aside(&self, work: impl FnOnce(Self) + Send + 'static) {
         let services = self.clone();
         self.runtime.spawn_blocking(move || work(services));
     }

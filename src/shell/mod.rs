@@ -17,6 +17,7 @@ pub mod journal;
 #[cfg(unix)]
 pub mod keyboard;
 pub mod log;
+mod model_lists;
 pub mod models;
 pub mod pager;
 pub mod pauses;

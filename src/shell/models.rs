@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::config;
-use crate::app::state::LiveOffer;
+use crate::app::live::{LiveOffer, ModelPlace};
 use crate::engine::ModelChoice;
 use crate::event::kind::AttemptFailed;
 use crate::llm::anthropic::Anthropic;
@@ -106,26 +106,44 @@ impl Endpoints {
     }
 }
 
+/// Why a scenario cannot be run live, and what to set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum NotLive {
+    /// Several providers have a key, and nothing says which of them to ask.
+    WhichProvider(String),
+    /// Anything else.
+    Other(String),
+}
+
 /// The endpoints that a scenario's live runs would ask; `model` is what `--model` says. `--set` goes
 /// before it, it goes before the file; then come the environment and the configuration.
 ///
 /// # Errors
 /// One of them is not there, and what to set.
 pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, String> {
+    look(scenario, model).map_err(|why| match why {
+        NotLive::WhichProvider(text) | NotLive::Other(text) => text,
+    })
+}
+
+fn look(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLive> {
     let mut found: Vec<(Caller, Endpoint)> = Vec::new();
     let mut usual_asked = false;
     for caller in callers(&scenario.pattern) {
         match own_model(scenario, &caller, model) {
             None => usual_asked = true,
             Some(seated) if found.iter().all(|(other, _)| *other != caller) => {
-                found.push((caller, seat(scenario, seated)?));
+                found.push((caller, seat(scenario, seated).map_err(NotLive::Other)?));
             }
             Some(_) => {}
         }
     }
     let usual = match found.first() {
         Some((_, first)) if !usual_asked => first.clone(),
-        _ => usual(scenario, model).map_err(|error| explain(&error))?,
+        _ => usual(scenario, model).map_err(|error| match error {
+            EndpointError::WhichProvider { .. } => NotLive::WhichProvider(explain(&error)),
+            error => NotLive::Other(explain(&error)),
+        })?,
     };
     Ok(Endpoints { usual, own: found })
 }
@@ -174,7 +192,7 @@ pub(super) fn usual(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint
 
 /// The endpoint of a model that is named. The scenario's address is that of the models whose provider
 /// is not named, or is OpenAI's.
-fn find(scenario: &Scenario, model: Found<&str>) -> Result<Endpoint, EndpointError> {
+pub(super) fn find(scenario: &Scenario, model: Found<&str>) -> Result<Endpoint, EndpointError> {
     let elsewhere = endpoint::named(model.value).0.is_some_and(|it| it != Provider::OpenAi);
     let base_url = scenario.model.base_url.as_deref().filter(|_| !elsewhere);
     endpoint::find_here(Asked { model: Some(model), base_url, ..config::asked() })
@@ -182,13 +200,51 @@ fn find(scenario: &Scenario, model: Found<&str>) -> Result<Endpoint, EndpointErr
 
 /// What the launch form may offer for a scenario.
 pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
-    match endpoints_of(scenario, model) {
-        Ok(endpoints) => LiveOffer::Ready {
-            host: joined(&endpoints, |endpoint| endpoint.host().to_owned()),
-            model: joined(&endpoints, |endpoint| endpoint.model().value.clone()),
-            key_from: joined(&endpoints, key_from),
-        },
-        Err(why) => LiveOffer::Missing { why },
+    match look(scenario, model) {
+        Ok(endpoints) => {
+            let mut places: Vec<ModelPlace> = Vec::new();
+            for place in endpoints.each().into_iter().map(place) {
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+            LiveOffer::Ready {
+                host: joined(&endpoints, |endpoint| endpoint.host().to_owned()),
+                model: joined(&endpoints, |endpoint| endpoint.model().value.clone()),
+                model_from: joined(&endpoints, model_from),
+                key: joined(&endpoints, key_told),
+                places,
+            }
+        }
+        Err(NotLive::WhichProvider(why)) => LiveOffer::Choose { why },
+        Err(NotLive::Other(why)) => LiveOffer::Missing { why },
+    }
+}
+
+/// Where an endpoint's models are asked and listed.
+pub(super) fn place(endpoint: &Endpoint) -> ModelPlace {
+    ModelPlace {
+        provider: endpoint.provider().word().to_owned(),
+        name: endpoint.provider().to_string(),
+        host: endpoint.host().to_owned(),
+    }
+}
+
+/// Who names an endpoint's model.
+fn model_from(endpoint: &Endpoint) -> String {
+    match endpoint.model().origin {
+        Origin::Default => format!("the default of {}", endpoint.provider()),
+        // No other variable names a model.
+        origin @ (Origin::Shell | Origin::Dotenv) => format!("from OPENAI_MODEL in {origin}"),
+        origin => format!("from {origin}"),
+    }
+}
+
+/// Where an endpoint's key comes from, for the launch form; never the key.
+pub(super) fn key_told(endpoint: &Endpoint) -> String {
+    match endpoint.key() {
+        Some(key) => format!("key from {}", key.origin),
+        None => "no key needed".to_owned(),
     }
 }
 

@@ -6,12 +6,13 @@ use ratatui::style::{Modifier, Style};
 
 use super::frame::{self, Frame};
 use super::glyph::Glyph;
-use super::text::{Pen, elide, wrap_within};
+use super::text::{Pen, columns, elide, elide_middle, wrap_within};
 use super::theme::Role;
 use super::{Cx, typed};
 use crate::app::effect::ModelWanted;
 use crate::app::form::{CANCEL_AT, Field, FieldId, FieldValue, Form, FormParts, LABEL, Slot};
-use crate::app::state::{LiveOffer, Size};
+use crate::app::live::LiveOffer;
+use crate::app::state::Size;
 
 /// Draws the form.
 pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
@@ -92,7 +93,7 @@ fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf
             pen.put(chosen, if focused { cx.theme.style(Role::Strong) } else { plain });
             pen.space(1).glyph(Glyph::Right, arrow).space(2);
             if field.id == FieldId::Model {
-                model(form, cx, &mut pen);
+                answers(form, cx, &mut pen);
             } else {
                 pen.put(&format!("{} of {}", at + 1, choices.len()), dim);
             }
@@ -100,6 +101,9 @@ fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf
         FieldValue::Switch { on, .. } => {
             let (mark, role) = if *on { ("[x] on", Role::Flag) } else { ("[ ] off", Role::Off) };
             Pen::new(buf, place, cx.glyphs).put(mark, cx.theme.style(role));
+        }
+        FieldValue::Model { text, .. } => {
+            model(form, text, focused, cx, Pen::new(buf, place, cx.glyphs));
         }
         FieldValue::Button => {}
     }
@@ -132,24 +136,66 @@ fn marked(error: bool) -> (Glyph, Role) {
     if error { (Glyph::Failed, Role::Failed) } else { (Glyph::Alert, Role::Retry) }
 }
 
-/// Who answers: the host, the model's name, where the key comes from; never the key.
-fn model(form: &Form, cx: &Cx, pen: &mut Pen) {
+/// Who answers: the script, or which host with the key from where; never the key.
+fn answers(form: &Form, cx: &Cx, pen: &mut Pen) {
     let dim = cx.theme.style(Role::Dim);
-    match (form.model(), &form.entry.live) {
-        (ModelWanted::Scripted { instant: false }, _) => {
+    match form.model() {
+        ModelWanted::Scripted { instant: false } => {
             pen.put("offline, as the scenario's script says, with its waits", dim);
         }
-        (ModelWanted::Scripted { instant: true }, _) => {
+        ModelWanted::Scripted { instant: true } => {
             pen.put("offline, as the script says, at once", dim);
         }
-        (ModelWanted::Live(_), LiveOffer::Ready { host, model, key_from }) => {
-            let text = format!("{model} at {host}, key from {key_from}");
-            pen.put(&text, cx.theme.style(Role::Text));
+        ModelWanted::Live(_) if form.is_looking() => {
+            pen.put("looking for the model's key and address", dim);
         }
-        (ModelWanted::Live(_), LiveOffer::Missing { why }) => {
-            pen.put(why, cx.theme.style(Role::Failed));
-        }
+        ModelWanted::Live(_) => match &form.models.offer {
+            LiveOffer::Ready { host, key, .. } => {
+                let style = cx.theme.style(Role::Text);
+                // Where the key comes from is said whole, whatever it costs the host.
+                let room = usize::from(pen.left()).saturating_sub(columns(key) + 5);
+                let host = elide_middle(host, room.max(8), cx.glyphs);
+                pen.put(&format!("at {host}, {key}"), style);
+            }
+            LiveOffer::Choose { .. } => {
+                pen.put("several providers have a key", cx.theme.style(Role::Failed));
+            }
+            LiveOffer::Missing { why } => {
+                pen.put(why, cx.theme.style(Role::Failed));
+            }
+        },
     }
+}
+
+/// The model in force and who names it.
+fn model(form: &Form, text: &str, focused: bool, cx: &Cx, mut pen: Pen) {
+    let dim = cx.theme.style(Role::Dim);
+    let style = cx.theme.style(if focused { Role::Strong } else { Role::Text });
+    let named = match &form.models.offer {
+        _ if !text.is_empty() => {
+            let changed = form.field(&FieldId::ModelName).is_some_and(Field::changed);
+            Some((text, if changed { "chosen here" } else { form.models.given.as_str() }))
+        }
+        LiveOffer::Ready { model, model_from, .. } if !form.is_looking() => {
+            Some((model.as_str(), model_from.as_str()))
+        }
+        LiveOffer::Choose { .. } => {
+            pen.glyph(Glyph::NeedsYou, cx.theme.style(Role::NeedsYou)).space(1);
+            pen.put("choose one", style).space(2).put("Enter lists the providers", dim);
+            return;
+        }
+        _ => None,
+    };
+    let Some((name, from)) = named else {
+        pen.put("none", dim).space(2).put("Enter names one", dim);
+        return;
+    };
+    let hint = if focused { "; Enter lists others" } else { "" };
+    let note = columns(from) + columns(hint) + 2;
+    // The name gives way last.
+    let room = usize::from(pen.left());
+    let whole = room.saturating_sub(note).max(room.min(24));
+    pen.put(&elide_middle(name, whole, cx.glyphs), style).space(2).put(from, dim).put(hint, dim);
 }
 
 /// What is wrong with the focused field, whole; else with the form.

@@ -14,6 +14,7 @@ pub mod inspector;
 pub mod launch;
 pub mod members;
 pub mod message;
+pub mod picker;
 pub mod role;
 pub mod run;
 pub mod sign;
@@ -61,7 +62,11 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
         match overlay {
             // What lies over the message box stands alone: no two frames run into each other.
             Overlay::Message(_) if nth + 1 < state.overlays.len() => {}
-            Overlay::Form(form) => launch::render(form, cx, size, buf),
+            // The window in which a model is chosen is a page of the form.
+            Overlay::Form(form) => match &form.picker {
+                Some(picker) => picker::render(form, picker, cx, size, buf),
+                None => launch::render(form, cx, size, buf),
+            },
             Overlay::Flags(drawer) => {
                 if let Some(page) = state.run(&drawer.run) {
                     flags::render(drawer, page, state, cx, buf);

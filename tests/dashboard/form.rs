@@ -203,6 +203,7 @@ fn live_without_a_key_says_what_to_set_and_does_not_start() {
     goto(&mut dash, &FieldId::Model);
     dash.press(KeyCode::Left);
     assert!(dash.screen().contains("set OPENAI_API_KEY"));
+    dash.asked();
     dash.key(Key::ctrl('s'));
     assert!(dash.asked().is_empty());
     assert_eq!(form(&dash).focus, FieldId::Model);
@@ -216,7 +217,9 @@ fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about
     goto(&mut dash, &FieldId::Model);
     dash.press(KeyCode::Left);
     let screen = dash.screen();
-    assert!(screen.contains("small-1 at api.example.com, key from the environment"), "{screen}");
+    assert!(screen.contains("at api.example.com, key from the environment"), "{screen}");
+    assert!(screen.contains("small-1  the default of Example"), "{screen}");
+    dash.asked();
     assert!(form(&dash).command_line().ends_with("mine.toml --live"));
     dash.key(Key::ctrl('s'));
     let request = dash.launch();

@@ -25,6 +25,8 @@ use tokio::task::JoinHandle;
 pub enum Does {
     /// Gives the good reply.
     Reply,
+    /// Gives the good reply, and does not count its tokens.
+    Uncounted,
     /// Gives the good reply as this text.
     Says(String),
     /// Breaks the connection, after so many thousandths of the answer.
@@ -93,10 +95,13 @@ impl Relay {
                     let got = Got { body: &asking.body, good: &good, json, seed: run, nth };
                     let streamed = asking.body["stream"] == true;
                     match does(&got) {
-                        Does::Reply => connection.send(bytes_of(&good, streamed)).await,
+                        Does::Reply => connection.send(bytes_of(&good, streamed, true)).await,
+                        Does::Uncounted => {
+                            connection.send(bytes_of(&good, streamed, false)).await;
+                        }
                         Does::Says(text) => {
                             let said = Reply { text: text.into(), ..good.clone() };
-                            connection.send(bytes_of(&said, streamed)).await;
+                            connection.send(bytes_of(&said, streamed, true)).await;
                         }
                         Does::Refuses(status, body) => {
                             let head = ["content-type: application/json", "connection: close"];
@@ -104,7 +109,7 @@ impl Relay {
                             connection.send(bytes).await;
                         }
                         Does::Drops(part) => {
-                            let bytes = bytes_of(&good, streamed);
+                            let bytes = bytes_of(&good, streamed, true);
                             let part = bytes.len() as u64 * part / 1_000;
                             connection.send(&bytes[..part as usize]).await;
                             connection.reset();
@@ -228,7 +233,7 @@ fn said_in(body: &Value) -> String {
     messages.filter_map(|it| it["content"].as_str()).collect()
 }
 
-fn bytes_of(reply: &Reply, streamed: bool) -> Vec<u8> {
+fn bytes_of(reply: &Reply, streamed: bool, counted: bool) -> Vec<u8> {
     let calls: Vec<Value> = reply
         .tool_calls
         .iter()
@@ -242,7 +247,10 @@ fn bytes_of(reply: &Reply, streamed: bool) -> Vec<u8> {
             })
         })
         .collect();
-    let usage = json!({ "prompt_tokens": 100, "completion_tokens": 20 });
+    let usage = match counted {
+        true => json!({ "prompt_tokens": 100, "completion_tokens": 20 }),
+        false => Value::Null,
+    };
     let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
     let mut message = json!({ "role": "assistant", "content": &*reply.text });
     if !calls.is_empty() {

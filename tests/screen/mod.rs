@@ -11,7 +11,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use roundtable::app::effect::LaunchRequest;
+use roundtable::app::effect::{LaunchRequest, RequestId};
+use roundtable::app::live::{FoundLive, ModelPlace, NameList, ProviderOffer};
 use roundtable::app::msg::{Mouse, MouseKind};
 use roundtable::app::state::{Entry, LiveOffer, Settings, Size};
 use roundtable::app::{Effect, Key, KeyCode, Msg, State, update};
@@ -33,13 +34,59 @@ pub fn shipped() -> Vec<Entry> {
     scenario::shipped().iter().map(entry).collect()
 }
 
+/// What the shell finds where this model can be asked at the tests' provider.
+pub fn ready(model: &str) -> LiveOffer {
+    LiveOffer::Ready {
+        host: "api.example.com".to_owned(),
+        model: model.to_owned(),
+        model_from: "the default of Example".to_owned(),
+        key: "key from the environment".to_owned(),
+        places: vec![place("example")],
+    }
+}
+
+/// The place of a provider of this word.
+pub fn place(provider: &str) -> ModelPlace {
+    let name = format!("{}{}", provider[..1].to_uppercase(), &provider[1..]);
+    ModelPlace { provider: provider.to_owned(), name, host: format!("api.{provider}.com") }
+}
+
+/// The shell answers what the form asked last about live models.
+pub fn answer(dash: &mut Dash, offer: LiveOffer, providers: Vec<ProviderOffer>) {
+    let asked = dash.asked();
+    let query = asked.iter().rev().find_map(|effect| match effect {
+        Effect::FindLive(query) => Some(query),
+        _ => None,
+    });
+    let query = query.expect("the form asks whom it would ask");
+    let (form, model) = (query.form, query.model.clone());
+    dash.send(Msg::LiveFound { form, model, found: Box::new(FoundLive { offer, providers }) });
+}
+
+/// The lists that the form asks for: which form, and where.
+pub fn lists_wanted(dash: &mut Dash) -> Vec<(RequestId, ModelPlace)> {
+    let wanted = |effect: Effect| match effect {
+        Effect::ListModels { query, place } => Some((query.form, place)),
+        _ => None,
+    };
+    dash.asked().into_iter().filter_map(wanted).collect()
+}
+
+/// A list of these names.
+pub fn listing(names: &[&str]) -> NameList {
+    let names: Arc<[String]> = names.iter().map(|&name| name.to_owned()).collect();
+    NameList::Listed { all: names.len(), names }
+}
+
+/// A provider that has a key.
+pub fn with_key(provider: &str, model: &str) -> ProviderOffer {
+    let key = "key from the shell".to_owned();
+    ProviderOffer { place: place(provider), model: model.to_owned(), key }
+}
+
 /// An entry of a person's own file.
 pub fn own(path: &str, text: &str) -> Entry {
-    let live = LiveOffer::Ready {
-        host: "api.example.com".to_owned(),
-        model: "small-1".to_owned(),
-        key_from: "the environment".to_owned(),
-    };
+    let live = ready("small-1");
     Entry::of(path.to_owned(), Origin::File(path.into()), text.into(), live)
 }
 

@@ -23,6 +23,8 @@ pub enum FieldId {
     Limit(Limit),
     /// Who answers.
     Model,
+    /// The model that live answers come from.
+    ModelName,
     /// Start of every random number.
     Seed,
     /// The button that starts the run.
@@ -164,6 +166,13 @@ pub enum FieldValue {
         /// Its position at first.
         first: bool,
     },
+    /// A model, chosen in a window of its own.
+    Model {
+        /// Its name as `--model` takes it; empty: as the scenario and the environment say.
+        text: String,
+        /// What it was at first.
+        first: String,
+    },
     /// Something to press.
     Button,
 }
@@ -289,6 +298,7 @@ impl Field {
             FieldValue::Text(text) => text.changed(),
             FieldValue::Choice { at, first, .. } => at != first,
             FieldValue::Switch { on, first } => on != first,
+            FieldValue::Model { text, first } => text != first,
             FieldValue::Button => false,
         }
     }
@@ -299,6 +309,7 @@ impl Field {
             FieldValue::Text(text) => text.text(),
             FieldValue::Choice { choices, at, .. } => choices.get(*at).cloned().unwrap_or_default(),
             FieldValue::Switch { on, .. } => on.to_string(),
+            FieldValue::Model { text, .. } => text.clone(),
             FieldValue::Button => String::new(),
         }
     }

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use tui_textarea::CursorMove;
 
 use super::field::{FieldId, FieldValue};
+use super::picker::PickerParts;
 use super::{Form, Section};
 use crate::app::layout::{centred, inside};
 use crate::app::state::Size;
@@ -78,7 +79,7 @@ impl Form {
     pub fn slots(&self, parts: &FormParts) -> Vec<Slot> {
         let mut slots: Vec<Slot> = Vec::new();
         let mut y = 0;
-        for field in &self.fields {
+        for field in self.fields.iter().filter(|field| self.is_shown(&field.id)) {
             let section = Section::of(&field.id);
             if section == Section::Buttons {
                 continue;
@@ -119,8 +120,11 @@ impl Form {
         [labels(&|slot| slot.y < self.top), labels(&|slot| slot.y + slot.rows > end)]
     }
 
-    /// Keeps the focused field in view.
+    /// Keeps the focused field in view, and the selected row of the window in which a model is chosen.
     pub fn arrange(&mut self, size: Size) {
+        if let Some(picker) = &mut self.picker {
+            picker.arrange(usize::from(PickerParts::of(size).list.height));
+        }
         let parts = self.parts(size);
         let slots = self.slots(&parts);
         let rows = parts.fields.height.max(1);
@@ -212,7 +216,7 @@ pub const CANCEL_AT: u16 = 14;
 
 /// Whether a field takes the whole width.
 pub fn is_long(id: &FieldId) -> bool {
-    matches!(id, FieldId::Goal | FieldId::Model)
+    matches!(id, FieldId::Goal | FieldId::Model | FieldId::ModelName)
 }
 
 /// The rows of all slots.

@@ -4,6 +4,8 @@
 mod command_line;
 pub(crate) mod field;
 mod layout;
+pub mod models;
+pub mod picker;
 mod scenario_fields;
 mod typed;
 
@@ -14,6 +16,8 @@ pub use field::{Field, FieldId, FieldValue, Limit, MOST_BYTES, TextField};
 pub use layout::{CANCEL_AT, FormParts, LABEL, Slot, height, is_long};
 pub use typed::Typed;
 
+use self::models::FormModels;
+use self::picker::ModelPicker;
 use self::scenario_fields::{fields_of, override_of, path_of};
 use super::action::Action;
 use super::effect::{LaunchRequest, ModelWanted, RequestId};
@@ -43,7 +47,7 @@ impl Section {
             FieldId::Goal | FieldId::Input(_) => Self::Task,
             FieldId::Flag(_) => Self::Flags,
             FieldId::Limit(_) => Self::Limits,
-            FieldId::Model | FieldId::Seed => Self::Model,
+            FieldId::Model | FieldId::ModelName | FieldId::Seed => Self::Model,
             FieldId::Start | FieldId::Cancel => Self::Buttons,
         }
     }
@@ -62,6 +66,9 @@ impl Section {
 
 /// Who answers, in the order of the choice.
 pub const MODELS: [&str; 3] = ["scripted", "scripted, without waiting", "live"];
+
+/// What is said where several providers have a key and nothing says which of them to ask.
+const CHOOSE: &str = "several providers have a key: Enter on Model lists them, choose one";
 
 /// Something that keeps the form from being started, or is odd about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +96,10 @@ pub struct Form {
     pub top: u16,
     /// Starting it was refused as it is now.
     pub refused: bool,
+    /// What is known of live models.
+    pub models: FormModels,
+    /// The window in which a model is chosen, while it is open.
+    pub picker: Option<ModelPicker>,
     /// Whether the focused text has been entered: Tab, Enter and a click do, moving past does not.
     typing: bool,
     scenario: Arc<Scenario>,
@@ -96,10 +107,13 @@ pub struct Form {
 }
 
 impl Form {
-    /// A form with everything as the scenario has it; `None` for a broken scenario.
-    pub fn new(entry: &Entry) -> Option<Self> {
+    /// A form with everything as the scenario has it; `None` for a broken scenario. `model` is the one
+    /// that a live run asks in place of the scenario's, where one is given, and who gives it; `id` tells
+    /// the answers of the shell to this form from those to others.
+    pub fn new(entry: &Entry, id: RequestId, model: Option<(&str, String)>) -> Option<Self> {
         let scenario = Arc::clone(entry.scenario()?);
-        let fields = fields_of(&scenario);
+        let (model, given) = model.unwrap_or_default();
+        let fields = fields_of(&scenario, model);
         let mut form = Self {
             entry: entry.clone(),
             fields,
@@ -107,6 +121,8 @@ impl Form {
             faults: Vec::new(),
             top: 0,
             refused: false,
+            models: FormModels::new(id, entry.live.clone(), given),
+            picker: None,
             typing: false,
             scenario,
             good: true,
@@ -128,6 +144,16 @@ impl Form {
     /// A field.
     pub fn field(&self, id: &FieldId) -> Option<&Field> {
         self.fields.iter().find(|field| field.id == *id)
+    }
+
+    /// The scenario with every change laid over it.
+    pub fn scenario(&self) -> &Arc<Scenario> {
+        &self.scenario
+    }
+
+    /// Whether a field is there now: no model is asked for before live models are to answer.
+    pub fn is_shown(&self, id: &FieldId) -> bool {
+        *id != FieldId::ModelName || self.is_live()
     }
 
     fn focused(&mut self) -> Option<&mut Field> {
@@ -153,7 +179,7 @@ impl Form {
     pub fn model(&self) -> ModelWanted {
         match self.field(&FieldId::Model).map(|field| &field.value) {
             Some(FieldValue::Choice { at: 1, .. }) => ModelWanted::Scripted { instant: true },
-            Some(FieldValue::Choice { at: 2, .. }) => ModelWanted::Live(None),
+            Some(FieldValue::Choice { at: 2, .. }) => ModelWanted::Live(self.chosen_model()),
             _ => ModelWanted::Scripted { instant: false },
         }
     }
@@ -187,7 +213,14 @@ impl Form {
         match self.model() {
             ModelWanted::Scripted { instant: false } => {}
             ModelWanted::Scripted { instant: true } => words.push("--instant".to_owned()),
-            ModelWanted::Live(_) => words.push("--live".to_owned()),
+            ModelWanted::Live(model) => {
+                words.push("--live".to_owned());
+                match model {
+                    Some(model) if model.starts_with('-') => words.push(format!("--model={model}")),
+                    Some(model) => words.extend(["--model".to_owned(), model.to_string()]),
+                    None => {}
+                }
+            }
         }
         words
     }
@@ -257,11 +290,17 @@ impl Form {
                 });
             }
         }
-        if matches!(self.model(), ModelWanted::Live(_))
-            && let LiveOffer::Missing { why } = &self.entry.live
-        {
-            let text = why.clone();
-            self.faults.push(Fault { field: Some(FieldId::Model), error: true, text });
+        let about_it = self.is_live() && !self.is_looking();
+        let fault = match &self.models.offer {
+            LiveOffer::Missing { why } if about_it => {
+                let named = self.chosen_model().is_some();
+                Some((if named { FieldId::ModelName } else { FieldId::Model }, why.clone()))
+            }
+            LiveOffer::Choose { .. } if about_it => Some((FieldId::ModelName, CHOOSE.to_owned())),
+            _ => None,
+        };
+        if let Some((field, text)) = fault {
+            self.faults.push(Fault { field: Some(field), error: true, text });
         }
     }
 
@@ -280,6 +319,10 @@ impl Form {
     pub fn on_action(&mut self, action: Action) -> bool {
         if action == Action::Press && self.on_text() {
             self.typing = true;
+            return true;
+        }
+        if action == Action::Press && self.focus == FieldId::ModelName {
+            self.open_picker();
             return true;
         }
         // Tab goes into a text; every other way of moving stops at it.
@@ -340,7 +383,12 @@ impl Form {
 
     fn move_focus(&mut self, forward: bool) {
         let len = self.fields.len();
-        let at = self.fields.iter().position(|field| field.id == self.focus).unwrap_or(0);
-        self.focus_at(if forward { (at + 1) % len } else { (at + len - 1) % len });
+        let mut at = self.fields.iter().position(|field| field.id == self.focus).unwrap_or(0);
+        for _ in 0..len {
+            at = if forward { (at + 1) % len } else { (at + len - 1) % len };
+            if self.fields.get(at).is_some_and(|field| self.is_shown(&field.id)) {
+                return self.focus_at(at);
+            }
+        }
     }
 }

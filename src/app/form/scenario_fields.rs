@@ -8,8 +8,8 @@ use crate::app::preview::shown_value;
 use crate::scenario::model::{Input, InputKind};
 use crate::scenario::{Override, Scenario};
 
-/// Every field, as the scenario has it.
-pub(super) fn fields_of(scenario: &Scenario) -> Vec<Field> {
+/// Every field, as the scenario has it; `model` is the one that a live run asks in its place.
+pub(super) fn fields_of(scenario: &Scenario, model: &str) -> Vec<Field> {
     let mut fields = vec![Field {
         id: FieldId::Goal,
         label: "Goal".to_owned(),
@@ -26,6 +26,13 @@ pub(super) fn fields_of(scenario: &Scenario) -> Vec<Field> {
         hint: String::new(),
         literal: true,
         value: FieldValue::Choice { choices, at: 0, first: 0 },
+    });
+    fields.push(Field {
+        id: FieldId::ModelName,
+        label: "Model".to_owned(),
+        hint: String::new(),
+        literal: true,
+        value: FieldValue::Model { text: model.to_owned(), first: model.to_owned() },
     });
     fields.push(number_field(FieldId::Seed, "Seed", scenario.seed));
     fields.extend(scenario.flags.iter().map(|flag| Field {
@@ -85,7 +92,11 @@ pub(super) fn path_of(id: &FieldId) -> Option<String> {
         FieldId::Input(name) => Some(format!("inputs.{name}")),
         FieldId::Limit(limit) => Some(limit.path().to_owned()),
         FieldId::Seed => Some("seed".to_owned()),
-        FieldId::Flag(_) | FieldId::Model | FieldId::Start | FieldId::Cancel => None,
+        FieldId::Flag(_)
+        | FieldId::Model
+        | FieldId::ModelName
+        | FieldId::Start
+        | FieldId::Cancel => None,
     }
 }
 

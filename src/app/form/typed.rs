@@ -1,7 +1,7 @@
 //! What is typed and pasted into the texts of the form.
 
 use super::Form;
-use super::field::{Field, FieldValue, MOST_BYTES};
+use super::field::{Field, FieldId, FieldValue, MOST_BYTES};
 use crate::app::key::{Key, KeyCode};
 
 /// What a key did to the form.
@@ -23,8 +23,13 @@ impl Form {
             KeyCode::Down => Some(true),
             _ => None,
         };
+        if let Some(picker) = &mut self.picker {
+            let taken = picker.on_key(key, &self.models);
+            return if taken { Typed::Taken } else { Typed::Ignored };
+        }
         if !self.in_text() {
-            let would = self.on_text() && key.typed().is_some();
+            let typable = self.on_text() || self.focus == FieldId::ModelName;
+            let would = typable && key.typed().is_some();
             return if would { Typed::Outside } else { Typed::Ignored };
         }
         let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
@@ -55,6 +60,13 @@ impl Form {
     /// # Errors
     /// Why it was not taken, or what was done to it, for the status row.
     pub fn on_paste(&mut self, pasted: &str) -> Result<(), String> {
+        if self.focus == FieldId::ModelName && self.picker.is_none() {
+            self.open_picker();
+        }
+        if let Some(picker) = &mut self.picker {
+            picker.on_paste(pasted, &self.models);
+            return Ok(());
+        }
         let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
             return Err("Pasted text goes into a text: Tab to one first.".to_owned());
         };

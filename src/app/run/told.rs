@@ -297,6 +297,10 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             };
             told.tone = if refused.again.is_some() { Tone::Alert } else { Tone::Refused };
         }
+        EventKind::BudgetReached(reached) => {
+            told.what = reached.sentence().into();
+            told.tone = Tone::Failed;
+        }
         EventKind::ConditionFailed { place, text } => {
             told.what = format!("{place}: {text}").into();
             told.tone = Tone::Alert;

@@ -169,7 +169,7 @@ pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
     let (host, name) = (endpoint.host().to_owned(), endpoint.model().value.clone());
     let asked = Instant::now();
     match models.probe(endpoint.clone(), PATIENCE).await {
-        Ok(Reach::Lists { models, has_model }) => {
+        Ok(Reach::Lists { models, has_model, .. }) => {
             let time = format::took(asked.elapsed());
             let count = format::things(models as u64, "model");
             let text = format!("{host} answered in {time} and lists {count}");

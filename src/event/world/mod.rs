@@ -41,9 +41,9 @@ use last_words::LastWords;
 use refusals::Refusals;
 
 use super::kind::{
-    BreakerStage, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan, Purpose,
-    ResearchPlan, ResiliencePlan, RunClosed, RunStarted, SourceCame, SourceNo, Step, TeamPlan,
-    Usage,
+    BreakerStage, BudgetReached, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan,
+    Purpose, ResearchPlan, ResiliencePlan, RunClosed, RunStarted, SourceCame, SourceNo, Step,
+    TeamPlan, Usage,
 };
 use super::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::{AgentName, FlagName, ToolName};
@@ -76,6 +76,8 @@ pub struct World {
     pub alerts: Alerts,
     last_words: LastWords,
     refusals: Refusals,
+    /// The call that was not made because of what the run may spend.
+    budget_reached: Option<BudgetReached>,
     /// The pattern's own projection.
     pub pattern: PatternWorld,
     /// The answer, once it is composed.
@@ -357,6 +359,10 @@ impl World {
                 self.mark(event, MarkKind::Failed);
             }
             EventKind::HandoffRefused { .. } => self.mark(event, MarkKind::Refused),
+            EventKind::BudgetReached(reached) => {
+                self.budget_reached = Some(*reached);
+                self.mark(event, MarkKind::Failed);
+            }
             EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;

@@ -20,6 +20,9 @@ impl World {
         let reason = &self.closed.as_ref()?.reason;
         match reason {
             StopReason::CircuitOpen(tool) => self.opened_by(tool),
+            StopReason::MaxTokensBudget | StopReason::MaxCostBudget => {
+                self.budget_reached.map(|reached| reached.sentence().into())
+            }
             _ => {
                 let most = self.tools.get(LLM).map(|row| row.head.limits.max_attempts);
                 self.last_words.of(reason).map(|said| said.cause(most))

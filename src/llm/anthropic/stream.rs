@@ -38,7 +38,6 @@ pub(super) struct GatheredMessage<'a> {
     blocks: ReplyBlocks,
     /// How much of the text the listener has been told.
     said: Unfinished,
-    estimated: false,
     first_token_ms: Option<u64>,
     counted: Option<MessageUsage>,
     model: Option<Arc<str>>,
@@ -187,6 +186,7 @@ impl Gathers for GatheredMessage<'_> {
             tool_calls: said.calls,
             result: None,
             usage: self.counted.and_then(MessageUsage::usage),
+            estimated: false,
             first_token_ms: self.first_token_ms,
             model: self.model,
             finish: self.finish,

@@ -1,6 +1,8 @@
-//! Whether an endpoint can be reached, for `roundtable doctor`.
+//! Whether an endpoint can be reached and which models it lists, for `roundtable doctor` and the launch
+//! form.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -8,13 +10,19 @@ use serde::Deserialize;
 use super::Client;
 use super::refusal::Requested;
 use crate::event::kind::FailureClass;
+use crate::event::visible::visible_within;
+use crate::llm::endpoint::{Provider, Wire};
 use crate::llm::{Failure, failure};
 
 /// The most bytes of a list of models.
 const LIST_CAP: usize = 4 << 20;
+/// The most names that are kept of a list of models.
+pub const MAX_NAMES: usize = 2_000;
+/// The most characters of a model's name. A longer one is left out: cut off it would name another model.
+const MAX_NAME_CHARS: usize = 200;
 
 /// An endpoint that answers and takes the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// It lists its models.
     Lists {
@@ -22,6 +30,9 @@ pub enum Reach {
         models: usize,
         /// Whether the one that is asked for is among them.
         has_model: bool,
+        /// Their names as `--model` takes them, sorted: [`MAX_NAMES`] at most, and only those that can be
+        /// shown as they are and have at most 200 characters.
+        names: Arc<[String]>,
     },
     /// It has no such list, as some have not; whether the model is there shows at the first call.
     NoList {
@@ -65,7 +76,11 @@ impl Client {
     }
 
     async fn list(&self, by_name: bool) -> Result<Reach, Box<Failure>> {
-        let target = self.endpoint.target(&["models"]);
+        let mut target = self.endpoint.target(&["models"]);
+        if self.endpoint.provider().wire() == Wire::Messages {
+            // Without it the list ends after 20.
+            target = target.query("limit", "1000");
+        }
         let answer = self.http.get(&target).await.map_err(|error| self.unanswered(&error))?;
         let status = answer.status();
         match status {
@@ -77,11 +92,11 @@ impl Client {
         match serde_json::from_slice::<ModelList<'_>>(&body) {
             Ok(models) => {
                 let wanted = &self.endpoint.model().value;
-                // Gemini lists its models as resources: `models/gemini-2.5-flash`.
-                let name = |model: &Model<'_>| model.id.strip_prefix("models/") == Some(wanted);
-                let listed = models.data.iter().any(|it| it.id == wanted.as_str() || name(it));
+                let provider = self.endpoint.provider();
+                let listed = models.data.iter().any(|model| plain(provider, &model.id) == wanted);
                 let has_model = listed || (by_name && self.has(wanted).await);
-                Ok(Reach::Lists { models: models.data.len(), has_model })
+                let names = self.names(&models);
+                Ok(Reach::Lists { models: models.data.len(), has_model, names })
             }
             Err(_) if body.first().is_some_and(|first| *first == b'{') => {
                 Ok(Reach::NoList { status })
@@ -90,9 +105,33 @@ impl Client {
         }
     }
 
+    /// The names of a list that can be chosen from.
+    fn names(&self, models: &ModelList<'_>) -> Arc<[String]> {
+        let provider = self.endpoint.provider();
+        let names = models.data.iter().map(|model| plain(provider, &model.id));
+        let good = |name: &&str| {
+            let shown = !name.is_empty() && visible_within(name, MAX_NAME_CHARS) == **name;
+            shown && *self.without_the_key(name) == **name
+        };
+        let mut names: Vec<String> = names.filter(good).map(str::to_owned).collect();
+        names.sort_by_cached_key(|name| (name.to_lowercase(), name.clone()));
+        names.dedup();
+        names.truncate(MAX_NAMES);
+        names.into()
+    }
+
     /// Whether it has a model of this name.
     async fn has(&self, name: &str) -> bool {
         let answer = self.http.get(&self.endpoint.target(&["models", name])).await;
         answer.is_ok_and(|answer| (200..300).contains(&answer.status()))
+    }
+}
+
+/// A model's name as a request has it: Gemini's list puts `models/` before each.
+fn plain(provider: Provider, id: &str) -> &str {
+    let id = id.trim();
+    match provider {
+        Provider::Gemini => id.strip_prefix("models/").unwrap_or(id),
+        _ => id,
     }
 }

@@ -37,7 +37,6 @@ pub(super) struct Gathered<'a> {
     calls: Calls,
     /// How much of the text the listener has been told.
     said: Unfinished,
-    estimated: false,
     first_token_ms: Option<u64>,
     usage: Option<Usage>,
     model: Option<Arc<str>>,
@@ -173,6 +172,7 @@ impl Gathers for Gathered<'_> {
             result: None,
             text: self.by.without_the_key(&self.text),
             usage: self.usage,
+            estimated: false,
             first_token_ms: self.first_token_ms,
             model: self.model,
             finish: self.by.finish(self.finish.as_deref(), Some(&self.refusal)),

@@ -1,0 +1,269 @@
+//! The window over the launch form in which a model is chosen: a name is typed, or picked from the
+//! providers that have a key and the models that they list.
+
+use ratatui::layout::Rect;
+
+use super::models::FormModels;
+use crate::app::action::Action;
+use crate::app::home::moved;
+use crate::app::key::{Key, KeyCode};
+use crate::app::layout::{centred, inside, keep_in_view};
+use crate::app::live::{LiveOffer, NameList};
+use crate::app::state::Size;
+use crate::event::visible::{is_hostile, visible_within};
+
+/// The widest that the window gets.
+const COLS: u16 = 108;
+/// Its rows, whatever it lists: a list that is filtered does not move.
+const ROWS: u16 = 24;
+/// The most characters that are typed: no model's name is longer.
+const MOST: usize = 200;
+
+/// The window in which a model is chosen.
+#[derive(Clone, Debug, Default)]
+pub struct ModelPicker {
+    /// What has been typed: words to find a name by, or a name.
+    pub query: String,
+    /// The rows for it.
+    pub rows: Vec<PickRow>,
+    /// Which of them is selected.
+    pub selected: usize,
+    /// The first row in view.
+    pub top: usize,
+}
+
+/// A row of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PickRow {
+    /// Nothing, between two groups.
+    Gap,
+    /// The heading of the providers that have a key.
+    Providers,
+    /// The heading of a list, by its place among [`FormModels::lists`], and how it stands.
+    List(usize),
+    /// No model is named: as the scenario and the environment say.
+    AsSet,
+    /// The default model of a provider, by its place among [`FormModels::providers`].
+    Default(usize),
+    /// A name of a list.
+    Name {
+        /// Which list.
+        list: usize,
+        /// Which of its names.
+        at: usize,
+    },
+    /// What has been typed, as it stands.
+    Typed,
+}
+
+/// The parts of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PickerParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// What is typed.
+    pub query: Rect,
+    /// The rows in view.
+    pub list: Rect,
+    /// What is to be known of the selected row.
+    pub told: Rect,
+}
+
+impl PickerParts {
+    /// Cuts the window out of a screen of this size.
+    pub fn of(size: Size) -> Self {
+        let window = centred(size.body(), COLS, ROWS);
+        let inner = inside(window);
+        let inner =
+            Rect { x: inner.x + inner.width.min(1), width: inner.width.saturating_sub(2), ..inner };
+        let row = |y: u16, height: u16| Rect { y, height, ..inner }.intersection(inner);
+        let told = 2.min(inner.height.saturating_sub(4));
+        let list = inner.height.saturating_sub(2 + told);
+        Self {
+            window,
+            query: row(inner.y, 1),
+            list: row(inner.y + inner.height.min(2), list),
+            told: row(inner.bottom() - told, told),
+        }
+    }
+}
+
+impl PickRow {
+    /// Whether it can be taken.
+    pub fn is_choice(self) -> bool {
+        !matches!(self, Self::Gap | Self::Providers | Self::List(_))
+    }
+}
+
+impl ModelPicker {
+    /// The window with the row selected that `model` names.
+    pub(super) fn open(models: &FormModels, model: Option<&str>) -> Self {
+        let mut picker = Self::default();
+        picker.list(models);
+        let now = picker.rows.iter().position(|row| {
+            let value = picker.value(*row, models);
+            row.is_choice() && value.as_deref() == model
+        });
+        picker.selected = now.or_else(|| picker.first()).unwrap_or(0);
+        picker
+    }
+
+    /// The rows for what has been typed.
+    fn list(&mut self, models: &FormModels) {
+        let query = self.query.trim();
+        let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+        let found = |name: &str, of: &str| {
+            let whole = format!("{of}/{name}").to_lowercase();
+            words.iter().all(|word| whole.contains(word))
+        };
+        let mut rows = Vec::new();
+        if query.is_empty() && matches!(models.base, LiveOffer::Ready { .. }) {
+            rows.push(PickRow::AsSet);
+        }
+        let mut group = |head: PickRow, of: &mut dyn Iterator<Item = PickRow>, alone: bool| {
+            let mut of = of.peekable();
+            if of.peek().is_none() && !alone {
+                return;
+            }
+            if !rows.is_empty() {
+                rows.push(PickRow::Gap);
+            }
+            rows.push(head);
+            rows.extend(of);
+        };
+        // One alone is what is asked anyhow.
+        if models.providers.len() > 1 {
+            let defaults = models.providers.iter().enumerate();
+            let mut defaults = defaults
+                .filter(|(_, offer)| found(&offer.model, &offer.place.provider))
+                .map(|(at, _)| PickRow::Default(at));
+            group(PickRow::Providers, &mut defaults, false);
+        }
+        for (list, (place, names)) in models.lists.iter().enumerate() {
+            let (names, there) = match names {
+                NameList::Listed { names, .. } => (&**names, true),
+                _ => (&[][..], false),
+            };
+            let names = names.iter().enumerate();
+            let mut names = names
+                .filter(|(_, name)| found(name, &place.provider))
+                .map(|(at, _)| PickRow::Name { list, at });
+            group(PickRow::List(list), &mut names, !there || query.is_empty());
+        }
+        let is_query = |row: &PickRow| {
+            row.is_choice() && self.value(*row, models).is_some_and(|value| value == query)
+        };
+        if !query.is_empty() && !rows.iter().any(is_query) {
+            if !rows.is_empty() {
+                rows.push(PickRow::Gap);
+            }
+            rows.push(PickRow::Typed);
+        }
+        self.rows = rows;
+    }
+
+    /// The first row that can be taken.
+    fn first(&self) -> Option<usize> {
+        self.rows.iter().position(|row| row.is_choice())
+    }
+
+    /// What is typed has changed: the row that it names whole is selected, else the first.
+    fn typed(&mut self, models: &FormModels) {
+        self.list(models);
+        let query = self.query.trim();
+        let named = |row: &PickRow| match *row {
+            PickRow::Name { list, at } => models.name(list, at) == Some(query),
+            PickRow::Typed => false,
+            row => self.value(row, models).as_deref() == Some(query),
+        };
+        let whole = self.rows.iter().position(|row| !query.is_empty() && named(row));
+        self.selected = whole.or_else(|| self.first()).unwrap_or(0);
+        self.top = 0;
+    }
+
+    /// More is known: the row that is selected stays so.
+    pub(super) fn refresh(&mut self, before: &FormModels, now: &FormModels) {
+        let was = self.rows.get(self.selected).copied();
+        let value = was.and_then(|row| self.value(row, before));
+        self.list(now);
+        let same = |row: &PickRow| match (was, *row) {
+            (Some(PickRow::AsSet), PickRow::AsSet) | (Some(PickRow::Typed), PickRow::Typed) => true,
+            (_, row) => row.is_choice() && value.is_some() && self.value(row, now) == value,
+        };
+        let at = self.rows.iter().position(same);
+        self.selected = at.or_else(|| self.first()).unwrap_or(0);
+    }
+
+    /// What taking a row puts into the field; `None` empties it.
+    pub fn value(&self, row: PickRow, models: &FormModels) -> Option<String> {
+        match row {
+            PickRow::AsSet | PickRow::Gap | PickRow::Providers | PickRow::List(_) => None,
+            PickRow::Default(at) => {
+                models.providers.get(at).map(|offer| offer.place.model(&offer.model))
+            }
+            PickRow::Name { list, at } => {
+                let (place, _) = models.lists.get(list)?;
+                Some(place.model(models.name(list, at)?))
+            }
+            PickRow::Typed => Some(self.query.trim().to_owned()),
+        }
+    }
+
+    /// The selected row, where one can be taken.
+    pub fn chosen(&self) -> Option<PickRow> {
+        self.rows.get(self.selected).copied().filter(|row| row.is_choice())
+    }
+
+    /// Takes a typed key; says whether it was one.
+    pub(super) fn on_key(&mut self, key: Key, models: &FormModels) -> bool {
+        match (key.typed(), key.code) {
+            (Some(c), _) if is_hostile(c) || self.query.chars().count() >= MOST => return false,
+            (Some(c), _) => self.query.push(c),
+            (None, KeyCode::Backspace) => {
+                self.query.pop();
+            }
+            _ => return false,
+        }
+        self.typed(models);
+        true
+    }
+
+    /// Takes pasted text, its first line that has something in it.
+    pub(super) fn on_paste(&mut self, text: &str, models: &FormModels) {
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let room = MOST.saturating_sub(self.query.chars().count());
+        let line: String = line.chars().take(room).collect();
+        self.query.push_str(&visible_within(&line, MOST));
+        self.typed(models);
+    }
+
+    /// Moves the selection past headings; `page` is how many rows are in view.
+    pub(super) fn on_move(&mut self, action: Action, page: usize) -> bool {
+        let choices: Vec<usize> =
+            (0..self.rows.len()).filter(|at| self.rows[*at].is_choice()).collect();
+        let at = choices.iter().position(|at| *at == self.selected);
+        let Some(to) = moved(action, at, choices.len(), page) else { return false };
+        self.selected = choices.get(to).copied().unwrap_or(0);
+        true
+    }
+
+    /// Selects the row in this line of the window; whether it was selected before. `None`: there is
+    /// none to take.
+    pub(super) fn select_line(&mut self, line: usize) -> Option<bool> {
+        let at = self.top + line;
+        self.rows.get(at).filter(|row| row.is_choice())?;
+        Some(std::mem::replace(&mut self.selected, at) == at)
+    }
+
+    /// Keeps the selected row in view, its heading with it where it is the first under it.
+    pub(super) fn arrange(&mut self, page: usize) {
+        self.top = keep_in_view(self.top, self.selected, page, self.rows.len());
+        while self.top > 0
+            && self.top == self.selected.min(self.top)
+            && self.rows.get(self.top - 1).is_some_and(|row| !row.is_choice())
+            && self.selected - (self.top - 1) < page
+        {
+            self.top -= 1;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The window over the launch form in which a model is chosen.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::frame::{self, Frame};
+use super::glyph::Glyph;
+use super::text::{Pen, columns, elide_middle, paint, wrap_within};
+use super::theme::Role;
+use super::{Cx, format};
+use crate::app::form::Form;
+use crate::app::form::picker::{ModelPicker, PickRow, PickerParts};
+use crate::app::live::{LiveOffer, NameList};
+use crate::app::state::Size;
+
+/// The most columns of a model's name with a note beside it.
+const NAME: u16 = 44;
+
+/// Draws the window.
+pub fn render(form: &Form, picker: &ModelPicker, cx: &Cx, size: Size, buf: &mut Buffer) {
+    let parts = PickerParts::of(size);
+    let names = || picker.rows.iter().filter(|row| matches!(row, PickRow::Name { .. }));
+    let listed: usize = form.models.lists.iter().map(|(_, list)| length(list)).sum();
+    let foot = match names().count() {
+        _ if listed == 0 => String::new(),
+        shown if shown < listed => format!("{shown} of {}", format::things(listed as u64, "model")),
+        _ => format::things(listed as u64, "model"),
+    };
+    let title = format!("New run of {}: model", form.entry.name);
+    let frame = Frame { title: &title, foot: &foot, focused: true, over: true, ..Frame::default() };
+    frame::render(frame, cx, parts.window, buf);
+    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    let mut pen = Pen::new(buf, parts.query, cx.glyphs);
+    if picker.query.is_empty() {
+        pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+        pen.put(" type to find a model, or to name one: provider/model", dim);
+    } else {
+        let width = usize::from(pen.left()).saturating_sub(1);
+        pen.put(tail(&picker.query, width), plain);
+        pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
+    }
+    let rows = picker.rows.iter().enumerate().skip(picker.top);
+    for ((at, row), y) in rows.zip(parts.list.top()..parts.list.bottom()) {
+        let here = Rect { y, height: 1, ..parts.list };
+        let selected = at == picker.selected && row.is_choice();
+        if selected {
+            paint(buf, here, cx.theme.style(Role::Selected));
+        }
+        one(form, picker, *row, selected, cx, here, buf);
+    }
+    told(form, picker, cx, parts.told, buf);
+}
+
+fn length(list: &NameList) -> usize {
+    match list {
+        NameList::Listed { names, .. } => names.len(),
+        _ => 0,
+    }
+}
+
+/// The end of what is typed, in so many columns.
+fn tail(text: &str, width: usize) -> &str {
+    let mut start = 0;
+    while columns(&text[start..]) > width {
+        start += text[start..].chars().next().map_or(1, char::len_utf8);
+    }
+    &text[start..]
+}
+
+fn one(
+    form: &Form,
+    picker: &ModelPicker,
+    row: PickRow,
+    selected: bool,
+    cx: &Cx,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let models = &form.models;
+    let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
+    let title = cx.theme.style(Role::Title);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
+    match row {
+        PickRow::Providers => {
+            pen.put("Providers that have a key", title).put(", with their default models", dim);
+            return;
+        }
+        PickRow::List(at) => {
+            let Some((place, list)) = models.lists.get(at) else { return };
+            pen.put(&place.name, title).space(1);
+            let (text, role) = state(list);
+            pen.put(&format!("at {}, ", place.host), dim).put(&text, cx.theme.style(role));
+            return;
+        }
+        PickRow::Gap => return,
+        _ => {}
+    }
+    match selected {
+        true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
+        false => pen.space(1),
+    };
+    pen.space(1);
+    let width = beside(form).min(NAME).min(pen.left() * 3 / 5);
+    match row {
+        PickRow::AsSet => {
+            let LiveOffer::Ready { model, model_from, .. } = &models.base else { return };
+            let start = pen.x();
+            pen.put_within(model, width, plain).to(start + width);
+            pen.space(2).put(model_from, dim);
+        }
+        PickRow::Default(at) => {
+            let Some(offer) = models.providers.get(at) else { return };
+            let start = pen.x();
+            pen.put_within(&offer.place.model(&offer.model), width, plain).to(start + width);
+            pen.space(2).put(&offer.key, dim);
+        }
+        PickRow::Name { list, at } => {
+            let Some(name) = models.name(list, at) else { return };
+            let room = usize::from(pen.left());
+            let chosen = picker.value(row, models).as_deref() == form.chosen_model().as_deref();
+            let room = if chosen { room.saturating_sub(8) } else { room };
+            pen.put(&elide_middle(name, room, cx.glyphs), plain);
+            if chosen {
+                pen.space(2).put("chosen", dim);
+            }
+        }
+        PickRow::Typed => {
+            let note = "as it is typed";
+            let room = usize::from(pen.left()).saturating_sub(note.len() + 2);
+            pen.put(&elide_middle(picker.query.trim(), room, cx.glyphs), plain);
+            pen.space(2).put(note, dim);
+        }
+        PickRow::Gap | PickRow::Providers | PickRow::List(_) => {}
+    }
+}
+
+/// The columns of the longest name that has a note beside it.
+fn beside(form: &Form) -> u16 {
+    let set = match &form.models.base {
+        LiveOffer::Ready { model, .. } => columns(model),
+        _ => 0,
+    };
+    let defaults = form.models.providers.iter().filter(|_| form.models.providers.len() > 1);
+    let longest = defaults.map(|offer| columns(&offer.place.model(&offer.model))).max();
+    u16::try_from(set.max(longest.unwrap_or(0))).unwrap_or(u16::MAX)
+}
+
+/// How a list stands, in a few words.
+fn state(list: &NameList) -> (String, Role) {
+    match list {
+        NameList::Loading => ("its list is loading".to_owned(), Role::Running),
+        NameList::Listed { names, .. } if names.is_empty() => {
+            ("lists no model".to_owned(), Role::Dim)
+        }
+        NameList::Listed { names, all } if names.len() < *all => {
+            let all = format::exact(*all as u64);
+            (format!("{} of {all} models", format::exact(names.len() as u64)), Role::Dim)
+        }
+        NameList::Listed { all, .. } => (format::things(*all as u64, "model"), Role::Dim),
+        NameList::NotGiven { status } => {
+            (format!("gives no list (status {status}): type a name"), Role::Dim)
+        }
+        NameList::Failed { .. } => ("the list could not be had".to_owned(), Role::Failed),
+    }
+}
+
+/// Why a list could not be had; else what taking the selected row would put into the field.
+fn told(form: &Form, picker: &ModelPicker, cx: &Cx, area: Rect, buf: &mut Buffer) {
+    let failed = form.models.lists.iter().find_map(|(_, list)| match list {
+        NameList::Failed { why } => Some(why.as_str()),
+        _ => None,
+    });
+    let chosen = picker.chosen().map(|row| match picker.value(row, &form.models) {
+        Some(value) => format!("--model {value}"),
+        None => "no --model: as the scenario and the environment say".to_owned(),
+    });
+    let (text, role) = match (failed, chosen) {
+        (Some(why), _) => (why.to_owned(), Role::Failed),
+        (None, Some(chosen)) => (chosen, Role::Dim),
+        (None, None) => ("Nothing to take: type a name.".to_owned(), Role::Dim),
+    };
+    let width = usize::from(area.width).max(1);
+    let (rows, _) = wrap_within(&text, width, area.height.into());
+    for (row, y) in rows.iter().zip(area.top()..area.bottom()) {
+        let here = Rect { y, height: 1, ..area };
+        Pen::new(buf, here, cx.glyphs).put(row, cx.theme.style(role));
+    }
+}
