@@ -15,6 +15,7 @@ use crate::bus::{Bounds, Bus, Reader};
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
 use crate::pattern::{collaboration, orchestrator, research, resilience, team};
@@ -312,6 +313,10 @@ impl Engine {
             }
             ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
         };
+        let one_price = scenario.model.prices.map(|prices| {
+            Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million)
+        });
+        let models = models.at_one_price(one_price);
         let mut positions: Vec<FlagAt> = scenario
             .flags
             .iter()
@@ -385,6 +390,7 @@ impl Engine {
         let begun = head::Begun {
             run: &handle.id,
             model: label.clone(),
+            model_prices: models.prices().to_vec(),
             flags: positions,
             tools,
             seed,

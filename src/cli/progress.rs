@@ -183,7 +183,7 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
 }
 
 /// What stands below the last run of a session.
-pub fn session(outcome: &SessionOutcome) -> String {
+pub fn session(outcome: &SessionOutcome, paint: &Paint) -> String {
     let messages = format::things(outcome.messages as u64, "message");
     let calls = format::things(outcome.usage.calls, "call");
     let took = format::took(Duration::from_millis(outcome.elapsed_ms));
@@ -192,7 +192,7 @@ pub fn session(outcome: &SessionOutcome) -> String {
         let _ = write!(line, ", tokens {}", format::tokens(outcome.usage.tokens));
     }
     if let Some(cost) = outcome.usage.cost_usd {
-        let _ = write!(line, ", {}", format::usd(cost));
+        let _ = write!(line, ", {}", format::estimate(cost, paint.glyphs()));
     }
     line + "\n"
 }
@@ -242,7 +242,7 @@ fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
     }
     line.push_str(&tokens(&world.tally));
     if let Some(cost) = world.cost_usd() {
-        let _ = write!(line, ", {}", format::usd(cost));
+        let _ = write!(line, ", {}", format::estimate(cost, paint.glyphs()));
     }
     line
 }

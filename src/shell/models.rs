@@ -11,6 +11,7 @@ use crate::event::kind::AttemptFailed;
 use crate::llm::anthropic::Anthropic;
 use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Found, Origin, Provider, Wire};
 use crate::llm::openai::{OpenAi, Reach};
+use crate::llm::prices::prices_at;
 use crate::llm::{Adaptations, ChatModel, Models, Tuning};
 use crate::net::{Http, Via};
 use crate::scenario::Scenario;
@@ -35,7 +36,9 @@ impl LiveModels {
         let timeout = endpoints.usual.timeout().value;
         let open = |endpoint: &Endpoint| self.open(scenario, endpoint);
         let own = endpoints.own.iter().map(|(caller, at)| (caller.clone(), open(at))).collect();
-        ModelChoice::Live(Models::new(open(&endpoints.usual), own), timeout)
+        let prices = prices_at(endpoints.each(), &config::in_force().prices);
+        let models = Models::new(open(&endpoints.usual), own).with_prices(prices);
+        ModelChoice::Live(models, timeout)
     }
 
     fn open(&self, scenario: &Scenario, endpoint: &Endpoint) -> Arc<dyn ChatModel> {

@@ -8,6 +8,8 @@ use super::text::{Pen, columns};
 use super::theme::Role;
 use super::{Cx, format, run};
 use crate::app::State;
+use crate::event::World;
+use crate::event::kind::{ModelLabel, RunStarted};
 
 /// Draws both rows.
 pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
@@ -60,6 +62,9 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
         let text = format!("   {}, {} tok", format::things(calls, "call"), format::count(tokens));
         pen.put(&text, dim);
     }
+    if let Some(cost) = cost(state) {
+        pen.put(&format!(", {}", format::estimate(cost, cx.glyphs)), dim);
+    }
     if uncounted > 0 {
         pen.put(&format!(" (and {} uncounted)", replies(uncounted)), dim);
     }
@@ -70,6 +75,16 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
             format!("   {} of {runs} dropped to bound memory", format::things(facts, "fact"));
         pen.put(&text, cx.theme.style(Role::Notice));
     }
+}
+
+/// An estimate of what the session's live runs have cost together, in US dollars; `None` where that of
+/// one of them is not known.
+fn cost(state: &State) -> Option<f64> {
+    let is_live = |head: &RunStarted| matches!(head.model, ModelLabel::Live { .. });
+    let worlds = state.runs.iter().map(|page| page.world());
+    let live = worlds.filter(|world| world.head.as_deref().is_some_and(is_live));
+    let cost: f64 = live.map(World::cost_usd).sum::<Option<f64>>()?;
+    (cost > 0.0).then_some(cost)
 }
 
 fn replies(number: u64) -> String {

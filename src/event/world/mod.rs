@@ -16,6 +16,7 @@ pub mod research;
 pub mod resilience;
 pub mod rests;
 pub mod spans;
+mod spending;
 mod stop_cause;
 pub mod team;
 pub mod tools;
@@ -37,6 +38,7 @@ pub use team::Team;
 pub use tools::Tools;
 
 use last_words::LastWords;
+use spending::Spending;
 
 use super::kind::{
     BreakerStage, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan, Purpose,
@@ -45,6 +47,7 @@ use super::kind::{
 };
 use super::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::{AgentName, FlagName, ToolName};
+use crate::scenario::price::Price;
 
 /// Marks kept for the scrubber; further ones are counted in [`World::marks_left_out`].
 const MARKS: usize = 2048;
@@ -60,6 +63,7 @@ pub struct World {
     pub spans: Spans,
     /// Counts.
     pub tally: Tally,
+    spending: Spending,
     /// The flags, in the scenario's order.
     pub flags: Vec<FlagNow>,
     /// Moments worth a mark on the scrubber, in order.
@@ -275,6 +279,7 @@ impl World {
                         changed: None,
                     })
                     .collect();
+                self.spending.begin(&head.model_prices);
                 self.tools.begin(&head.tools);
                 self.alerts.begin(head.alerts);
                 self.pattern = match &head.plan {
@@ -357,6 +362,7 @@ impl World {
             EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
+                self.spending.asked(event.span, call.model.as_deref());
                 self.mark_call(event, call);
             }
             EventKind::CallAnswered { .. } => self.tally.answered += 1,
@@ -392,7 +398,10 @@ impl World {
             EventKind::AttemptAnswered(reply)
                 if reply.result.is_some() || !self.is_of_model(event.span) => {}
             EventKind::AttemptAnswered(reply) => match reply.usage {
-                Some(usage) => self.tally.usage.add(usage),
+                Some(usage) => {
+                    self.tally.usage.add(usage);
+                    self.spending.used(self.spans.get(event.span).map(|it| it.parent), usage);
+                }
                 None => self.tally.uncounted += 1,
             },
             // Asked again in another way: nothing has failed.
@@ -400,6 +409,9 @@ impl World {
             EventKind::AttemptFailed(_) => self.tally.failed_attempts += 1,
             EventKind::Unknown { .. } => self.tally.unknown += 1,
             _ => {}
+        }
+        if event.kind.closes() {
+            self.spending.ended(event.span);
         }
         self.tools.apply(event, &self.spans, &self.rests);
         self.alerts.apply(event, &self.tools, &self.spans);
@@ -451,18 +463,17 @@ impl World {
         self.rests.note(Elapsed(from), until);
     }
 
-    /// US dollars so far, where prices are known and every reply counted its tokens.
+    /// An estimate of what the run has cost so far, in US dollars: `None` where a model that it may ask
+    /// has no price, or a reply did not count its tokens.
     pub fn cost_usd(&self) -> Option<f64> {
-        let prices = self.head.as_ref()?.prices?;
+        let head = self.head.as_ref()?;
         if self.tally.uncounted > 0 {
             return None;
         }
-        let usage = self.tally.usage;
-        Some(
-            (usage.prompt_tokens as f64 * prices.prompt_usd_per_million
-                + usage.completion_tokens as f64 * prices.completion_usd_per_million)
-                / 1e6,
-        )
+        match head.prices {
+            Some(prices) => Some(Price::from(prices).cost(&self.tally.usage)),
+            None => self.spending.cost(),
+        }
     }
 
     /// Whether the run is neither empty nor closed.

@@ -32,7 +32,7 @@ struct Piece {
     gap: u16,
 }
 
-/// Who and what: run, pattern, title, state, round, clock, messages, model.
+/// Who and what: run, pattern, title, state, round, clock, cost, messages, model.
 pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
@@ -64,6 +64,9 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
     let clock = format::clock(world.active(page.time(cx.now)));
     pieces.push(piece(1, clock, plain, 3));
+    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
+        pieces.push(piece(6, format::estimate(cost, cx.glyphs), plain, 3));
+    }
     if let Some((name, used, allowed)) = progress.budget {
         pieces.push(piece(4, format!("{name} {used}/{allowed}"), plain, 1));
         pieces.push(piece(8, " ".repeat(usize::from(BAR)), plain, 2));
