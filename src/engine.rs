@@ -15,6 +15,7 @@ use crate::bus::{Bounds, Bus, Reader};
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, ModelLabel, RunClosed};
 use crate::event::{BoundaryId, Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
 use crate::pattern::{collaboration, orchestrator, research, resilience, team};
@@ -312,6 +313,10 @@ impl Engine {
             }
             ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
         };
+        let one_price = scenario.model.prices.map(|prices| {
+            Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million)
+        });
+        let models = models.at_one_price(one_price);
         let mut positions: Vec<FlagAt> = scenario
             .flags
             .iter()
@@ -386,6 +391,7 @@ impl Engine {
         let begun = head::Begun {
             run: &handle.id,
             model: label.clone(),
+            model_prices: models.prices().to_vec(),
             flags: positions,
             tools,
             seed,
@@ -398,6 +404,12 @@ impl Engine {
         let live = matches!(label, ModelLabel::Live { .. });
         for warning in scenario.warnings_of(live) {
             bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
+        }
+        if scenario.spending.max_cost_usd.is_some() && !live && scenario.model.prices.is_none() {
+            let text = "budget.max_cost_usd counts nothing here: a script has no price; set \
+                        [model.prices] to try it"
+                .to_owned();
+            bus.publish(SpanId::RUN, EventKind::Warning { text });
         }
         let lost = instant.then(|| untimed::warning(&scenario, default_timeout)).flatten();
         if let Some(text) = lost {

@@ -38,9 +38,7 @@ fn reason(world: &World) -> String {
 }
 
 fn model_calls(facts: &[Arc<Event>]) -> usize {
-    let of_model = |fact: &&Arc<Event>| {
-        matches!(&fact.kind, EventKind::CallStarted(call) if call.tool.as_str() == "llm")
-    };
+    let of_model = |fact: &&Arc<Event>| matches!(&fact.kind, EventKind::CallStarted(call) if call.tool.as_str() == "llm");
     facts.iter().filter(of_model).count()
 }
 

@@ -65,6 +65,7 @@ impl Log {
             flags: Vec::new(),
             seed: 1,
             prices: None,
+            model_prices: Vec::new(),
             tools: vec![head("llm", "model"), head("vendor", "fixture")],
             alerts,
             plan: PatternPlan::Resilience(ResiliencePlan {

@@ -57,6 +57,7 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         flags: Vec::new(),
         seed: 0,
         prices: None,
+        model_prices: Vec::new(),
         tools: Vec::new(),
         alerts: Default::default(),
         plan: PatternPlan::Collaboration(plan),

@@ -99,7 +99,7 @@ impl<W: Write> Output<W> {
     pub fn session(&mut self, outcome: &SessionOutcome) -> io::Result<()> {
         match self.format {
             Format::Json | Format::Jsonl => self.result("session", None, outcome),
-            Format::Text => self.text(&progress::session(outcome)),
+            Format::Text => self.text(&progress::session(outcome, &self.paint)),
             Format::Markdown => Ok(()),
         }
     }

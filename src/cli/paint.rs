@@ -36,6 +36,11 @@ impl Paint {
         &self.theme
     }
 
+    /// The set of glyphs.
+    pub fn glyphs(&self) -> Glyphs {
+        self.glyphs
+    }
+
     /// A glyph.
     pub fn glyph(&self, glyph: Glyph) -> &'static str {
         self.glyphs.of(glyph)

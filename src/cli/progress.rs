@@ -126,6 +126,10 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
                 visible(&what)
             )
         }
+        EventKind::BudgetReached(reached) => {
+            let word = paint.role(Role::Failed, paint.glyph(Glyph::Failed));
+            format!("{word} {}", reached.sentence())
+        }
         EventKind::ReplyRefused(refused) => refused_reply(event, refused, world, paint),
         EventKind::ConditionFailed { place, text } => {
             format!("{} {}: {}", paint.glyph(Glyph::Alert), visible(place), visible(text))
@@ -207,7 +211,7 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
 }
 
 /// What stands below the last run of a session.
-pub fn session(outcome: &SessionOutcome) -> String {
+pub fn session(outcome: &SessionOutcome, paint: &Paint) -> String {
     let messages = format::things(outcome.messages as u64, "message");
     let calls = format::things(outcome.usage.calls, "call");
     let took = format::took(Duration::from_millis(outcome.elapsed_ms));
@@ -216,7 +220,7 @@ pub fn session(outcome: &SessionOutcome) -> String {
         let _ = write!(line, ", tokens {}", format::tokens(outcome.usage.tokens));
     }
     if let Some(cost) = outcome.usage.cost_usd {
-        let _ = write!(line, ", {}", format::usd(cost));
+        let _ = write!(line, ", {}", format::estimate(cost, paint.glyphs()));
     }
     line + "\n"
 }
@@ -266,23 +270,26 @@ fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
     }
     line.push_str(&tokens(&world.tally));
     if let Some(cost) = world.cost_usd() {
-        let _ = write!(line, ", {}", format::usd(cost));
+        let _ = write!(line, ", {}", format::estimate(cost, paint.glyphs()));
     }
     line
 }
 
 /// What the replies of a run counted; nothing where there was none.
 fn tokens(tally: &Tally) -> String {
-    let uncounted = match tally.uncounted {
+    let replies = |count| match count {
         1 => "1 reply".to_owned(),
         several => format!("{several} replies"),
     };
-    match (tally.usage == Usage::default(), tally.uncounted) {
-        (true, 0) => String::new(),
-        (true, _) => ", tokens not counted".to_owned(),
-        (false, 0) => format!(", tokens {}", format::tokens(tally.usage)),
-        (false, _) => {
-            format!(", tokens {} ({uncounted} not counted)", format::tokens(tally.usage))
+    match (tally.usage == Usage::default(), tally.uncounted, tally.estimated) {
+        (true, 0, _) => String::new(),
+        (true, ..) => ", tokens not counted".to_owned(),
+        (false, 0, 0) => format!(", tokens {}", format::tokens(tally.usage)),
+        (false, 0, estimated) => {
+            format!(", tokens {} ({} estimated)", format::tokens(tally.usage), replies(estimated))
+        }
+        (false, uncounted, _) => {
+            format!(", tokens {} ({} not counted)", format::tokens(tally.usage), replies(uncounted))
         }
     }
 }

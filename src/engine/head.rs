@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::kind::{
-    AgentHead, BehindFlag, CollaborationPlan, FlagAt, ModelLabel, OrchestratorPlan, PatternPlan,
-    PricesHead, ResearchPlan, ResiliencePlan, RunStarted, SessionHead, SourceHead, SwarmHead,
-    TeamPlan, ToolHead, WorkerHead,
+    AgentHead, BehindFlag, CollaborationPlan, FlagAt, ModelLabel, ModelPriceHead, OrchestratorPlan,
+    PatternPlan, PricesHead, ResearchPlan, ResiliencePlan, RunStarted, SessionHead, SourceHead,
+    SwarmHead, TeamPlan, ToolHead, WorkerHead,
 };
 use crate::pattern::team::starting;
 use crate::run::Session;
@@ -23,6 +23,7 @@ use crate::scenario::storm::ResilienceSpec;
 pub(super) struct Begun<'a> {
     pub run: &'a RunId,
     pub model: ModelLabel,
+    pub model_prices: Vec<ModelPriceHead>,
     pub flags: Vec<FlagAt>,
     pub tools: Vec<ToolHead>,
     pub seed: u64,
@@ -32,7 +33,7 @@ pub(super) struct Begun<'a> {
 }
 
 pub(super) fn of(scenario: &Scenario, begun: Begun<'_>) -> RunStarted {
-    let Begun { run, model, flags, tools, seed, session, wall_ms } = begun;
+    let Begun { run, model, model_prices, flags, tools, seed, session, wall_ms } = begun;
     RunStarted {
         run: run.clone(),
         wall_ms,
@@ -51,6 +52,7 @@ pub(super) fn of(scenario: &Scenario, begun: Begun<'_>) -> RunStarted {
             prompt_usd_per_million: prices.prompt_usd_per_million,
             completion_usd_per_million: prices.completion_usd_per_million,
         }),
+        model_prices,
         tools,
         alerts: scenario.alerts,
         spending: scenario.spending,

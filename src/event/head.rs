@@ -10,6 +10,7 @@ use super::tool::ToolHead;
 use crate::scenario::alert::AlertLimits;
 use crate::scenario::model::SpendingLimits;
 use crate::scenario::name::{FlagName, ScenarioName};
+use crate::scenario::price::Price;
 
 /// What was asked, whole: the head of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,9 +33,12 @@ pub struct RunStarted {
     pub flags: Vec<FlagAt>,
     /// Start of every random number.
     pub seed: u64,
-    /// Prices, where known.
+    /// One price for all models: the scenario's own, which goes before those of the models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PricesHead>,
+    /// What the models cost that a live run may ask, each model once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_prices: Vec<ModelPriceHead>,
     /// The tools behind the gateway, the model first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolHead>,
@@ -48,6 +52,34 @@ pub struct RunStarted {
     pub plan: PatternPlan,
 }
 
+impl RunStarted {
+    /// What a model costs in this run: the scenario's price, else that of the model. The model is the
+    /// one that a call names ([`CallStarted::model`](super::kind::CallStarted::model)); a call of a
+    /// run that asks only one names none. `None`: it has no price.
+    pub fn price_of(&self, model: Option<&str>) -> Option<Price> {
+        if let Some(prices) = self.prices {
+            return Some(prices.into());
+        }
+        match model {
+            Some(model) => self.model_prices.iter().find(|it| it.model == model)?.price,
+            None => match &self.model_prices[..] {
+                [only] => only.price,
+                _ => None,
+            },
+        }
+    }
+}
+
+/// What a model costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelPriceHead {
+    /// The model's name, as its calls have it.
+    pub model: String,
+    /// Its price; `None`: it is not known, and so is not what the run costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+}
+
 /// US dollars for a million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PricesHead {
@@ -55,6 +87,12 @@ pub struct PricesHead {
     pub prompt_usd_per_million: f64,
     /// Tokens of the reply.
     pub completion_usd_per_million: f64,
+}
+
+impl From<PricesHead> for Price {
+    fn from(prices: PricesHead) -> Self {
+        Self::new(prices.prompt_usd_per_million, prices.completion_usd_per_million)
+    }
 }
 
 /// A flag and its position.

@@ -10,7 +10,7 @@ pub use super::call::{
     AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
     ReplyRefused, Speaker, ToolCall, ToolOffer, Usage,
 };
-pub use super::head::{FlagAt, ModelLabel, PricesHead, RunClosed, RunStarted};
+pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
 pub use super::plan::{
     AgentHead, BehindFlag, CollaborationPlan, OrchestratorPlan, PatternPlan, ResearchPlan,
     ResiliencePlan, SourceHead, SwarmHead, TeamPlan, WorkerHead,

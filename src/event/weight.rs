@@ -156,6 +156,7 @@ fn head(head: &RunStarted) -> usize {
         + head.goal.len()
         + entries(&head.inputs)
         + flags
+        + head.model_prices.iter().map(|it| size_of_val(it) + it.model.len()).sum::<usize>()
         + head.tools.iter().map(tool).sum::<usize>()
         + plan(&head.plan)
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::ChatModel;
-use crate::event::kind::{ModelLabel, Purpose};
+use super::prices::Price;
+use crate::event::kind::{ModelLabel, ModelPriceHead, Purpose};
 use crate::scenario::seated::Caller;
 
 /// The models of a run: some callers have their own, all others use the default one. Cheap to clone.
@@ -11,12 +12,39 @@ use crate::scenario::seated::Caller;
 pub struct Models {
     usual: Arc<dyn ChatModel>,
     own: Arc<[(Caller, Arc<dyn ChatModel>)]>,
+    /// What they cost, by their names.
+    prices: Arc<[ModelPriceHead]>,
+    /// What each of them costs, whatever its name is.
+    one_price: Option<Price>,
 }
 
 impl Models {
     /// The default model, and the callers that have their own.
     pub fn new(usual: Arc<dyn ChatModel>, own: Vec<(Caller, Arc<dyn ChatModel>)>) -> Self {
-        Self { usual, own: own.into() }
+        Self { usual, own: own.into(), prices: Arc::default(), one_price: None }
+    }
+
+    /// The same models, which cost this.
+    pub fn with_prices(self, prices: Vec<ModelPriceHead>) -> Self {
+        Self { prices: prices.into(), ..self }
+    }
+
+    /// The same models, which all cost this where it is set, as a scenario can have it.
+    pub fn at_one_price(self, price: Option<Price>) -> Self {
+        Self { one_price: price, ..self }
+    }
+
+    /// What the models cost, each once by its name; nothing of scripted ones.
+    pub fn prices(&self) -> &[ModelPriceHead] {
+        &self.prices
+    }
+
+    /// What a call for this purpose costs by the token. `None`: that is not known.
+    pub fn price_for(&self, purpose: &Purpose) -> Option<Price> {
+        self.one_price.or_else(|| match self.of(purpose).label() {
+            ModelLabel::Live { name, .. } => self.prices.iter().find(|it| it.model == name)?.price,
+            ModelLabel::Scripted => None,
+        })
     }
 
     /// The model that is asked for this purpose.
@@ -84,5 +112,52 @@ fn asks(caller: &Caller, purpose: &Purpose) -> bool {
         | (Caller::Answer, Purpose::Synthesize)
         | (Caller::Finalize, Purpose::Finalize) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::BoxFuture;
+
+    use super::*;
+    use crate::event::kind::Reply;
+    use crate::llm::{ChatRequest, Failure, Listener};
+
+    /// A model that has a name and is never asked.
+    struct Named(&'static str);
+
+    impl ChatModel for Named {
+        fn label(&self) -> ModelLabel {
+            ModelLabel::Live { name: self.0.to_owned(), host: "models.example".to_owned() }
+        }
+        fn chat<'a>(
+            &'a self,
+            _: &'a ChatRequest,
+            _: &'a dyn Listener,
+        ) -> BoxFuture<'a, Result<Reply, Box<Failure>>> {
+            unreachable!("nobody asks it")
+        }
+    }
+
+    #[test]
+    fn a_call_costs_what_its_model_does() {
+        let own: Vec<(Caller, Arc<dyn ChatModel>)> = vec![
+            (Caller::Plan, Arc::new(Named("dear"))),
+            (Caller::Finalize, Arc::new(Named("unknown"))),
+        ];
+        let price = |model: &str, input| ModelPriceHead {
+            model: model.to_owned(),
+            price: Some(Price::new(input, 1.0)),
+        };
+        let models = Models::new(Arc::new(Named("usual")), own)
+            .with_prices(vec![price("usual", 1.0), price("dear", 9.0)]);
+        let input = |models: &Models, purpose| models.price_for(&purpose).map(|it| it.input);
+        assert_eq!(input(&models, Purpose::Synthesize), Some(1.0));
+        assert_eq!(input(&models, Purpose::Plan), Some(9.0));
+        assert_eq!(input(&models, Purpose::Finalize), None);
+        let models = models.at_one_price(Some(Price::new(5.0, 1.0)));
+        for purpose in [Purpose::Synthesize, Purpose::Plan, Purpose::Finalize] {
+            assert_eq!(input(&models, purpose), Some(5.0));
+        }
     }
 }

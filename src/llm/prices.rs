@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::endpoint::{Found, Origin, Provider, named};
+use super::endpoint::{Endpoint, Found, Origin, Provider, named};
+use crate::event::kind::ModelPriceHead;
 use crate::scenario::config::ConfiguredPrice;
 pub use crate::scenario::price::Price;
 
@@ -64,6 +65,26 @@ pub fn price_of(
         own.or_else(|| Some(Found { value: shipped()?, origin: Origin::Default }))
     };
     exact(model).or_else(|| exact(undated(model)?))
+}
+
+/// What the models at these endpoints cost, each once by its name. Two of one name whose prices differ
+/// have none: a call tells them apart by nothing else.
+pub fn prices_at<'a>(
+    endpoints: impl IntoIterator<Item = &'a Endpoint>,
+    configured: &[ConfiguredPrice],
+) -> Vec<ModelPriceHead> {
+    let mut all: Vec<ModelPriceHead> = Vec::new();
+    for endpoint in endpoints {
+        let model = endpoint.model().value.as_str();
+        let found = price_of(endpoint.provider(), model, configured);
+        let price = found.map(|found| found.value);
+        match all.iter_mut().find(|other| other.model == model) {
+            Some(other) if other.price != price => other.price = None,
+            Some(_) => {}
+            None => all.push(ModelPriceHead { model: model.to_owned(), price }),
+        }
+    }
+    all
 }
 
 /// The configuration's price: under the name with its provider's, else under the name alone.

@@ -348,7 +348,7 @@ impl RunContext {
         }
         let most = self.models.of(&ask.purpose).max_tokens();
         let estimate = spending::estimate(&ask.messages, &ask.tools, most);
-        let price = None;
+        let price = self.models.price_for(&ask.purpose);
         match self.spending.reserve(estimate, price).await {
             Ok(reserved) => Some(reserved),
             Err((reason, reached)) => {

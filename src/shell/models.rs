@@ -11,6 +11,7 @@ use crate::event::kind::AttemptFailed;
 use crate::llm::anthropic::Anthropic;
 use crate::llm::endpoint::{self, Asked, Endpoint, EndpointError, Found, Origin, Provider, Wire};
 use crate::llm::openai::{OpenAi, Reach};
+use crate::llm::prices::{price_of, prices_at};
 use crate::llm::{Adaptations, ChatModel, Models, Tuning};
 use crate::net::{Http, Via};
 use crate::scenario::Scenario;
@@ -35,7 +36,9 @@ impl LiveModels {
         let timeout = endpoints.usual.timeout().value;
         let open = |endpoint: &Endpoint| self.open(scenario, endpoint);
         let own = endpoints.own.iter().map(|(caller, at)| (caller.clone(), open(at))).collect();
-        ModelChoice::Live(Models::new(open(&endpoints.usual), own), timeout)
+        let prices = prices_at(endpoints.each(), &config::in_force().prices);
+        let models = Models::new(open(&endpoints.usual), own).with_prices(prices);
+        ModelChoice::Live(models, timeout)
     }
 
     fn open(&self, scenario: &Scenario, endpoint: &Endpoint) -> Arc<dyn ChatModel> {
@@ -145,7 +148,27 @@ fn look(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLive> 
             error => NotLive::Other(explain(&error)),
         })?,
     };
-    Ok(Endpoints { usual, own: found })
+    let endpoints = Endpoints { usual, own: found };
+    match unpriced(scenario, &endpoints) {
+        None => Ok(endpoints),
+        Some(why) => Err(NotLive::Other(why)),
+    }
+}
+
+/// Why a limit on what a run may cost cannot be kept: a model whose price is not known.
+fn unpriced(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
+    scenario.spending.max_cost_usd.filter(|_| scenario.model.prices.is_none())?;
+    let prices = &config::in_force().prices;
+    let endpoint = endpoints
+        .each()
+        .into_iter()
+        .find(|at| price_of(at.provider(), &at.model().value, prices).is_none())?;
+    let model = format!("{}/{}", endpoint.provider().word(), endpoint.model().value);
+    Some(format!(
+        "budget.max_cost_usd is set, and the price of {model} is not known. Set it in the \
+         configuration ([prices.\"{model}\"]) or in the scenario ([model.prices]), or limit \
+         budget.max_total_tokens instead."
+    ))
 }
 
 /// The model that a caller has of its own, where `model` does not go before it.

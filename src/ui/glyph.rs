@@ -64,6 +64,8 @@ pub enum Glyph {
     Selected,
     /// Something was left out.
     Ellipsis,
+    /// Before an amount that is estimated.
+    Estimate,
     /// Leads to.
     Arrow,
     /// Work went there, to the left.
@@ -128,7 +130,7 @@ pub enum Glyph {
 
 impl Glyph {
     /// Every glyph.
-    pub const ALL: [Glyph; 60] = [
+    pub const ALL: [Glyph; 61] = [
         Self::Done,
         Self::Running,
         Self::Waiting,
@@ -159,6 +161,7 @@ impl Glyph {
         Self::Cursor,
         Self::Selected,
         Self::Ellipsis,
+        Self::Estimate,
         Self::Arrow,
         Self::ArrowBack,
         Self::Consults,
@@ -224,6 +227,7 @@ impl Glyph {
             Self::Cursor => ("▌", "_"),
             Self::Selected => (">", ">"),
             Self::Ellipsis => ("…", ".."),
+            Self::Estimate => ("≈", "~"),
             Self::Arrow => ("→", "->"),
             Self::ArrowBack => ("←", "<-"),
             Self::Consults => ("⇄", "<>"),

@@ -8,6 +8,8 @@ use super::text::{Pen, columns};
 use super::theme::Role;
 use super::{Cx, format, run};
 use crate::app::State;
+use crate::event::World;
+use crate::event::kind::{ModelLabel, RunStarted};
 
 /// Draws both rows.
 pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
@@ -51,17 +53,20 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
         pen.put(", ", dim).put(&format!("{broken} broken"), cx.theme.style(Role::Failed));
     }
     let tally = state.runs.iter().map(|page| page.world().tally);
-    let (calls, tokens, uncounted) = tally.fold((0, 0, 0), |(calls, tokens, uncounted), tally| {
+    let (calls, tokens, estimated) = tally.fold((0, 0, 0), |(calls, tokens, estimated), tally| {
         let usage = tally.usage;
         let own = usage.prompt_tokens.saturating_add(usage.completion_tokens);
-        (calls + tally.calls, u64::saturating_add(tokens, own), uncounted + tally.uncounted)
+        (calls + tally.calls, u64::saturating_add(tokens, own), estimated + tally.estimated)
     });
     if calls > 0 {
         let text = format!("   {}, {} tok", format::things(calls, "call"), format::count(tokens));
         pen.put(&text, dim);
     }
-    if uncounted > 0 {
-        pen.put(&format!(" (and {} uncounted)", replies(uncounted)), dim);
+    if let Some(cost) = cost(state) {
+        pen.put(&format!(", {}", format::estimate(cost, cx.glyphs)), dim);
+    }
+    if estimated > 0 {
+        pen.put(&format!(" ({} estimated)", replies(estimated)), dim);
     }
     if !state.forgotten.is_empty() {
         let facts = state.forgotten.iter().map(|(_, facts)| facts).sum();
@@ -70,6 +75,16 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
             format!("   {} of {runs} dropped to bound memory", format::things(facts, "fact"));
         pen.put(&text, cx.theme.style(Role::Notice));
     }
+}
+
+/// An estimate of what the session's live runs have cost together, in US dollars; `None` where that of
+/// one of them is not known.
+fn cost(state: &State) -> Option<f64> {
+    let is_live = |head: &RunStarted| matches!(head.model, ModelLabel::Live { .. });
+    let worlds = state.runs.iter().map(|page| page.world());
+    let live = worlds.filter(|world| world.head.as_deref().is_some_and(is_live));
+    let cost: f64 = live.map(World::cost_usd).sum::<Option<f64>>()?;
+    (cost > 0.0).then_some(cost)
 }
 
 fn replies(number: u64) -> String {

@@ -102,6 +102,7 @@ impl Facts {
             flags: flags.collect(),
             seed: 7,
             prices: None,
+            model_prices: Vec::new(),
             tools: Vec::new(),
             alerts: Default::default(),
             plan: PatternPlan::Collaboration(plan),

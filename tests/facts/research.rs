@@ -117,6 +117,7 @@ impl ResearchFacts {
             }],
             seed: 7,
             prices: None,
+            model_prices: Vec::new(),
             tools: vec![
                 super::tools::tool("llm", "model", 60_000, false),
                 tool("search_sources"),

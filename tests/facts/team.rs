@@ -118,6 +118,7 @@ impl TeamFacts {
             }],
             seed: 7,
             prices: None,
+            model_prices: Vec::new(),
             tools: vec![super::tools::tool("llm", "model", 60_000, false)],
             alerts: AlertLimits::default(),
             plan,

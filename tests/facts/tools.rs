@@ -101,6 +101,7 @@ impl ToolFacts {
             }],
             seed: 7,
             prices: None,
+            model_prices: Vec::new(),
             tools,
             alerts: AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() },
             plan,

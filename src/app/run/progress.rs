@@ -3,6 +3,7 @@
 use super::RunPage;
 use crate::app::format;
 use crate::event::World;
+use crate::event::world::SpendingUsed;
 use crate::event::world::team::HopKind;
 
 /// How far a run is.
@@ -12,6 +13,8 @@ pub struct Progress {
     pub far: Option<String>,
     /// The budget that its steps use up: its name, what is used, what is allowed.
     pub budget: Option<(&'static str, u64, u64)>,
+    /// The limit on its spending of which most is used: in words, and used and allowed of the same unit.
+    pub spending: Option<(String, u64, u64)>,
 }
 
 impl RunPage {
@@ -24,18 +27,27 @@ impl RunPage {
 impl Progress {
     /// How far a run is.
     pub fn of(world: &World) -> Progress {
+        Progress { spending: spending(world), ..Self::of_pattern(world) }
+    }
+
+    fn of_pattern(world: &World) -> Progress {
         if let Some((table, plan)) = world.collaboration() {
             let round = table.current().map_or(0, |round| round.number);
             return Progress {
                 far: Some(format!("round {round}/{}", plan.max_rounds)),
                 budget: Some(("msgs", table.messages.into(), plan.max_messages.into())),
+                spending: None,
             };
         }
         if let Some((orchestrator, plan)) = world.orchestrator() {
             let tasks = orchestrator.tasks.len();
             let far = (tasks > 0).then(|| format!("{}/{tasks} tasks", orchestrator.over()));
             let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());
-            return Progress { far, budget: Some(("dispatches", dispatches.0, dispatches.1)) };
+            return Progress {
+                far,
+                budget: Some(("dispatches", dispatches.0, dispatches.1)),
+                ..Progress::default()
+            };
         }
         if let Some((team, plan)) = world.team() {
             let message = match plan.session.message {
@@ -44,20 +56,20 @@ impl Progress {
             };
             let Some(swarm) = plan.swarm(&plan.root) else {
                 let asked = format::things(team.made(HopKind::Consult), "consultation");
-                return Progress { far: Some(format!("{message}{asked}")), budget: None };
+                return Progress { far: Some(format!("{message}{asked}")), ..Progress::default() };
             };
             let hops = team.roots.len();
             let far = Some(format!("{message}hop {hops}"));
             let used = team.swarm(&plan.root).map_or(0, |row| row.made());
             let limit = u64::from(swarm.max_handoffs);
             let budget = (limit > 0).then_some(("hand-offs", u64::from(used), limit));
-            return Progress { far, budget };
+            return Progress { far, budget, spending: None };
         }
         if let Some((research, plan)) = world.research() {
             let pages = format!("pages {}/{}", research.pages_read(), plan.max_read_pages);
             let notes = research.notes.len() as u64;
             let budget = Some(("notes", notes, u64::from(plan.max_notes)));
-            return Progress { far: Some(pages), budget };
+            return Progress { far: Some(pages), budget, spending: None };
         }
         if let Some((_, plan)) = world.resilience() {
             // What is asked again is no further step.
@@ -66,7 +78,11 @@ impl Progress {
                 .saturating_mul(plan.turns.into())
                 .saturating_mul(plan.steps.len() as u64);
             let far = format!("{} agents", plan.agents);
-            return Progress { far: Some(far), budget: Some(("calls", asked, steps)) };
+            return Progress {
+                far: Some(far),
+                budget: Some(("calls", asked, steps)),
+                ..Progress::default()
+            };
         }
         Progress::default()
     }
@@ -96,4 +112,20 @@ impl Progress {
             _ => String::new(),
         }
     }
+}
+
+/// The limit on spending of which most is used.
+fn spending(world: &World) -> Option<(String, u64, u64)> {
+    let used = world.spending_used().into_iter();
+    Some(match used.max_by(|left, right| left.share().total_cmp(&right.share()))? {
+        SpendingUsed::Tokens { used, limit } => {
+            (format!("tokens {}/{}", format::count(used), format::count(limit)), used, limit)
+        }
+        SpendingUsed::Cost { used, limit } => {
+            // A bar is drawn of whole numbers.
+            let micro = |usd: f64| (usd * 1e6) as u64;
+            let text = format!("cost {}/{}", format::usd(used), format::usd(limit));
+            (text, micro(used), micro(limit))
+        }
+    })
 }

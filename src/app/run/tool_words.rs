@@ -110,6 +110,10 @@ pub fn alert(alert: &Alert) -> String {
         }
         AlertKind::ErrorRate(rate) => format!("had {} of a minute fail", percent(rate)),
         AlertKind::P95(took) => format!("came to p95 {}", format::took(took)),
+        AlertKind::TokensUsed(share) => {
+            format!("used {} of budget.max_total_tokens", percent(share))
+        }
+        AlertKind::CostUsed(share) => format!("used {} of budget.max_cost_usd", percent(share)),
     };
     format!("{} {what} at {}", alert.tool, format::moment(alert.at))
 }

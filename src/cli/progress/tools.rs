@@ -130,6 +130,12 @@ pub(super) fn alert(alert: &Alert, paint: &Paint) -> String {
             format!("{:.0} % of its attempts of the last minute failed", rate * 100.0)
         }
         AlertKind::P95(took) => format!("p95 of its calls is {}", format::took(took)),
+        AlertKind::TokensUsed(share) => {
+            format!("{:.0} % of budget.max_total_tokens is used", share * 100.0)
+        }
+        AlertKind::CostUsed(share) => {
+            format!("{:.0} % of budget.max_cost_usd is used", share * 100.0)
+        }
     };
     let word = paint.role(Role::Flag, &format!("{} {:<11}", paint.glyph(Glyph::Alert), "alert"));
     format!("  {word}  {}  {what}", alert.tool)

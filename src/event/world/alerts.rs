@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
+use super::spending::SpendingUsed;
 use super::tools::{ToolRow, Tools};
 use crate::event::kind::BreakerStage;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
@@ -19,6 +20,8 @@ const WINDOW: Duration = Duration::from_secs(60);
 const ENOUGH: u64 = 10;
 /// Alerts kept; further ones are counted.
 const KEPT: usize = 256;
+/// The share of a limit on spending from which on a person is alerted.
+const SPENT: f64 = 0.8;
 /// A p95 is looked at whenever so many more calls were answered.
 const EVERY: u64 = 8;
 
@@ -81,6 +84,10 @@ pub enum AlertKind {
     ErrorRate(f64),
     /// The 95th percentile of the latest calls.
     P95(Duration),
+    /// This share of the tokens that the run may use is used.
+    TokensUsed(f64),
+    /// This share of what the run may cost is used, by estimate.
+    CostUsed(f64),
 }
 
 impl AlertKind {
@@ -90,6 +97,8 @@ impl AlertKind {
             Self::BreakerOpens(_) => "breaker_opens_per_minute",
             Self::ErrorRate(_) => "error_rate",
             Self::P95(_) => "p95_ms",
+            Self::TokensUsed(_) => "max_total_tokens",
+            Self::CostUsed(_) => "max_cost_usd",
         }
     }
 }
@@ -177,6 +186,17 @@ impl Alerts {
             }
             _ => {}
         }
+    }
+
+    /// Looks at what the run has used of a limit on its spending.
+    pub(super) fn spent(&mut self, event: &Event, tools: &Tools, used: SpendingUsed) {
+        let Some(row) = tools.rows().first() else { return };
+        let share = used.share();
+        let what = match used {
+            SpendingUsed::Tokens { .. } => AlertKind::TokensUsed(share),
+            SpendingUsed::Cost { .. } => AlertKind::CostUsed(share),
+        };
+        self.set(event, row, what, share >= SPENT);
     }
 
     /// Ends what time alone has ended: no fact of the tool's own need tell.

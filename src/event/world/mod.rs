@@ -17,6 +17,7 @@ pub mod research;
 pub mod resilience;
 pub mod rests;
 pub mod spans;
+mod spending;
 mod stop_cause;
 pub mod team;
 pub mod tools;
@@ -34,11 +35,13 @@ pub use research::Research;
 pub use resilience::Resilience;
 pub use rests::Rests;
 pub use spans::{Span, SpanKind, SpanState, Spans};
+pub use spending::SpendingUsed;
 pub use team::Team;
 pub use tools::Tools;
 
 use last_words::LastWords;
 use refusals::Refusals;
+use spending::Spending;
 
 use super::kind::{
     BreakerStage, BudgetReached, By, CallStarted, CollaborationPlan, OrchestratorPlan, PatternPlan,
@@ -47,6 +50,7 @@ use super::kind::{
 };
 use super::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::{AgentName, FlagName, ToolName};
+use crate::scenario::price::Price;
 
 /// Marks kept for the scrubber; further ones are counted in [`World::marks_left_out`].
 const MARKS: usize = 2048;
@@ -62,6 +66,7 @@ pub struct World {
     pub spans: Spans,
     /// Counts.
     pub tally: Tally,
+    spending: Spending,
     /// The flags, in the scenario's order.
     pub flags: Vec<FlagNow>,
     /// Moments worth a mark on the scrubber, in order.
@@ -164,9 +169,11 @@ pub struct Tally {
     pub refused: u64,
     /// Calls whose next attempt waits now.
     pub retrying: u64,
-    /// Tokens, of the replies that counted them.
+    /// Tokens of the replies, counted or estimated.
     pub usage: Usage,
-    /// Replies that counted no tokens.
+    /// Replies whose endpoint counted no tokens: they are estimated.
+    pub estimated: u64,
+    /// Replies of which nothing is known; only logs of earlier versions have such.
     pub uncounted: u64,
     /// Facts of kinds that this version does not know.
     pub unknown: u64,
@@ -280,6 +287,7 @@ impl World {
                         changed: None,
                     })
                     .collect();
+                self.spending.begin(&head.model_prices);
                 self.tools.begin(&head.tools);
                 self.alerts.begin(head.alerts);
                 self.pattern = match &head.plan {
@@ -366,6 +374,7 @@ impl World {
             EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
+                self.spending.asked(event.span, call.model.as_deref());
                 self.mark_call(event, call);
             }
             EventKind::CallAnswered { .. } => self.tally.answered += 1,
@@ -401,7 +410,11 @@ impl World {
             EventKind::AttemptAnswered(reply)
                 if reply.result.is_some() || !self.is_of_model(event.span) => {}
             EventKind::AttemptAnswered(reply) => match reply.usage {
-                Some(usage) => self.tally.usage.add(usage),
+                Some(usage) => {
+                    self.tally.usage.add(usage);
+                    self.tally.estimated += u64::from(reply.estimated);
+                    self.spending.used(self.spans.get(event.span).map(|it| it.parent), usage);
+                }
                 None => self.tally.uncounted += 1,
             },
             // Asked again in another way: nothing has failed.
@@ -410,8 +423,16 @@ impl World {
             EventKind::Unknown { .. } => self.tally.unknown += 1,
             _ => {}
         }
+        if event.kind.closes() {
+            self.spending.ended(event.span);
+        }
         self.tools.apply(event, &self.spans, &self.rests);
         self.alerts.apply(event, &self.tools, &self.spans);
+        if let EventKind::AttemptAnswered(_) = &event.kind {
+            for used in self.spending_used() {
+                self.alerts.spent(event, &self.tools, used);
+            }
+        }
         self.last_words.apply(event, &self.spans);
         self.refusals.apply(event, &self.spans);
         match &mut self.pattern {
@@ -461,18 +482,29 @@ impl World {
         self.rests.note(Elapsed(from), until);
     }
 
-    /// US dollars so far, where prices are known and every reply counted its tokens.
+    /// What the run has used of each limit on its spending.
+    pub fn spending_used(&self) -> Vec<SpendingUsed> {
+        let limits = self.head.as_ref().map(|head| head.spending).unwrap_or_default();
+        let tokens = limits
+            .max_total_tokens
+            .map(|limit| SpendingUsed::Tokens { used: self.tally.usage.total(), limit });
+        let cost = limits
+            .max_cost_usd
+            .and_then(|limit| Some(SpendingUsed::Cost { used: self.cost_usd()?, limit }));
+        tokens.into_iter().chain(cost).collect()
+    }
+
+    /// An estimate of what the run has cost so far, in US dollars: `None` where a model that it may ask
+    /// has no price, or a reply did not count its tokens.
     pub fn cost_usd(&self) -> Option<f64> {
-        let prices = self.head.as_ref()?.prices?;
+        let head = self.head.as_ref()?;
         if self.tally.uncounted > 0 {
             return None;
         }
-        let usage = self.tally.usage;
-        Some(
-            (usage.prompt_tokens as f64 * prices.prompt_usd_per_million
-                + usage.completion_tokens as f64 * prices.completion_usd_per_million)
-                / 1e6,
-        )
+        match head.prices {
+            Some(prices) => Some(Price::from(prices).cost(&self.tally.usage)),
+            None => self.spending.cost(),
+        }
     }
 
     /// Whether the run is neither empty nor closed.

@@ -181,6 +181,7 @@ fn budgets(
     let role = if retries > 0 { Role::Retry } else { Role::Bar };
     pen.put(&retries.to_string(), theme.style(role));
     if let Some(cost) = world.cost_usd() {
-        pen.space(3).put("cost", dim).space(1).put(&format::usd(cost), theme.style(Role::Bar));
+        let text = format::estimate(cost, cx.glyphs);
+        pen.space(3).put("cost", dim).space(1).put(&text, theme.style(Role::Bar));
     }
 }

@@ -32,7 +32,7 @@ struct Piece {
     gap: u16,
 }
 
-/// Who and what: run, pattern, title, state, round, clock, messages, model.
+/// Who and what: run, pattern, title, state, round, clock, cost, messages, model.
 pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
@@ -64,8 +64,16 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
     let clock = format::clock(world.active(page.time(cx.now)));
     pieces.push(piece(1, clock, plain, 3));
-    if let Some((name, used, allowed)) = progress.budget {
-        pieces.push(piece(4, format!("{name} {used}/{allowed}"), plain, 1));
+    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
+        pieces.push(piece(6, format::estimate(cost, cx.glyphs), plain, 3));
+    }
+    // Money goes before messages: it is what a person who set a limit looks at.
+    let budget = progress.spending.or_else(|| {
+        let (name, used, allowed) = progress.budget?;
+        Some((format!("{name} {used}/{allowed}"), used, allowed))
+    });
+    if let Some((text, ..)) = &budget {
+        pieces.push(piece(4, text.clone(), plain, 1));
         pieces.push(piece(8, " ".repeat(usize::from(BAR)), plain, 2));
     }
     // Whether it is live or scripted is never left out.
@@ -118,7 +126,7 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
                 pen.put(&format!("\"{title}\""), piece.style).space(piece.gap);
             }
             8 => {
-                if let Some((_, used, allowed)) = progress.budget {
+                if let Some((_, used, allowed)) = budget {
                     bar(cx, &mut pen, used, allowed, piece.text.len() as u16);
                 }
                 pen.space(piece.gap);

@@ -76,7 +76,8 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     row(&mut |pen| {
         budget(cx, pen, "seconds", active, plan.max_ms.div_ceil(1000));
         if let Some(cost) = world.cost_usd() {
-            pen.space(3).put("cost ", dim).put(&format::usd(cost), theme.style(Role::Bar));
+            let text = format::estimate(cost, cx.glyphs);
+            pen.space(3).put("cost ", dim).put(&text, theme.style(Role::Bar));
         }
     });
     let degraded = || orchestrator.tasks.iter().filter(|row| row.state == TaskState::Degraded);

@@ -98,8 +98,16 @@ pub struct OutcomeUsage {
     /// Tokens, of the replies that counted them.
     #[serde(flatten)]
     pub tokens: Usage,
-    /// US dollars; `null` where no prices are known.
+    /// US dollars, an estimate; `null` where a model has no price, or a reply did not count its tokens.
     pub cost_usd: Option<f64>,
+    /// What the cost is worth: `estimate`. It is worked out from list prices, and no bill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_note: Option<&'static str>,
+}
+
+/// What is said of a cost, where there is one.
+fn cost_note(cost_usd: Option<f64>) -> Option<&'static str> {
+    cost_usd.map(|_| "estimate")
 }
 
 /// A value of ours as JSON: ours always can be.
@@ -138,6 +146,7 @@ impl World {
                 attempts: self.tally.attempts,
                 tokens: self.tally.usage,
                 cost_usd: self.cost_usd(),
+                cost_note: cost_note(self.cost_usd()),
             },
             elapsed_ms: closed.elapsed_ms,
             paused_ms: closed.paused_ms,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Outcome, OutcomeUsage};
+use super::{Outcome, OutcomeUsage, cost_note};
 use crate::event::StopReason;
 use crate::event::kind::Usage;
 
@@ -35,6 +35,7 @@ impl SessionOutcome {
     pub fn of(session: Vec<Outcome>, messages: usize) -> Self {
         let stopped = session.iter().map(|run| &run.stop_reason).find(|why| !why.is_success());
         let answered = session.iter().filter(|run| run.stop_reason.is_success()).count();
+        let cost_usd = session.iter().map(|run| run.usage.cost_usd).sum();
         let sum = |of: fn(&Outcome) -> u64| session.iter().map(of).sum::<u64>();
         Self {
             status: if answered == messages { "ok" } else { "stopped" },
@@ -48,7 +49,8 @@ impl SessionOutcome {
                     sum.add(run.usage.tokens);
                     sum
                 }),
-                cost_usd: session.iter().map(|run| run.usage.cost_usd).sum(),
+                cost_usd,
+                cost_note: cost_note(cost_usd),
             },
             elapsed_ms: sum(|run| run.elapsed_ms),
             paused_ms: sum(|run| run.paused_ms),

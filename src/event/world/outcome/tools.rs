@@ -132,6 +132,7 @@ impl World {
                 AlertKind::BreakerOpens(times) => f64::from(times),
                 AlertKind::ErrorRate(rate) => thousandths(rate),
                 AlertKind::P95(took) => millis(took) as f64,
+                AlertKind::TokensUsed(share) | AlertKind::CostUsed(share) => thousandths(share),
             },
             at_ms: alert.at.0 / 1_000,
         });
