@@ -68,6 +68,7 @@ impl Log {
             model_prices: Vec::new(),
             tools: vec![head("llm", "model"), head("vendor", "fixture")],
             alerts,
+            spending: Default::default(),
             plan: PatternPlan::Resilience(ResiliencePlan {
                 agents: 2,
                 turns: 1,

@@ -60,6 +60,7 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         model_prices: Vec::new(),
         tools: Vec::new(),
         alerts: Default::default(),
+        spending: Default::default(),
         plan: PatternPlan::Collaboration(plan),
     };
     let mut log = Log { facts: Vec::with_capacity(facts + 64), spans: 0 };
@@ -144,6 +145,7 @@ fn one_round(
             result: None,
             text: "{\"stance\":\"caution\"}".into(),
             usage: Some(Usage::new(812, 96)),
+            estimated: false,
             first_token_ms: Some(180),
             ..Reply::of_agent(Arc::default())
         };

@@ -105,6 +105,7 @@ impl Facts {
             model_prices: Vec::new(),
             tools: Vec::new(),
             alerts: Default::default(),
+            spending: Default::default(),
             plan: PatternPlan::Collaboration(plan),
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
@@ -238,6 +239,7 @@ impl Facts {
             result: None,
             text: text.into(),
             usage: Some(Usage::new(812, 96)),
+            estimated: false,
             first_token_ms: Some(180),
             finish: Some("stop".into()),
             ..Reply::of_agent(Arc::default())

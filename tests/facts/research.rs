@@ -124,6 +124,7 @@ impl ResearchFacts {
                 tool("read_source"),
             ],
             alerts: AlertLimits::default(),
+            spending: Default::default(),
             plan: PatternPlan::Research(plan),
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

@@ -121,6 +121,7 @@ impl TeamFacts {
             model_prices: Vec::new(),
             tools: vec![super::tools::tool("llm", "model", 60_000, false)],
             alerts: AlertLimits::default(),
+            spending: Default::default(),
             plan,
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
@@ -324,6 +325,7 @@ impl TeamFacts {
         let reply = Reply {
             tool_calls: calls.iter().enumerate().map(made).collect(),
             usage: Some(Usage::new(400 + 250 * hops, 40)),
+            estimated: false,
             first_token_ms: Some(120),
             ..Reply::of_agent(text.into())
         };

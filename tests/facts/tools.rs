@@ -104,6 +104,7 @@ impl ToolFacts {
             model_prices: Vec::new(),
             tools,
             alerts: AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() },
+            spending: Default::default(),
             plan,
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
@@ -249,6 +250,7 @@ impl ToolFacts {
         let reply = Reply {
             text: text.into(),
             usage: Some(Usage::new(412, 88)),
+            estimated: false,
             first_token_ms: Some(120),
             ..Reply::of_tool(Arc::default())
         };
