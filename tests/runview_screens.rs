@@ -160,6 +160,16 @@ fn seats_of_different_models_name_them() {
 }
 
 #[test]
+fn a_seat_is_asked_again_and_the_budget_is_seen() {
+    at_every_size("asked_again", of(facts::asked_again));
+}
+
+#[test]
+fn a_budget_of_tokens_stopped_the_run() {
+    at_every_size("over_budget", of(facts::over_budget));
+}
+
+#[test]
 fn in_ascii() {
     let mut dash = streaming(120, 36);
     dash.state.settings.ascii = true;

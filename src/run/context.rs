@@ -133,7 +133,10 @@ impl Ask {
     /// wrong with it.
     pub fn once_more(mut self, call: SpanId, reply: &Reply, wrong: String) -> Self {
         let wrong: Arc<[ChatMessage]> = [ChatMessage::new(Speaker::User, wrong)].into();
-        self.messages.push([ChatMessage::reply(reply)].into());
+        // Some providers refuse a conversation with an empty message.
+        if !reply.text.trim().is_empty() {
+            self.messages.push([ChatMessage::reply(reply)].into());
+        }
         self.messages.push(Arc::clone(&wrong));
         self.prompt = Prompt { after: Some(call), messages: wrong, tools: None };
         self.again += 1;

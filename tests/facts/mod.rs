@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use roundtable::event::contribution::{Conflict, Contribution, Decision, Stance};
 use roundtable::event::kind::{
-    Asked, AttemptFailed, BehindFlag, By, CallStarted, ChatMessage, CollaborationPlan,
-    FailureClass, FlagAt, ModelLabel, PatternPlan, Prompt, Purpose, Reply, RunClosed, RunStarted,
-    SeatPlan, Speaker, Usage,
+    Asked, AttemptFailed, BehindFlag, BudgetReached, By, CallStarted, ChatMessage,
+    CollaborationPlan, FailureClass, FlagAt, ModelLabel, PatternPlan, Prompt, Purpose, Reply,
+    ReplyRefused, RunClosed, RunStarted, SeatPlan, Speaker, Usage,
 };
 use roundtable::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use serde_json::Map;
@@ -110,6 +110,12 @@ impl Facts {
         };
         facts.add(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         facts
+    }
+
+    /// The run may use so many tokens.
+    pub fn limit_tokens(&mut self, tokens: u64) {
+        let EventKind::RunStarted(head) = &mut Arc::make_mut(&mut self.log[0]).kind else { return };
+        Arc::make_mut(head).spending.max_total_tokens = Some(tokens);
     }
 
     /// Adds any fact.
@@ -260,6 +266,28 @@ impl Facts {
             messages: self.messages,
         };
         self.add(self.calls[&seat].0, kind)
+    }
+
+    /// What is wrong with a seat's reply. `again`: its model is told, and asked once more.
+    pub fn judged(
+        &mut self,
+        seat: usize,
+        reason: &str,
+        detail: &str,
+        again: Option<u32>,
+    ) -> &mut Self {
+        let refused = ReplyRefused {
+            reason: StopReason::from(reason),
+            detail: detail.into(),
+            begins: "{\"stance\": \"maybe\"}".into(),
+            again,
+        };
+        let (call, ..) = self.calls[&seat];
+        self.add(call, EventKind::ReplyRefused(Box::new(refused)));
+        match again {
+            Some(_) => self.ask(seat),
+            None => self,
+        }
     }
 
     /// The gateway refuses a seat's reply.
@@ -488,8 +516,33 @@ pub fn stopped() -> Facts {
 pub fn broken() -> Facts {
     let mut facts = streaming();
     facts.replies(2, "{\"stance\": \"maybe\"}");
+    let detail = "stance is \"maybe\", not go, caution or block";
+    facts.judged(2, "invalid_contribution:stance", detail, None);
     facts.refused(2, "invalid_contribution:stance");
     facts.ends("invalid_contribution:stance", Some("round_2:risk_analyst"));
+    facts
+}
+
+/// In the second round a seat's reply is refused, and its model is asked again, with what is left of a
+/// budget of tokens.
+pub fn asked_again() -> Facts {
+    let mut facts = streaming();
+    facts.replies(2, "{\"stance\": \"maybe\"}");
+    let detail = "stance is \"maybe\", not go, caution or block";
+    facts.judged(2, "invalid_contribution:stance", detail, Some(1));
+    facts.limit_tokens(8_000);
+    facts
+}
+
+/// The brief would go beyond the budget of tokens.
+pub fn over_budget() -> Facts {
+    let mut facts = streaming();
+    facts.says(2, Stance::Caution, 0.66, "A thin margin under the line; rehearse the fail-over.");
+    facts.close(&[Conflict::GoVsCaution], Some(Decision::GoWithCaution));
+    let reached = BudgetReached::Tokens { limit: 8_000, spent: 6_356, estimate: 4_410 };
+    facts.add(SpanId::RUN, EventKind::BudgetReached(reached));
+    facts.ends("max_tokens_budget", Some("finalize"));
+    facts.limit_tokens(8_000);
     facts
 }
 

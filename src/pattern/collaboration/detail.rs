@@ -5,9 +5,10 @@ use serde_json::Value;
 use super::policy::{KEYS, RoleSet};
 use crate::event::contribution::Stance;
 use crate::event::stop::ContributionFault;
-use crate::pattern::reply::detail::{either, missing_keys, not, other_name, said};
+use crate::pattern::reply::detail::{Detail, either, missing_keys, not, other_name, said};
 use crate::pattern::reply::repair;
 use crate::scenario::name::RoleName;
+use crate::scenario::repair::Repair;
 
 /// The sentence for a fault of this reply, which the role `expected` was asked for.
 pub fn of(
@@ -15,13 +16,13 @@ pub fn of(
     raw: &Value,
     expected: &RoleName,
     allowed: &RoleSet,
-) -> String {
+) -> Detail {
     let field = |key: &str| raw.get(key).unwrap_or(&Value::Null);
     let agent = || field("agent").as_str().unwrap_or_default();
     match fault {
-        ContributionFault::NotObject => format!("the reply is {}, not an object", said(raw)),
-        ContributionFault::MissingKeys => missing_keys("", raw, &KEYS),
-        ContributionFault::Agent => not("agent", field("agent"), "the name of a role"),
+        ContributionFault::NotObject => format!("the reply is {}, not an object", said(raw)).into(),
+        ContributionFault::MissingKeys => missing_keys("", raw, &KEYS).into(),
+        ContributionFault::Agent => not("agent", field("agent"), "the name of a role").into(),
         ContributionFault::AgentNotAllowed(_) => {
             let known: Vec<&str> = std::iter::once(expected)
                 .chain(allowed.iter().filter(|role| *role != expected))
@@ -39,10 +40,10 @@ pub fn of(
                     let wanted = format!("not {}", either(&stances));
                     other_name("stance", stance, &wanted, &stances)
                 }
-                _ => not("stance", field("stance"), &either(&stances)),
+                _ => not("stance", field("stance"), &either(&stances)).into(),
             }
         }
-        ContributionFault::Summary => not("summary", field("summary"), "a text"),
+        ContributionFault::Summary => not("summary", field("summary"), "a text").into(),
         ContributionFault::ConfidenceType => {
             let what = not("confidence", field("confidence"), "a number");
             with_numbers(what, field("confidence"))
@@ -51,22 +52,73 @@ pub fn of(
             let what = not("confidence", field("confidence"), "from 0 to 1");
             with_numbers(what, field("confidence"))
         }
-        ContributionFault::Actions => not("actions", field("actions"), "a list of steps"),
+        ContributionFault::Actions => not("actions", field("actions"), "a list of steps").into(),
         ContributionFault::ActionItem => {
             let items = field("actions").as_array().into_iter().flatten();
             let bad = |item: &Value| item.as_str().is_none_or(|text| text.trim().is_empty());
             match items.enumerate().find(|(_, item)| bad(item)) {
-                Some((nth, item)) => not(&format!("actions[{nth}]"), item, "a text"),
-                None => "an action is empty".to_owned(),
+                Some((nth, item)) => not(&format!("actions[{nth}]"), item, "a text").into(),
+                None => "an action is empty".into(),
             }
         }
     }
 }
 
 /// With the repair that takes the number, where one does.
-fn with_numbers(what: String, value: &Value) -> String {
-    match repair::fraction(value) {
-        Some(number) => format!("{what}; repair = [\"numbers\"] takes it as {number}"),
-        None => what,
+fn with_numbers(what: String, value: &Value) -> Detail {
+    let takes = |number| format!("{} takes it as {number}", repair::as_setting(&[Repair::Numbers]));
+    Detail { what, setting: repair::fraction(value).map(takes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::pattern::collaboration::policy::judge;
+
+    #[test]
+    fn each_fault_says_what_it_is() {
+        let good = json!({
+            "agent": "risk_analyst",
+            "stance": "go",
+            "summary": "Fine.",
+            "confidence": 0.5,
+            "actions": ["Start"],
+        });
+        let with = |key: &str, value: Value| {
+            let mut raw = good.clone();
+            raw[key] = value;
+            raw
+        };
+        let table = [
+            (json!("go"), "the reply is \"go\", not an object"),
+            (json!({ "agent": "a" }), "keys missing: stance, summary, confidence, actions"),
+            (with("agent", json!(5)), "agent is 5, not the name of a role"),
+            (with("agent", json!("boss")), "agent is \"boss\", asked was risk_analyst"),
+            (
+                with("agent", json!("Risk Analyst")),
+                "agent is \"Risk Analyst\", asked was risk_analyst; repair = [\"case\"] takes it",
+            ),
+            (with("agent", json!("critic")), "agent is \"critic\", asked was risk_analyst"),
+            (with("stance", json!("maybe")), "stance is \"maybe\", not go, caution or block"),
+            (with("stance", json!(null)), "stance is null, not go, caution or block"),
+            (with("summary", json!("")), "summary is empty, not a text"),
+            (with("confidence", json!("high")), "confidence is \"high\", not a number"),
+            (
+                with("confidence", json!("0.5")),
+                "confidence is \"0.5\", not a number; repair = [\"numbers\"] takes it as 0.5",
+            ),
+            (with("confidence", json!(7)), "confidence is 7, not from 0 to 1"),
+            (with("actions", json!([])), "actions is an empty list, not a list of steps"),
+            (with("actions", json!("start")), "actions is \"start\", not a list of steps"),
+            (with("actions", json!(["a", 2])), "actions[1] is 2, not a text"),
+        ];
+        let role = RoleName::from("risk_analyst");
+        let allowed: RoleSet = [role.clone(), RoleName::from("critic")].into();
+        for (raw, expected) in table {
+            let fault = judge(&raw, &role, &allowed).expect_err(expected);
+            assert_eq!(of(&fault, &raw, &role, &allowed).to_string(), expected);
+        }
     }
 }

@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::Value;
 
 use crate::event::stop::PlanFault;
-use crate::pattern::reply::detail::{listed, missing_keys, not, other_name, said};
+use crate::pattern::reply::detail::{Detail, listed, missing_keys, not, other_name, said};
 use crate::scenario::name::ToolName;
 
 /// The keys of a task.
 const KEYS: [&str; 4] = ["id", "worker", "args", "critical"];
 
 /// The sentence for a fault of this plan.
-pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_tasks: u32) -> String {
+pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_tasks: u32) -> Detail {
     let field = |key: &str| raw.get(key).unwrap_or(&Value::Null);
     let tasks = || field("tasks").as_array().map(Vec::as_slice).unwrap_or_default();
     let find = |bad: &mut dyn FnMut(&Value) -> bool| {
@@ -28,28 +28,28 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
         not(&format!("{place}.{key}"), task.get(key).unwrap_or(&Value::Null), wanted)
     };
     match fault {
-        PlanFault::NonJson => format!("the reply is {}, not an object", said(raw)),
+        PlanFault::NonJson => format!("the reply is {}, not an object", said(raw)).into(),
         PlanFault::Kind => match raw.get("kind") {
-            None => "keys missing: kind".to_owned(),
+            None => "keys missing: kind".into(),
             Some(Value::String(kind)) => other_name("kind", kind, "not \"plan\"", &["plan"]),
-            Some(kind) => not("kind", kind, "\"plan\""),
+            Some(kind) => not("kind", kind, "\"plan\"").into(),
         },
-        PlanFault::Tasks if raw.get("tasks").is_none() => "keys missing: tasks".to_owned(),
-        PlanFault::Tasks => not("tasks", field("tasks"), "a list"),
-        PlanFault::MaxTasks if tasks().is_empty() => "tasks is an empty list".to_owned(),
+        PlanFault::Tasks if raw.get("tasks").is_none() => "keys missing: tasks".into(),
+        PlanFault::Tasks => not("tasks", field("tasks"), "a list").into(),
+        PlanFault::MaxTasks if tasks().is_empty() => "tasks is an empty list".into(),
         PlanFault::MaxTasks => {
-            format!("{} tasks, budget.max_tasks is {max_tasks}", tasks().len())
+            format!("{} tasks, budget.max_tasks is {max_tasks}", tasks().len()).into()
         }
         PlanFault::TaskShape => {
             let (place, task) = find(&mut |task| !task.is_object());
-            not(&place, task, "an object")
+            not(&place, task, "an object").into()
         }
         PlanFault::MissingKeys => {
             let lacks = |task: &Value| KEYS.iter().any(|key| task.get(key).is_none());
             let (place, task) = find(&mut |task| lacks(task));
-            missing_keys(&place, task, &KEYS)
+            missing_keys(&place, task, &KEYS).into()
         }
-        PlanFault::TaskId => in_task("id", "a text", is_filled),
+        PlanFault::TaskId => in_task("id", "a text", is_filled).into(),
         PlanFault::DuplicateTaskId => {
             let mut ids = HashSet::new();
             let (place, task) = find(&mut |task| {
@@ -57,9 +57,9 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
                 id.is_some_and(|id| !ids.insert(id.to_owned()))
             });
             let id = task.get("id").unwrap_or(&Value::Null);
-            format!("{place}.id is {} a second time", said(id))
+            format!("{place}.id is {} a second time", said(id)).into()
         }
-        PlanFault::Worker => in_task("worker", "the name of a worker", is_filled),
+        PlanFault::Worker => in_task("worker", "the name of a worker", is_filled).into(),
         PlanFault::WorkerNotAllowed(_) => {
             let known: Vec<&str> = allowed.iter().map(ToolName::as_str).collect();
             let (place, task) = find(&mut |task| {
@@ -70,18 +70,78 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
             let wanted = format!("workers are {}", listed(known.iter().copied()));
             other_name(&format!("{place}.worker"), worker, &wanted, &known)
         }
-        PlanFault::Args => in_task("args", "an object", Value::is_object),
-        PlanFault::Critical => in_task("critical", "true or false", Value::is_boolean),
+        PlanFault::Args => in_task("args", "an object", Value::is_object).into(),
+        PlanFault::Critical => in_task("critical", "true or false", Value::is_boolean).into(),
         PlanFault::ArgsInteger => {
-            "an argument is a whole number beyond 64 bits: it would reach the worker changed"
-                .to_owned()
+            "an argument is a whole number beyond 64 bits: it would reach the worker changed".into()
         }
         PlanFault::Steps | PlanFault::TooManySteps | PlanFault::StepSequence => {
-            "the plan is one of research".to_owned()
+            "the plan is one of research".into()
         }
     }
 }
 
 fn is_filled(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::pattern::orchestrator::policy::validate_plan;
+
+    #[test]
+    fn each_fault_says_where_it_is() {
+        let good = json!({ "id": "t1", "worker": "sales_fetch", "args": {}, "critical": true });
+        let with = |key: &str, value: Value| {
+            let mut task = good.clone();
+            task[key] = value;
+            json!({ "kind": "plan", "tasks": [good, task] })
+        };
+        let tasks = |tasks: Value| json!({ "kind": "plan", "tasks": tasks });
+        let table = [
+            (json!([]), "the reply is an empty list, not an object"),
+            (json!({ "tasks": [] }), "keys missing: kind"),
+            (
+                json!({ "kind": "Plan", "tasks": [] }),
+                "kind is \"Plan\", not \"plan\"; repair = [\"case\"] takes it",
+            ),
+            (json!({ "kind": 1 }), "kind is 1, not \"plan\""),
+            (json!({ "kind": "plan" }), "keys missing: tasks"),
+            (tasks(json!("t1")), "tasks is \"t1\", not a list"),
+            (tasks(json!([])), "tasks is an empty list"),
+            (tasks(json!([1, 2, 3])), "3 tasks, budget.max_tasks is 2"),
+            (tasks(json!([good, "t2"])), "tasks[1] is \"t2\", not an object"),
+            (tasks(json!([{ "id": "t1" }])), "tasks[0]: keys missing: worker, args, critical"),
+            (with("id", json!(" ")), "tasks[1].id is empty, not a text"),
+            (with("id", json!("t1")), "tasks[1].id is \"t1\" a second time"),
+            (with("worker", json!(null)), "tasks[1].worker is null, not the name of a worker"),
+            (
+                with("worker", json!("Sales Fetch")),
+                "tasks[1].worker is \"Sales Fetch\", workers are sales_fetch, stock; repair = \
+                 [\"case\"] takes it",
+            ),
+            (
+                with("worker", json!("other")),
+                "tasks[1].worker is \"other\", workers are sales_fetch, stock",
+            ),
+            (with("args", json!("none")), "tasks[1].args is \"none\", not an object"),
+            (with("critical", json!("yes")), "tasks[1].critical is \"yes\", not true or false"),
+        ];
+        let allowed: BTreeSet<ToolName> = ["stock", "sales_fetch"].map(ToolName::from).into();
+        for (mut raw, expected) in table {
+            // The second task has another id, unless the row is about ids.
+            if let Some(second) = raw.pointer_mut("/tasks/1/id")
+                && *second == json!("t1")
+                && !expected.contains(".id")
+            {
+                *second = json!("t2");
+            }
+            let fault = validate_plan(&raw, &allowed, 2).expect_err(expected);
+            let said = of(&fault, &raw, &allowed, 2).to_string();
+            assert_eq!(said, expected);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::detail;
+use super::detail::{self, Detail};
 use super::repair::{self, Read, Repaired};
 use crate::event::kind::{Reply, ReplyRefused};
 use crate::event::visible::visible_within;
@@ -23,7 +23,7 @@ pub struct Refusal {
     /// The reason that stops the run, in the source's words.
     pub reason: StopReason,
     /// What exactly is wrong with it.
-    pub detail: String,
+    pub detail: Detail,
 }
 
 /// The last reply, and what policy says of it.
@@ -72,21 +72,21 @@ pub(in crate::pattern) fn ask_json<'a, T>(
             };
             let detail = match detail::of_text(&reply) {
                 Some(of_text) if !is_repaired(settings, &reply.text) => of_text,
-                _ => detail::of_ending(&reply).unwrap_or(refusal.detail),
+                _ => detail::of_ending(&reply).map_or(refusal.detail, Detail::from),
             };
             let again = next.as_ref().map(|ask| ask.again + 1);
-            let detail = match (again, settings.ask_again) {
+            let said = match (again, settings.ask_again) {
                 (None, times @ 1..) => {
                     format!("{detail} (asked again {}, model.ask_again)", count(times))
                 }
-                _ => detail,
+                _ => detail.to_string(),
             };
-            let detail = refuse(cx, call, &reply, refusal.reason.clone(), detail, again);
+            refuse(cx, call, &reply, refusal.reason.clone(), &said, again);
             let Some(before) = next else {
                 let judged = Err(refusal.reason);
                 return Ok(Judged { call, text: reply.text, raw, judged });
             };
-            ask = before.once_more(call, &reply, told(&detail));
+            ask = before.once_more(call, &reply, told(&detail.what));
         }
     }
 }
@@ -94,7 +94,7 @@ pub(in crate::pattern) fn ask_json<'a, T>(
 /// Tells that a text reply is empty, which ends its call's part of the run.
 pub(in crate::pattern) fn empty(cx: &RunContext, call: SpanId, reply: &Reply) -> StopReason {
     let detail = detail::of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned());
-    refuse(cx, call, reply, StopReason::LlmEmpty, detail, None);
+    refuse(cx, call, reply, StopReason::LlmEmpty, &detail, None);
     StopReason::LlmEmpty
 }
 
@@ -103,14 +103,13 @@ fn refuse(
     call: SpanId,
     reply: &Reply,
     reason: StopReason,
-    detail: String,
+    detail: &str,
     again: Option<u32>,
-) -> Box<str> {
-    let detail: Box<str> = visible_within(&detail, detail::DETAIL_CHARS).into();
+) {
+    let detail = visible_within(detail, detail::DETAIL_CHARS).into();
     let begins = visible_within(reply.text.trim(), BEGINS_CHARS).into();
-    let refused = ReplyRefused { reason, detail: detail.clone(), begins, again };
+    let refused = ReplyRefused { reason, detail, begins, again };
     cx.publish(call, EventKind::ReplyRefused(Box::new(refused)));
-    detail
 }
 
 fn count(times: u32) -> String {
@@ -118,9 +117,10 @@ fn count(times: u32) -> String {
 }
 
 /// What the model is told of its reply.
-fn told(detail: &str) -> String {
+fn told(wrong: &str) -> String {
+    let wrong = visible_within(wrong, detail::DETAIL_CHARS);
     format!(
-        "Your reply was refused: {detail}. Reply once more, in the form that you were given: one JSON \
+        "Your reply was refused: {wrong}. Reply once more, in the form that you were given: one JSON \
          object with all of its keys, and nothing around it."
     )
 }

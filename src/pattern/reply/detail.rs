@@ -2,11 +2,14 @@
 //! stop a run are the sources' own; this stands beside them. What a model said is made visible and
 //! bounded here.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::repair;
 use crate::event::kind::Reply;
 use crate::event::visible::visible_within;
+use crate::scenario::repair::Repair;
 
 /// Characters of a model's word that a detail repeats.
 const WORD_CHARS: usize = 60;
@@ -14,6 +17,35 @@ const WORD_CHARS: usize = 60;
 const BEGINNING_CHARS: usize = 40;
 /// Characters of a whole detail.
 pub const DETAIL_CHARS: usize = 300;
+
+/// What is wrong with a reply, and what would take it all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// The sentence, without its full stop.
+    pub what: String,
+    /// The repair that takes such a reply: `repair = ["case"] takes it`. It is said to people, and not
+    /// to the model.
+    pub setting: Option<String>,
+}
+
+impl From<String> for Detail {
+    fn from(what: String) -> Self {
+        Self { what, setting: None }
+    }
+}
+
+impl From<&str> for Detail {
+    fn from(what: &str) -> Self {
+        what.to_owned().into()
+    }
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        self.setting.iter().try_for_each(|setting| write!(f, "; {setting}"))
+    }
+}
 
 /// Why a reply ended before it was complete, where the endpoint says so: its token limit, a filter, a
 /// refusal.
@@ -37,14 +69,14 @@ pub fn of_ending(reply: &Reply) -> Option<String> {
 }
 
 /// What is wrong with a text that should be JSON; `None`: it is JSON.
-pub fn of_text(reply: &Reply) -> Option<String> {
+pub fn of_text(reply: &Reply) -> Option<Detail> {
     let text = reply.text.trim();
     if text.is_empty() {
-        return Some(of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned()));
+        return Some(of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned()).into());
     }
     let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
     if let Some(ended) = of_ending(reply) {
-        return Some(ended);
+        return Some(ended.into());
     }
     let first = text.lines().next().unwrap_or_default();
     let begins = if first.starts_with("```") {
@@ -55,9 +87,10 @@ pub fn of_text(reply: &Reply) -> Option<String> {
     Some(match repair::would_read(text) {
         Some(repairs) => {
             let them = if repairs.len() == 1 { "takes it off" } else { "take it off" };
-            format!("not JSON: begins with {begins}; {} {them}", repair::as_setting(&repairs))
+            let setting = format!("{} {them}", repair::as_setting(&repairs));
+            Detail { what: format!("not JSON: begins with {begins}"), setting: Some(setting) }
         }
-        None => format!("not JSON: begins with {begins}; {error}"),
+        None => format!("not JSON: begins with {begins}; {error}").into(),
     })
 }
 
@@ -87,13 +120,12 @@ pub fn not(place: &str, value: &Value, wanted: &str) -> String {
 
 /// A name that is not the one that was asked, or none of those that there are, with the repair that
 /// takes it where one does.
-pub fn other_name(place: &str, name: &str, wanted: &str, known: &[&str]) -> String {
-    let case = if repair::meant(name, known.iter().copied()).is_some() {
-        "; repair = [\"case\"] takes it"
-    } else {
-        ""
-    };
-    format!("{place} is {}, {wanted}{case}", quoted(name, WORD_CHARS))
+pub fn other_name(place: &str, name: &str, wanted: &str, known: &[&str]) -> Detail {
+    let meant = repair::meant(name, known.iter().copied());
+    Detail {
+        what: format!("{place} is {}, {wanted}", quoted(name, WORD_CHARS)),
+        setting: meant.map(|_| format!("{} takes it", repair::as_setting(&[Repair::Case]))),
+    }
 }
 
 /// The keys that are not there: `keys missing: actions, stance`.

@@ -6,20 +6,20 @@ use super::policy::{QUOTE_CHARS, is_long_enough};
 use crate::event::ResearchStep;
 use crate::event::StopReason;
 use crate::event::stop::{AnswerFault, NotesFault, PlanFault, StepFault};
-use crate::pattern::reply::detail::{listed, not, other_name, said};
+use crate::pattern::reply::detail::{Detail, listed, not, other_name, said};
 
 /// The sentence for a plan that is refused for this reason.
-pub fn of_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> String {
+pub fn of_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> Detail {
     let steps = raw.get("steps");
     let list = steps.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     match reason {
         StopReason::InvalidPlan(PlanFault::Steps) => match steps {
-            None if raw.is_object() => "keys missing: steps".to_owned(),
-            None => format!("the reply is {}, not an object", said(raw)),
-            Some(steps) => not("steps", steps, "a list of steps"),
+            None if raw.is_object() => "keys missing: steps".into(),
+            None => format!("the reply is {}, not an object", said(raw)).into(),
+            Some(steps) => not("steps", steps, "a list of steps").into(),
         },
         StopReason::InvalidPlan(PlanFault::TooManySteps) => {
-            format!("{} steps, budget.max_steps is {max_steps}", list.len())
+            format!("{} steps, budget.max_steps is {max_steps}", list.len()).into()
         }
         StopReason::InvalidPlan(PlanFault::StepSequence) => {
             let wanted = ResearchStep::ALL.map(ResearchStep::action);
@@ -34,11 +34,12 @@ pub fn of_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> String {
                 }
                 None => {
                     format!("{} steps, wanted are {}: {}", came.len(), wanted.len(), listed(wanted))
+                        .into()
                 }
             }
         }
-        StopReason::InvalidStep(fault) => of_step(*fault, list),
-        _ => reason.to_string(),
+        StopReason::InvalidStep(fault) => of_step(*fault, list).into(),
+        _ => reason.to_string().into(),
     }
 }
 
@@ -139,6 +140,110 @@ pub fn of_answer(fault: AnswerFault, raw: &Value, notes: &[&str], max_chars: u32
             let unknown =
                 unknown.map_or_else(|| "a mark in the text".to_owned(), |id| said(&id.into()));
             format!("{unknown} is no note: notes are {}", listed(notes.iter().copied()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::pattern::research::{answer, policy};
+
+    fn steps() -> Vec<Value> {
+        let step = |action: &str| json!({ "id": "r", "action": action, "args": {} });
+        ResearchStep::ALL.map(|it| step(it.action())).into()
+    }
+
+    #[test]
+    fn each_fault_of_a_plan_says_where_it_is() {
+        let with = |nth: usize, key: &str, value: Value| {
+            let mut steps = steps();
+            steps[nth][key] = value;
+            json!({ "steps": steps })
+        };
+        let table = [
+            (json!("no"), "the reply is \"no\", not an object"),
+            (json!({}), "keys missing: steps"),
+            (json!({ "steps": {} }), "steps is an object, not a list of steps"),
+            (json!({ "steps": [steps(), steps()].concat() }), "10 steps, budget.max_steps is 8"),
+            (json!({ "steps": ["search"] }), "steps[0] is \"search\", not an object"),
+            (with(1, "id", json!("")), "steps[1].id is empty, not a text"),
+            (with(2, "action", json!(7)), "steps[2].action is 7, not an action"),
+            (with(0, "args", json!([])), "steps[0].args is an empty list, not an object"),
+            (
+                with(0, "action", json!("Search Sources")),
+                "steps[0].action is \"Search Sources\", wanted is search_sources; repair = \
+                 [\"case\"] takes it",
+            ),
+            (
+                json!({ "steps": &steps()[..2] }),
+                "2 steps, wanted are 5: search_sources, dedupe_urls, read_extract_notes, \
+                 verify_notes, synthesize_answer",
+            ),
+        ];
+        for (raw, expected) in table {
+            let steps = raw.get("steps").unwrap_or(&Value::Null);
+            let bad = policy::validate_plan(steps, 8).expect_err(expected);
+            assert_eq!(of_plan(&bad.reason, &raw, 8).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn each_fault_of_a_note_says_where_it_is() {
+        let quote = "The service is up again since noon.";
+        let table = [
+            (json!("note"), "notes[3] is \"note\", not an object"),
+            (json!({ "quote": quote }), "notes[3]: keys missing: claim"),
+            (json!({ "claim": " ", "quote": quote }), "notes[3].claim is empty, not a text"),
+            (json!({ "claim": "It is up." }), "notes[3]: keys missing: quote"),
+            (
+                json!({ "claim": "It is up.", "quote": "It is up." }),
+                "notes[3].quote has 9 characters, at least 20 are needed",
+            ),
+        ];
+        for (note, expected) in table {
+            let fault = policy::validate_draft(&note).expect_err(expected);
+            assert_eq!(of_note(fault, 3, &note), expected);
+        }
+        assert_eq!(of_no_notes(&json!({ "note": [] })), "keys missing: notes");
+        assert_eq!(
+            of_no_notes(&json!({ "notes": "none" })),
+            "notes is \"none\", not a list of notes"
+        );
+        assert_eq!(of_no_notes(&json!([])), "the reply is an empty list, not an object");
+    }
+
+    #[test]
+    fn each_fault_of_an_answer_says_what_it_is() {
+        let sentence =
+            |text: &str, ids: Value| json!({ "sentences": [{ "text": text, "citations": ids }] });
+        let table = [
+            (json!({ "text": "It is so." }), "keys missing: sentences"),
+            (json!("It is so."), "the reply is \"It is so.\", not an object"),
+            (
+                json!({ "sentences": "It is so." }),
+                "sentences is \"It is so.\", not a list of sentences",
+            ),
+            (sentence(" ", json!(["n1"])), "the sentences have no text"),
+            (
+                sentence("It is so, and so it stays.", json!(["n1"])),
+                "the answer has 26 characters, budget.max_answer_chars is 20",
+            ),
+            (
+                sentence("It is so.", json!([])),
+                "the answer cites no note, or its citations are no list of ids",
+            ),
+            (sentence("It is so.", json!(["n9"])), "\"n9\" is no note: notes are n1, n2"),
+            (
+                sentence("It is so [n8].", json!([])),
+                "a mark in the text is no note: notes are n1, n2",
+            ),
+        ];
+        for (raw, expected) in table {
+            let fault = answer::judge(&raw, ["n1", "n2"], 20).expect_err(expected);
+            assert_eq!(of_answer(fault, &raw, &["n1", "n2"], 20), expected);
         }
     }
 }

@@ -290,7 +290,7 @@ impl Research<'_> {
                 let asked = self.ask(ask, |raw| {
                     answer::judge(raw, ids.iter().copied(), max).map_err(|fault| Refusal {
                         reason: StopReason::InvalidAnswer(fault),
-                        detail: detail::of_answer(fault, raw, &ids, max),
+                        detail: detail::of_answer(fault, raw, &ids, max).into(),
                     })
                 });
                 let Judged { call, raw, judged, .. } = asked.await?;

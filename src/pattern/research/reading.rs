@@ -395,12 +395,12 @@ impl<'a> Reading<'a> {
 fn judge(raw: &Value, most: u32) -> Result<Proposed, Refusal> {
     let Some(rows) = raw.get("notes").and_then(Value::as_array) else {
         let reason = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
-        return Err(Refusal { reason, detail: detail::of_no_notes(raw) });
+        return Err(Refusal { reason, detail: detail::of_no_notes(raw).into() });
     };
     let drafts = rows.iter().take(most as usize).enumerate().map(|(nth, note)| {
         policy::validate_draft(note).map_err(|fault| Refusal {
             reason: StopReason::InvalidNotes(fault),
-            detail: detail::of_note(fault, nth, note),
+            detail: detail::of_note(fault, nth, note).into(),
         })
     });
     let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
