@@ -10,6 +10,7 @@ pub mod chunked;
 pub mod collaboration;
 mod last_words;
 pub mod latency;
+pub mod models;
 pub mod orchestrator;
 mod outcome;
 pub mod research;
@@ -27,6 +28,7 @@ use std::time::Duration;
 pub use activity::Activity;
 pub use alerts::Alerts;
 pub use collaboration::Collaboration;
+pub use models::AskedModels;
 pub use orchestrator::Orchestrator;
 pub use outcome::{Outcome, SessionOutcome};
 pub use research::Research;
@@ -72,6 +74,8 @@ pub struct World {
     pub tools: Tools,
     /// What a person was alerted of.
     pub alerts: Alerts,
+    /// The models of a run that asks more than one.
+    pub models: AskedModels,
     last_words: LastWords,
     /// The pattern's own projection.
     pub pattern: PatternWorld,
@@ -357,6 +361,7 @@ impl World {
             EventKind::AnswerComposed { text, .. } => self.answer = Some(Arc::clone(text)),
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
+                self.models.asked(call);
                 self.mark_call(event, call);
             }
             EventKind::CallAnswered { .. } => self.tally.answered += 1,
