@@ -207,3 +207,78 @@ async fn a_seat_of_anthropic_is_asked_by_messages_and_counts_what_its_cache_took
     assert_eq!(usage["prompt_tokens"], 100 + 100 + 100, "what the cache took is part of it");
     assert_eq!((&usage["cached_tokens"], &usage["cache_write_tokens"]), (&json!(30), &json!(20)));
 }
+
+/// The lines of standard output that tell of this.
+fn told<'a>(ended: &'a binary::Ended, of: &str) -> Vec<&'a str> {
+    ended.out.lines().filter(|line| line.contains(of)).collect()
+}
+
+#[tokio::test]
+async fn lines_for_people_name_the_model_where_several_are_asked() {
+    let scene = Scene::with(agreeing).await;
+    scene.home.write("table.toml", TABLE);
+    let args = ["run", "table.toml", "--headless", "--live", "--trust", "--format", "text"];
+    let set = ["--set", "roles.second.model=other", "--set", "collaboration.finalize_model=writer"];
+    let several = scene.run(&[&args[..], &set].concat()).await;
+    assert_eq!(several.code, Some(0), "{several:?}");
+    assert_eq!(told(&several, "first (usual)  Fine by me.").len(), 1, "{}", several.out);
+    assert_eq!(told(&several, "second (other)  Fine by me.").len(), 1, "{}", several.out);
+    // The same model for each, however it is named: the first line says it once.
+    let set = ["--set", "roles.second.model=usual", "--set", "collaboration.finalize_model=usual"];
+    let one = scene.run(&[&args[..], &set].concat()).await;
+    assert_eq!(one.code, Some(0), "{one:?}");
+    assert_eq!(told(&one, "usual").len(), 1, "{}", one.out);
+    assert_eq!(told(&one, "first  Fine by me.").len(), 1, "{}", one.out);
+}
+
+/// A coordinator that consults one member, whose models differ.
+const TEAM: &str = r#"
+title = "Two models"
+pattern = "team"
+goal = "Ask the other."
+[budget]
+max_seconds = 30
+[team]
+root = "lead"
+[agents.lead]
+description = "Leads"
+instruction = "Consult."
+members = ["expert"]
+model = "big"
+[agents.expert]
+description = "Knows"
+instruction = "Answer."
+model = "small"
+[model]
+name = "usual"
+stream = false
+"#;
+
+fn consults(asking: &Asking) -> Vec<u8> {
+    let messages = asking.body["messages"].as_array().expect("messages");
+    let last = messages.last().expect("one");
+    if asking.body["model"] == "big" && last["role"] != "tool" {
+        let call = json!({
+            "id": "c1", "type": "function",
+            "function": { "name": "expert", "arguments": "{\"request\":\"Say it.\"}" },
+        });
+        let message = json!({ "role": "assistant", "content": "", "tool_calls": [call] });
+        let body = json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
+        return answer("200 OK", &["content-type: application/json"], &body.to_string());
+    }
+    scene::completion("It is said.")
+}
+
+#[tokio::test]
+async fn lines_of_a_team_name_the_model_of_who_speaks() {
+    let scene = Scene::with(consults).await;
+    scene.home.write("team.toml", TEAM);
+    let args = ["run", "team.toml", "--headless", "--live", "--trust", "--format", "text"];
+    let ended = scene.run(&args).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for line in
+        ["lead (big)  expert: Say it.", "expert (small)  It is said.", "lead (big)  It is said."]
+    {
+        assert_eq!(told(&ended, line).len(), 1, "{line}: {}", ended.out);
+    }
+}

@@ -62,7 +62,7 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             let mut line = format!(
                 "  {}  {}  {}",
                 paint.with(sign.style, &format!("{word:<WORD$}")),
-                contribution.agent,
+                who(event, world),
                 visible(&contribution.summary)
             );
             for (count, what) in [(*extra_keys, "extra key"), (*extra_actions, "extra action")] {
@@ -73,8 +73,10 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             line
         }
         EventKind::ContributionRefused { role, reason, .. } => {
+            // Where the seat was not asked, the fact stands in no call.
+            let who = with_model(role.to_string(), model_of(event, world));
             let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
-            format!("  {}  {role}  {reason}", paint.role(Role::Refused, &word))
+            format!("  {}  {who}  {reason}", paint.role(Role::Refused, &word))
         }
         kind if of_many(kind, world) => return None,
         _ if research::says_its_source(event, world) => return None,
@@ -294,9 +296,30 @@ fn tokens(tally: &Tally) -> String {
     }
 }
 
+/// Whom a fact of a call is about, with the model where the run asks several.
 fn who(event: &Event, world: &World) -> String {
-    let purpose = world.spans.get(event.span).map(|span| &span.what);
-    match purpose {
+    let what = world.spans.get(event.span).map(|span| &span.what);
+    with_model(name(what, world), model_of(event, world))
+}
+
+/// The model of the call that a fact stands in, where the run asks several.
+fn model_of<'w>(event: &Event, world: &'w World) -> Option<&'w str> {
+    match &world.spans.get(event.span)?.what {
+        SpanKind::Call(purpose) => world.models.of(purpose),
+        _ => None,
+    }
+}
+
+/// A name with the model that it asks, where the run asks several.
+fn with_model(who: String, model: Option<&str>) -> String {
+    match model {
+        Some(model) => format!("{who} ({})", visible(model)),
+        None => who,
+    }
+}
+
+fn name(what: Option<&SpanKind>, world: &World) -> String {
+    match what {
         Some(SpanKind::Call(Purpose::Contribution { role, .. })) => role.to_string(),
         Some(SpanKind::Call(Purpose::Finalize)) => "finalize".to_owned(),
         Some(SpanKind::Call(Purpose::Plan)) => "plan".to_owned(),

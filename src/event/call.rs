@@ -13,6 +13,7 @@ use super::team::Inner;
 use super::visible::visible_within;
 use crate::scenario::model::ScriptFaultKind;
 use crate::scenario::name::{AgentName, RoleName, TaskId, ToolName};
+use crate::scenario::seated::Caller;
 pub use crate::scenario::tool::{ToolCall, ToolOffer};
 
 /// What is asked of a model or tool.
@@ -179,6 +180,38 @@ impl Purpose {
             | Self::Tool { .. }
             | Self::Search
             | Self::Read { .. } => None,
+        }
+    }
+
+    /// Who asks a model in the call; `None` where no model is asked.
+    pub fn caller(&self) -> Option<Caller> {
+        Some(match self {
+            Self::Contribution { role, .. } => Caller::Role(role.clone()),
+            Self::Say { agent, .. } => Caller::Agent(agent.clone()),
+            Self::Plan => Caller::Plan,
+            Self::Notes { .. } => Caller::Notes,
+            Self::Synthesize => Caller::Answer,
+            Self::Finalize => Caller::Finalize,
+            Self::Task { .. }
+            | Self::Step { .. }
+            | Self::Member { .. }
+            | Self::Hop { .. }
+            | Self::Tool { .. }
+            | Self::Search
+            | Self::Read { .. } => return None,
+        })
+    }
+
+    /// Whether this caller asks a model in the call.
+    pub fn is_of(&self, caller: &Caller) -> bool {
+        match (caller, self) {
+            (Caller::Role(own), Self::Contribution { role, .. }) => own == role,
+            (Caller::Agent(own), Self::Say { agent, .. }) => own == agent,
+            (Caller::Plan, Self::Plan)
+            | (Caller::Notes, Self::Notes { .. })
+            | (Caller::Answer, Self::Synthesize)
+            | (Caller::Finalize, Self::Finalize) => true,
+            _ => false,
         }
     }
 

@@ -16,12 +16,16 @@ pub struct Models {
     prices: Arc<[ModelPriceHead]>,
     /// What each of them costs, whatever its name is.
     one_price: Option<Price>,
+    /// Whether they are not all the same model at the same host.
+    several: bool,
 }
 
 impl Models {
     /// The default model, and the callers that have their own.
     pub fn new(usual: Arc<dyn ChatModel>, own: Vec<(Caller, Arc<dyn ChatModel>)>) -> Self {
-        Self { usual, own: own.into(), prices: Arc::default(), one_price: None }
+        let label = usual.label();
+        let several = own.iter().any(|(_, model)| model.label() != label);
+        Self { usual, own: own.into(), prices: Arc::default(), one_price: None, several }
     }
 
     /// The same models, which cost this.
@@ -49,7 +53,7 @@ impl Models {
 
     /// The model that is asked for this purpose.
     pub fn of(&self, purpose: &Purpose) -> &Arc<dyn ChatModel> {
-        let own = self.own.iter().find(|(caller, _)| asks(caller, purpose));
+        let own = self.own.iter().find(|(caller, _)| purpose.is_of(caller));
         own.map_or(&self.usual, |(_, model)| model)
     }
 
@@ -80,7 +84,7 @@ impl Models {
 
     /// The name of the model that is asked for this purpose, where the run asks more than one.
     pub fn name_for(&self, purpose: &Purpose) -> Option<Arc<str>> {
-        if self.own.is_empty() {
+        if !self.several {
             return None;
         }
         match self.of(purpose).label() {
@@ -99,19 +103,6 @@ impl<M: ChatModel + 'static> From<Arc<M>> for Models {
 impl From<Arc<dyn ChatModel>> for Models {
     fn from(model: Arc<dyn ChatModel>) -> Self {
         Self::new(model, Vec::new())
-    }
-}
-
-/// Whether a call for this purpose is this caller's.
-fn asks(caller: &Caller, purpose: &Purpose) -> bool {
-    match (caller, purpose) {
-        (Caller::Role(own), Purpose::Contribution { role, .. }) => own == role,
-        (Caller::Agent(own), Purpose::Say { agent, .. }) => own == agent,
-        (Caller::Plan, Purpose::Plan)
-        | (Caller::Notes, Purpose::Notes { .. })
-        | (Caller::Answer, Purpose::Synthesize)
-        | (Caller::Finalize, Purpose::Finalize) => true,
-        _ => false,
     }
 }
 

@@ -190,10 +190,12 @@ fn model(form: &Form, text: &str, focused: bool, cx: &Cx, mut pen: Pen) {
         pen.put("none", dim).space(2).put("Enter names one", dim);
         return;
     };
-    let hint = if focused { "; Enter lists others" } else { "" };
+    let room = usize::from(pen.left());
+    let hint = "; Enter lists others";
+    let hinted = focused && columns(name) + columns(from) + columns(hint) + 2 <= room;
+    let hint = if hinted { hint } else { "" };
     let note = columns(from) + columns(hint) + 2;
     // The name gives way last.
-    let room = usize::from(pen.left());
     let whole = room.saturating_sub(note).max(room.min(24));
     pen.put(&elide_middle(name, whole, cx.glyphs), style).space(2).put(from, dim).put(hint, dim);
 }

@@ -140,8 +140,8 @@ fn beside(form: &Form) -> u16 {
         LiveOffer::Ready { model, .. } => columns(model),
         _ => 0,
     };
-    let defaults = form.models.providers.iter().filter(|_| form.models.providers.len() > 1);
-    let longest = defaults.map(|offer| columns(&offer.place.model(&offer.model))).max();
+    let longest =
+        form.models.providers.iter().map(|offer| columns(&offer.place.model(&offer.model))).max();
     u16::try_from(set.max(longest.unwrap_or(0))).unwrap_or(u16::MAX)
 }
 
@@ -172,7 +172,10 @@ fn told(form: &Form, picker: &ModelPicker, cx: &Cx, area: Rect, buf: &mut Buffer
     });
     let chosen = picker.chosen().map(|row| match picker.value(row, &form.models) {
         Some(value) => format!("--model {value}"),
-        None => "no --model: as the scenario and the environment say".to_owned(),
+        None => match &form.models.base {
+            LiveOffer::Ready { model, .. } => format!("without --model: {model}"),
+            _ => String::new(),
+        },
     });
     let (text, role) = match (failed, chosen) {
         (Some(why), _) => (why.to_owned(), Role::Failed),

@@ -208,6 +208,21 @@ fn a_model_that_cannot_be_asked_keeps_the_run_from_starting() {
 }
 
 #[test]
+fn a_scenario_that_asks_for_a_key_that_is_missing_can_ask_the_one_that_is_there() {
+    let mut dash = open();
+    goto(&mut dash, &FieldId::Model);
+    dash.press(KeyCode::Left);
+    let why = "roles.legal.model asks for beta/b-1: no key for api.beta.com";
+    let missing = LiveOffer::Missing { why: why.to_owned() };
+    answer(&mut dash, missing, vec![with_key("alpha", "a-1")]);
+    assert!(!form(&dash).is_good());
+    choose(&mut dash).press(KeyCode::Enter);
+    assert_eq!(model(form(&dash)).as_deref(), Some("alpha/a-1"));
+    answer(&mut dash, ready("a-1"), Vec::new());
+    assert!(form(&dash).is_good());
+}
+
+#[test]
 fn answers_to_another_form_or_another_model_are_no_news() {
     let mut dash = live();
     let [(form_id, place)] = &lists_wanted(&mut dash)[..] else { panic!("one list") };
@@ -241,6 +256,18 @@ fn a_local_ollama_is_offered_beside_the_provider_in_force() {
     dash.send(Msg::ModelsListed { form: RequestId(1), place: ollama, list });
     choose(&mut dash).text("llama").press(KeyCode::Enter);
     assert_eq!(model(form(&dash)).as_deref(), Some("ollama/llama3.2"));
+}
+
+#[test]
+fn the_list_of_whom_the_run_asks_stands_first_though_another_came_before_it() {
+    let mut dash = live();
+    let [(form, at)] = &lists_wanted(&mut dash)[..] else { panic!("one list") };
+    let (form, at) = (*form, at.clone());
+    dash.send(Msg::ModelsListed { form, place: place("ollama"), list: listing(&["of-ollama"]) });
+    dash.send(Msg::ModelsListed { form, place: at, list: listing(&["of-example"]) });
+    let screen = choose(&mut dash).screen();
+    let line = |text: &str| screen.lines().position(|line| line.contains(text)).expect("shown");
+    assert!(line("of-example") < line("of-ollama"), "{screen}");
 }
 
 #[test]

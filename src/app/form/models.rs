@@ -46,6 +46,18 @@ impl FormModels {
         }
     }
 
+    /// The lists with their places among [`lists`](Self::lists): first those of whom the run would ask.
+    pub(super) fn lists_in_order(&self) -> Vec<(usize, &ModelPlace, &NameList)> {
+        let asked = |place: &ModelPlace| match &self.offer {
+            LiveOffer::Ready { places, .. } => places.contains(place),
+            _ => false,
+        };
+        let lists = self.lists.iter().enumerate();
+        let mut lists: Vec<_> = lists.map(|(at, (place, list))| (at, place, list)).collect();
+        lists.sort_by_key(|(_, place, _)| !asked(place));
+        lists
+    }
+
     /// A name of a list.
     pub fn name(&self, list: usize, at: usize) -> Option<&str> {
         match self.lists.get(list) {

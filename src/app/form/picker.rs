@@ -117,7 +117,8 @@ impl ModelPicker {
             words.iter().all(|word| whole.contains(word))
         };
         let mut rows = Vec::new();
-        if query.is_empty() && matches!(models.base, LiveOffer::Ready { .. }) {
+        let is_set = matches!(models.base, LiveOffer::Ready { .. });
+        if query.is_empty() && is_set {
             rows.push(PickRow::AsSet);
         }
         let mut group = |head: PickRow, of: &mut dyn Iterator<Item = PickRow>, alone: bool| {
@@ -131,15 +132,15 @@ impl ModelPicker {
             rows.push(head);
             rows.extend(of);
         };
-        // One alone is what is asked anyhow.
-        if models.providers.len() > 1 {
+        // One alone is what is asked anyhow, where anybody can be.
+        if models.providers.len() > 1 || !is_set {
             let defaults = models.providers.iter().enumerate();
             let mut defaults = defaults
                 .filter(|(_, offer)| found(&offer.model, &offer.place.provider))
                 .map(|(at, _)| PickRow::Default(at));
             group(PickRow::Providers, &mut defaults, false);
         }
-        for (list, (place, names)) in models.lists.iter().enumerate() {
+        for (list, place, names) in models.lists_in_order() {
             let (names, there) = match names {
                 NameList::Listed { names, .. } => (&**names, true),
                 _ => (&[][..], false),

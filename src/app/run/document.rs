@@ -7,7 +7,7 @@ use super::inspect::Asks;
 use super::told::failure;
 use super::{RunPage, tool_calls};
 use crate::app::format;
-use crate::event::kind::{ChatMessage, Purpose, Reply, ReplyRefused, Speaker};
+use crate::event::kind::{ChatMessage, ModelLabel, Purpose, Reply, ReplyRefused, Speaker};
 use crate::event::world::team::HANDED_OVER;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
@@ -163,6 +163,23 @@ impl RunPage {
     /// The fact that closed a span.
     pub fn closing(&self, span: SpanId) -> Option<&Event> {
         self.fact(self.world().spans.get(span)?.closed_by?)
+    }
+
+    /// The model that a call asks: its own, else the one that the whole run asks.
+    pub(super) fn call_model(&self, call: SpanId, purpose: &Purpose) -> Option<String> {
+        if let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening(call)
+            && let Some(model) = &started.model
+        {
+            return Some(model.to_string());
+        }
+        let world = self.world();
+        let of_caller = world.models.of(purpose).map(str::to_owned);
+        of_caller.or_else(|| match &world.head.as_ref()?.model {
+            ModelLabel::Scripted => Some("scripted".to_owned()),
+            // A call that is no longer held is one of several.
+            ModelLabel::Live { name, .. } if world.models.is_empty() => Some(name.clone()),
+            ModelLabel::Live { .. } => None,
+        })
     }
 
     /// The reply that answered a call.

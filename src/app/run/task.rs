@@ -37,6 +37,9 @@ impl RunPage {
         orchestrator: &Orchestrator,
         plan: &OrchestratorPlan,
     ) {
+        if let Some(model) = world.models.plan() {
+            document.field("model", model);
+        }
         if let Some((reason, raw)) = &orchestrator.refused {
             document.text(Look::Failed, &format!("refused: {reason}"));
             if let Some(advice) = reason.advice() {

@@ -27,6 +27,9 @@ impl RunPage {
         };
         document.gap();
         document.add(Look::Head, "the call");
+        if let SpanKind::Call(purpose) = &span.what {
+            self.asked_model(&mut document, span.id, purpose);
+        }
         span_times(&mut document, span, world);
         let mut before: Option<&Span> = None;
         for attempt in world.spans.children(span.id) {
@@ -54,6 +57,15 @@ impl RunPage {
         document
     }
 
+    /// The model that a call asks, where it asks one.
+    fn asked_model(&self, document: &mut Document, call: SpanId, purpose: &Purpose) {
+        if purpose.caller().is_some()
+            && let Some(model) = self.call_model(call, purpose)
+        {
+            document.field("model", model);
+        }
+    }
+
     fn attempt_times(&self, document: &mut Document, attempt: &Span) {
         match self.closing(attempt.id).map(|event| &event.kind) {
             Some(EventKind::AttemptAnswered(reply)) if reply.result.is_some() => {}
@@ -73,7 +85,7 @@ impl RunPage {
                 } else {
                     document.field("tokens", "not counted by the endpoint");
                 }
-                for (name, value) in [("model", &reply.model), ("ended by", &reply.finish)] {
+                for (name, value) in [("answered by", &reply.model), ("ended by", &reply.finish)] {
                     if let Some(value) = value {
                         document.field(name, value);
                     }
@@ -179,6 +191,7 @@ impl RunPage {
             }
             Purpose::Finalize => document.field("for", "the text at the end"),
         }
+        self.asked_model(&mut document, span.id, purpose);
         let degraded = matches!(
             self.closing(span.id).map(|event| &event.kind),
             Some(EventKind::CallDegraded { .. })

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::WORD;
+use super::{WORD, with_model};
 use crate::app::run::told;
 use crate::cli::paint::Paint;
 use crate::event::kind::{Purpose, ReadingEnd, SourceCame, StandIn};
@@ -33,7 +33,8 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
     };
     Some(match &event.kind {
         EventKind::StepsAccepted { steps } => {
-            step("plan", &format::things(steps.len() as u64, "step"))
+            let steps = format::things(steps.len() as u64, "step");
+            step("plan", &with_model(steps, world.models.plan()))
         }
         EventKind::SourcesDeduped(deduped) => {
             let query = research.query.as_ref().map_or("", |(query, _)| query);
@@ -54,7 +55,9 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
                 SourceCame::Cancelled => (Glyph::Failed, "cancelled", Role::Failed),
             };
             let what = visible_within(&told(), SAID_CHARS);
-            signed(glyph, word, role, &format!("{}  {what}", address(row)))
+            // Who read nothing of it took no notes either.
+            let model = world.models.notes().filter(|_| row.notes_call.is_some());
+            signed(glyph, word, role, &format!("{}  {}", address(row), with_model(what, model)))
         }
         EventKind::NoteTaken { note, .. } => {
             let claim = visible_within(&note.claim, SAID_CHARS);
@@ -81,7 +84,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
         EventKind::NotesCompared(_) => {
             signed(Glyph::Alert, "compared", Role::Flag, &visible_within(&told(), SAID_CHARS))
         }
-        EventKind::AnswerCited(_) => step("answer", &told()),
+        EventKind::AnswerCited(_) => step("answer", &with_model(told(), world.models.answer())),
         EventKind::AnswerRefused(_) => {
             signed(Glyph::Refused, "refused", Role::Refused, &format!("the answer, {}", told()))
         }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::WORD;
+use super::{WORD, with_model};
 use crate::app::run::told;
 use crate::cli::paint::Paint;
 use crate::event::kind::{Purpose, TeamPlan, ToolCall};
@@ -23,7 +23,7 @@ const SAID_CHARS: usize = 200;
 pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<String>> {
     let (team, _) = world.team()?;
     let new = team.lines.iter().rev().take_while(|line| line.seq == event.seq);
-    let mut lines: Vec<String> = new.filter_map(|line| one(line, paint)).collect();
+    let mut lines: Vec<String> = new.filter_map(|line| one(line, world, paint)).collect();
     lines.reverse();
     match &event.kind {
         EventKind::AnswerPartial { .. }
@@ -103,7 +103,7 @@ fn signed(paint: &Paint, sign: Sign, depth: u16, who: &str, what: &str) -> Strin
     format!("  {word}  {inward}{}  {what}", visible(who)).trim_end().to_owned()
 }
 
-fn one(line: &Line, paint: &Paint) -> Option<String> {
+fn one(line: &Line, world: &World, paint: &Paint) -> Option<String> {
     let (sign, what) = match &line.what {
         LineKind::Message(text) => (Sign::Message, cut(text)),
         LineKind::Said(text) => (Sign::Said, cut(text)),
@@ -112,7 +112,8 @@ fn one(line: &Line, paint: &Paint) -> Option<String> {
         LineKind::Called(call) => (Sign::Asks, called(call)),
         LineKind::Result { of, text, ok } => {
             let sign = if *ok { Sign::Result } else { Sign::Failed };
-            return Some(signed(paint, sign, line.depth, of, &cut(text)));
+            let of = with_model(of.to_string(), world.models.of_agent(of));
+            return Some(signed(paint, sign, line.depth, &of, &cut(text)));
         }
         LineKind::HandedOver { to, message } => {
             let message = message.as_ref().map_or_else(String::new, |it| format!(": {}", cut(it)));
@@ -124,7 +125,8 @@ fn one(line: &Line, paint: &Paint) -> Option<String> {
         }
     };
     let who = line.author.as_ref().map_or("you", |author| author.as_str());
-    Some(signed(paint, sign, line.depth, who, &what))
+    let who = with_model(who.to_owned(), world.models.of_agent(who));
+    Some(signed(paint, sign, line.depth, &who, &what))
 }
 
 /// A call: of a member what it is asked, of a tool its arguments.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::with_model;
 use crate::app::run::told;
 use crate::cli::paint::Paint;
 use crate::event::kind::{BreakerStage, StandIn, Task};
@@ -29,8 +30,11 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
         format!("  {word}  {}  {}", visible(who), visible(&told.what))
     };
     Some(match &event.kind {
-        EventKind::PlanAccepted { tasks } => plan(tasks),
-        EventKind::PlanRefused { .. } => signed(Glyph::Refused, "refused", Role::Refused, "plan"),
+        EventKind::PlanAccepted { tasks } => with_model(plan(tasks), world.models.plan()),
+        EventKind::PlanRefused { .. } => {
+            let who = with_model("plan".to_owned(), world.models.plan());
+            signed(Glyph::Refused, "refused", Role::Refused, &who)
+        }
         EventKind::TaskDone { .. } => {
             let (task, degraded) = of_task(event, world)?;
             if degraded {

@@ -10,6 +10,7 @@ pub mod chunked;
 pub mod collaboration;
 mod last_words;
 pub mod latency;
+pub mod models;
 pub mod orchestrator;
 mod outcome;
 mod refusals;
@@ -29,6 +30,7 @@ use std::time::Duration;
 pub use activity::Activity;
 pub use alerts::Alerts;
 pub use collaboration::Collaboration;
+pub use models::AskedModels;
 pub use orchestrator::Orchestrator;
 pub use outcome::{Outcome, SessionOutcome};
 pub use research::Research;
@@ -79,6 +81,8 @@ pub struct World {
     pub tools: Tools,
     /// What a person was alerted of.
     pub alerts: Alerts,
+    /// The models of a run that asks more than one.
+    pub models: AskedModels,
     last_words: LastWords,
     refusals: Refusals,
     /// The call that was not made because of what the run may spend.
@@ -375,6 +379,7 @@ impl World {
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
                 self.spending.asked(event.span, call.model.as_deref());
+                self.models.asked(call);
                 self.mark_call(event, call);
             }
             EventKind::CallAnswered { .. } => self.tally.answered += 1,

@@ -166,11 +166,18 @@ fn title(
         Pane::First | Pane::Third | Pane::Fourth => {
             let room = left(&pen);
             pen.put_within(face.title(pane), room, plain);
+            let model = match face {
+                Face::Research => research::model(page, cx, pane),
+                _ => String::new(),
+            };
             let follows = match face {
                 Face::Team => team::follows(page, cx, pane),
                 Face::Research => research::follows(page, cx, pane),
                 _ => String::new(),
             };
+            if columns(&model) <= usize::from(left(&pen)) {
+                pen.put(&model, dim);
+            }
             if columns(&follows) <= usize::from(left(&pen)) {
                 pen.put(&follows, dim);
             }

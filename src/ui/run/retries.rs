@@ -82,10 +82,14 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             Some(EventKind::CallStarted(started)) => started.tool.as_str(),
             _ => "",
         };
-        let who = match world.spans.get(call).map(|span| &span.what) {
-            Some(SpanKind::Call(purpose)) => purpose_name(Some(purpose)),
-            _ => "".into(),
+        let purpose = match world.spans.get(call).map(|span| &span.what) {
+            Some(SpanKind::Call(purpose)) => Some(purpose),
+            _ => None,
         };
+        let who = purpose_name(purpose);
+        // Where several models are asked, the tool's name does not say which.
+        let asks_model = purpose.filter(|purpose| purpose.caller().is_some());
+        let tool = asks_model.and_then(|purpose| world.models.of(purpose)).unwrap_or(tool);
         pen.space(1).name(&who, WHO, plain).space(1).name(tool, WHO, dim).space(1);
         speaker::attempts(page, cx, &mut pen, call, "");
         let over = world.spans.get(call).is_some_and(|span| span.closed.is_some());

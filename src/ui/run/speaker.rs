@@ -18,7 +18,7 @@ use crate::event::{SpanId, World};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::text::{Pen, columns, wrap, wrap_within};
+use crate::ui::text::{Pen, columns, elide_middle, wrap, wrap_within};
 use crate::ui::theme::Role;
 
 /// Draws the pane.
@@ -342,9 +342,16 @@ fn tokens(page: &RunPage, cx: &Cx, pen: &mut Pen, subject: Subject, call: Option
             }
         }
     }
-    if let Some(who) = world.head.as_ref().map(|head| model(&head.model))
-        && pen.fits(columns(&who))
+    // Of a call its own model; of the run what its header says.
+    let own = call.filter(|_| subject != Subject::Outcome).and_then(|call| {
+        match world.spans.get(call).map(|span| &span.what) {
+            Some(SpanKind::Call(purpose)) => world.models.of(purpose).map(str::to_owned),
+            _ => None,
+        }
+    });
+    if let Some(who) = own.or_else(|| Some(model(&world.head.as_ref()?.model)))
+        && pen.fits(columns(&who).min(20))
     {
-        pen.put(&who, dim);
+        pen.put(&elide_middle(&who, usize::from(pen.left()), cx.glyphs), dim);
     }
 }

@@ -122,9 +122,9 @@ fn one_row(
     let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
     let sign = sign(cx, world, orchestrator, row);
     let (id, worker) = match row {
-        Row::Plan => ("plan", ""),
+        Row::Plan => ("plan", world.models.plan().unwrap_or_default()),
         Row::Join => ("join", ""),
-        Row::Report => ("report", ""),
+        Row::Report => ("report", world.models.finalize().unwrap_or_default()),
         Row::Task(task) => orchestrator
             .tasks
             .get(task)

@@ -81,7 +81,7 @@ impl RunPage {
             }
             (None, Some(stage)) => {
                 let call = self.speaking(research);
-                let told = going(stage, research, plan);
+                let told = going(stage, world, research, plan);
                 answer.below.push(Item::text(Lead::Running, Part::of(told, How::Running, 4)));
                 self.says(&mut answer.below, call);
             }
@@ -196,13 +196,14 @@ fn fallen<'a>(research: &Research) -> Vec<Item<'a>> {
 }
 
 /// What goes on in a step, in a sentence.
-fn going(stage: Stage, research: &Research, plan: &ResearchPlan) -> String {
-    let by = |who: DoneBy| match who {
-        DoneBy::Model => "the model",
-        DoneBy::Rule => "a rule",
+fn going(stage: Stage, world: &World, research: &Research, plan: &ResearchPlan) -> String {
+    let models = &world.models;
+    let by = |who: DoneBy, model: Option<&str>| match who {
+        DoneBy::Model => model.unwrap_or("the model").to_owned(),
+        DoneBy::Rule => "a rule".to_owned(),
     };
     match stage {
-        Stage::Plan => format!("The plan is made by {}.", by(plan.plan_by)),
+        Stage::Plan => format!("The plan is made by {}.", by(plan.plan_by, models.plan())),
         Stage::Step(ResearchStep::Search) => "Sources are searched.".to_owned(),
         Stage::Step(ResearchStep::Dedupe) => "Addresses of the same page become one.".to_owned(),
         Stage::Step(ResearchStep::ReadExtract) => {
@@ -210,7 +211,11 @@ fn going(stage: Stage, research: &Research, plan: &ResearchPlan) -> String {
                 |row: &&SourceRow| matches!(row.state, SourceState::Reading | SourceState::Noting);
             match research.kept().find(on) {
                 Some(row) if row.state == SourceState::Noting => {
-                    format!("Notes of {} are taken by {}.", row.no, by(plan.notes_by))
+                    format!(
+                        "Notes of {} are taken by {}.",
+                        row.no,
+                        by(plan.notes_by, models.notes())
+                    )
                 }
                 Some(row) if row.read_call.is_none() => {
                     format!("The allowlists are asked for {} {}.", row.no, row.domain)
@@ -225,7 +230,10 @@ fn going(stage: Stage, research: &Research, plan: &ResearchPlan) -> String {
         }
         Stage::Step(ResearchStep::Synthesize) => {
             let notes = format::things(research.notes.len() as u64, "note");
-            format!("The answer is put together from {notes} by {}.", by(plan.answer_by))
+            format!(
+                "The answer is put together from {notes} by {}.",
+                by(plan.answer_by, models.answer())
+            )
         }
     }
 }

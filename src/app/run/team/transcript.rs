@@ -19,6 +19,10 @@ use crate::scenario::name::AgentName;
 pub const TIME: u16 = 9;
 /// Columns by which what is said within a team stands further in.
 pub const STEP: u16 = 2;
+/// Columns of an author's model, with a blank.
+const MODEL: u16 = 15;
+/// The least columns of text that are left beside models.
+const LEAST_TEXT: u16 = 26;
 /// The most bytes of one text that are looked at for a line.
 const LOOKED_AT: usize = 16 * 1024;
 /// The most rows of a text, of a tool's call and of its result; the inspector has the whole.
@@ -62,6 +66,14 @@ pub enum How {
     Refused,
     /// The person's next message, which waits for the end of the run.
     Next,
+}
+
+impl Spoken<'_> {
+    /// The model that its author asks, in a run that asks more than one.
+    pub fn model<'p>(&self, page: &'p RunPage) -> Option<&'p str> {
+        self.at?;
+        page.shown().models.of_agent(self.author)
+    }
 }
 
 impl How {
@@ -119,6 +131,9 @@ pub struct Transcript<'a> {
     ending: Vec<(How, String)>,
     /// Columns of authors.
     pub names: u16,
+    /// Columns of the models that they ask, with a blank; 0 where one alone is asked, or there is no
+    /// room.
+    pub models: u16,
     width: u16,
 }
 
@@ -129,6 +144,11 @@ impl<'a> Transcript<'a> {
         let names = plan.agents.iter().map(|agent| columns(agent.name.as_str())).max();
         let names = u16::try_from(names.unwrap_or(0)).unwrap_or(u16::MAX);
         let names = names.clamp(3, (width / 4).clamp(3, 20));
+        let left = width.saturating_sub(TIME + names + 1);
+        let models = match world.models.is_empty() {
+            false if left >= MODEL + LEAST_TEXT => MODEL,
+            _ => 0,
+        };
         let runs = team.running().map(|row| {
             // Who is consulted stands one further in than the row of it.
             let within = u16::from(row.kind == HopKind::Consult);
@@ -147,13 +167,14 @@ impl<'a> Transcript<'a> {
             coming: coming.collect(),
             ending: ending(page),
             names,
+            models,
             width,
         })
     }
 
     /// The columns before the text of a line.
     pub fn left(&self, spoken: &Spoken<'_>) -> u16 {
-        TIME + self.names + 1 + STEP * spoken.depth.min(6) + spoken.how.indent()
+        TIME + self.names + 1 + self.models + STEP * spoken.depth.min(6) + spoken.how.indent()
     }
 
     /// The rows of a line.

@@ -14,7 +14,24 @@ use crate::app::run::{Pane, RunPage};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
+use crate::ui::text::elide_middle;
 use crate::ui::theme::Role;
+
+/// The most columns of a model's name behind a title.
+const MODEL: usize = 24;
+
+/// What stands behind a pane's title in a run that asks more than one model: the one that gave what the
+/// pane holds.
+pub(super) fn model(page: &RunPage, cx: &Cx, pane: Pane) -> String {
+    let models = &page.shown().models;
+    let model = match pane {
+        Pane::Third => models.answer(),
+        Pane::Fourth => models.notes(),
+        _ => None,
+    };
+    let Some(model) = model else { return String::new() };
+    format!(" {} {}", cx.glyphs.of(Glyph::Dot), elide_middle(model, MODEL, cx.glyphs))
+}
 
 /// What stands behind a pane's title: whether it follows what goes on.
 pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {

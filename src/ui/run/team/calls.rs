@@ -3,8 +3,9 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
-use super::{agent_sign, dwell};
+use super::{MODEL, agent_sign, dwell, put_model};
 use crate::app::run::RunPage;
 use crate::app::run::team::tree::{Fold, Node, speaking};
 use crate::event::kind::{EventKind, Inner, Purpose};
@@ -21,6 +22,18 @@ use crate::ui::theme::{Role, Sign};
 /// Columns of how long a call took.
 const TOOK: u16 = 7;
 
+/// The least columns of a model's name that say something.
+const LEAST_MODEL: u16 = 8;
+
+/// The columns of a row.
+#[derive(Clone, Copy)]
+struct CallColumns {
+    /// Where names and times end.
+    names: u16,
+    /// The columns of the model; 0: none is named.
+    model: u16,
+}
+
 /// Draws the pane.
 pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
@@ -32,8 +45,15 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     let (window, selected) = page.call_rows(&tree, usize::from(area.height));
     let rows = tree.rows(window.clone());
     let wanted = rows.iter().map(|node| wanted(world, *node)).max();
-    // What it came to keeps at least two fifths of the row.
-    let names = area.x + wanted.unwrap_or(0).min(area.width * 3 / 5);
+    // What it came to keeps at least two fifths of the row, models and all.
+    let several = !world.models.is_empty();
+    let most = if several { area.width / 2 } else { area.width * 3 / 5 };
+    let names = area.x + wanted.unwrap_or(0).min(most);
+    let model = match area.right().saturating_sub(names + 2) / 2 {
+        room if several && room >= LEAST_MODEL => room.min(MODEL),
+        _ => 0,
+    };
+    let places = CallColumns { names, model };
     for (nth, (at, node)) in window.zip(rows).enumerate() {
         let here = line(area, nth as u16);
         row_style(cx, here, selected == Some(at), buf);
@@ -42,7 +62,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
             true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
             false => pen.space(1),
         };
-        one(page, cx, world, &mut pen, node, now, names);
+        one(page, cx, world, &mut pen, node, now, places);
     }
 }
 
@@ -57,6 +77,14 @@ fn wanted(world: &World, node: Node) -> u16 {
     8 + 2 * node.depth.min(12) + name + TOOK
 }
 
+/// The column of models, where there is one.
+fn asks(cx: &Cx, pen: &mut Pen, name: Option<&str>, width: u16, style: Style) {
+    if width > 0 {
+        put_model(cx, pen, name.unwrap_or_default(), width, style);
+        pen.space(1);
+    }
+}
+
 fn one(
     page: &RunPage,
     cx: &Cx,
@@ -64,7 +92,7 @@ fn one(
     pen: &mut Pen,
     node: Node,
     now: Elapsed,
-    names: u16,
+    CallColumns { names, model }: CallColumns,
 ) {
     let theme = cx.theme;
     let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
@@ -87,6 +115,7 @@ fn one(
         let width = end(pen);
         pen.name(agent.name.as_str(), width, plain).to(names - TOOK.min(names));
         pen.right(&format::took(dwell(world, agent, now)), TOOK - 1, dim).to(names).space(1);
+        asks(cx, pen, world.models.of_agent(agent.name.as_str()), model, dim);
         live(page, cx, world, pen, SpanId::RUN, now);
         return;
     }
@@ -104,6 +133,7 @@ fn one(
     pen.name(name, width, plain).to(names.saturating_sub(TOOK));
     let took = format::took(world.took(span.opened, span.closed.unwrap_or(now)));
     pen.right(&took, TOOK - 1, dim).to(names).space(1);
+    asks(cx, pen, world.models.of(purpose), model, dim);
     let is_agent = !matches!(purpose, Purpose::Tool { .. });
     if span.state == SpanState::Open && world.is_live() && world.tools.in_line(span.id) {
         pen.put("in line", theme.style(Role::Retry));

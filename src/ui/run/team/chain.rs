@@ -4,13 +4,14 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::MODEL;
 use crate::app::run::RunPage;
 use crate::event::kind::TeamPlan;
 use crate::event::world::World;
 use crate::event::world::team::{HopKind, HopState, Team};
 use crate::ui::Cx;
 use crate::ui::glyph::Glyph;
-use crate::ui::text::{Pen, columns};
+use crate::ui::text::{Pen, columns, elide_middle};
 use crate::ui::theme::Role;
 
 /// Hops of the chain that are looked at, from the newest on.
@@ -90,6 +91,10 @@ fn aside(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan) -> Vec<(String, R
     {
         said.push(("control ".to_owned(), Role::Dim));
         said.push((holder.to_string(), Role::Strong));
+        if let Some(model) = world.models.of_agent(holder.as_str()) {
+            let model = elide_middle(model, usize::from(MODEL), cx.glyphs);
+            said.push((format!(" {model}"), Role::Dim));
+        }
     }
     if let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) {
         let gap = if said.is_empty() { "" } else { "   " };

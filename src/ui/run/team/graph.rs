@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{agent_sign, dwell, holds, names};
+use super::{MODEL, agent_sign, dwell, holds, names, put_model};
 use crate::app::run::RunPage;
 use crate::app::run::team::graph::{Boxed, Graph, LIST_HEAD, START, Work};
 use crate::app::run::team::{benched, pictured};
@@ -15,6 +15,9 @@ use crate::ui::glyph::Glyph;
 use crate::ui::run::{Tiles, empty, line, row_style};
 use crate::ui::text::{Pen, columns, on_line};
 use crate::ui::theme::Role;
+
+/// The least columns of a box whose frame names a model.
+const LEAST_FRAME: u16 = 12;
 
 /// Draws the pane.
 pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
@@ -74,6 +77,9 @@ fn drawn(
             let mut pen = Pen::new(buf, Rect { y, ..inside }.intersection(area), cx.glyphs);
             pen.put(" bench ", on_line(theme.style(Role::Dim)));
         }
+        if let Some(model) = world.models.of_agent(boxed.agent.as_str()) {
+            on_frame(cx, frame.intersection(area), model, buf);
+        }
         let sign = agent_sign(cx, world, row);
         let style = match (row.turns, holder == Some(boxed)) {
             (0, _) => dim,
@@ -131,6 +137,26 @@ fn drawn(
         legend(page, cx, graph, buf);
     }
     also(cx, graph, team, buf);
+}
+
+/// An agent's model on the frame of its box, where no line comes or goes.
+fn on_frame(cx: &Cx, frame: Rect, model: &str, buf: &mut Buffer) {
+    if frame.width < LEAST_FRAME || frame.height < 2 {
+        return;
+    }
+    let bare = cx.glyphs.of(Glyph::Horizontal);
+    let free = |y: u16| {
+        let inner = frame.left() + 1..frame.right() - 1;
+        inner.into_iter().all(|x| buf.cell((x, y)).is_some_and(|cell| cell.symbol() == bare))
+    };
+    let Some(y) = [frame.bottom() - 1, frame.y].into_iter().find(|y| free(*y)) else { return };
+    let dim = on_line(cx.theme.style(Role::Dim));
+    let width = (columns(model) as u16).min(frame.width - 4);
+    let at = Rect { x: frame.x + 1, y, width: frame.width - 2, height: 1 };
+    let mut pen = Pen::new(buf, at, cx.glyphs);
+    pen.put(" ", dim);
+    put_model(cx, &mut pen, model, width, dim);
+    pen.put(" ", dim);
 }
 
 /// How often work went there, and was refused.
@@ -234,6 +260,15 @@ fn listed(
     let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.space(3).cell("agent", name + 3, dim).cell("runs", 6, dim).cell("held", 8, dim);
+    // With little room the baton beside it says who passed to whom.
+    let model = match pen.left() {
+        _ if world.models.is_empty() => 0,
+        room @ 0..24 => room.saturating_sub(1).min(MODEL),
+        room => (room / 2).min(MODEL),
+    };
+    if model > 0 {
+        pen.cell("model", model + 1, dim);
+    }
     pen.put("passed to", dim);
     let selected = page.selected_agent();
     let window = page.listed(plan, area);
@@ -260,6 +295,11 @@ fn listed(
         }
         pen.cell(&row.turns.to_string(), 6, plain);
         pen.cell(&format::took(dwell(world, row, now)), 8, plain);
+        if model > 0 {
+            let name = world.models.of_agent(row.name.as_str()).unwrap_or_default();
+            put_model(cx, &mut pen, name, model, dim);
+            pen.space(1);
+        }
         pen.put(&passed(cx, team, row), dim);
     }
 }

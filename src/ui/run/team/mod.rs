@@ -10,6 +10,7 @@ pub(super) mod transcript;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use crate::app::run::team::{baton_parts, pictured};
 use crate::app::run::{Pane, RunPage};
@@ -19,8 +20,23 @@ use crate::event::world::team::AgentRow;
 use crate::event::world::{Team, World};
 use crate::ui::Cx;
 use crate::ui::glyph::Glyph;
-use crate::ui::text::columns;
+use crate::ui::text::{Pen, columns, elide, elide_middle};
 use crate::ui::theme::{Role, Sign};
+
+/// The most columns of a model's name, in a run that asks more than one.
+const MODEL: u16 = 18;
+
+/// A model's name in exactly so many columns. The start of a name says most in a few of them; in more,
+/// its end tells versions apart.
+fn put_model(cx: &Cx, pen: &mut Pen, name: &str, width: u16, style: Style) {
+    let start = pen.x();
+    let columns = usize::from(width);
+    let text = match width {
+        0..12 => elide(name, columns, cx.glyphs),
+        _ => elide_middle(name, columns, cx.glyphs),
+    };
+    pen.put_within(&text, width, style).to(start + width);
+}
 
 /// What stands behind a pane's title: whether it follows what is new.
 pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {

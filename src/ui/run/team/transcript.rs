@@ -40,7 +40,8 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
             let mut pen = Pen::new(buf, here, cx.glyphs);
             if nth == 0 {
                 let mark = if selected == Some(at) { Glyph::Selected } else { Glyph::NotYet };
-                head(cx, &mut pen, &spoken, (mark == Glyph::Selected).then_some(mark), lines.names);
+                let mark = (mark == Glyph::Selected).then_some(mark);
+                head(cx, &mut pen, &spoken, mark, (lines.names, lines.models), page);
             }
             pen.to(here.x + lines.left(&spoken)).put(part, style(cx, &spoken));
             if nth == last && cut {
@@ -57,7 +58,14 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
 }
 
 /// Who said it and when, and for what is no words a glyph that tells what it is.
-fn head(cx: &Cx, pen: &mut Pen, spoken: &Spoken<'_>, mark: Option<Glyph>, names: u16) {
+fn head(
+    cx: &Cx,
+    pen: &mut Pen,
+    spoken: &Spoken<'_>,
+    mark: Option<Glyph>,
+    (names, models): (u16, u16),
+    page: &RunPage,
+) {
     let theme = cx.theme;
     let dim = theme.style(Role::Dim);
     let start = pen.x();
@@ -80,7 +88,15 @@ fn head(cx: &Cx, pen: &mut Pen, spoken: &Spoken<'_>, mark: Option<Glyph>, names:
         (author, How::Coming, _) => (author, Role::Running),
         (author, ..) => (author, Role::Text),
     };
-    pen.name(author, names, theme.style(role)).space(1 + STEP * spoken.depth.min(6));
+    pen.name(author, names, theme.style(role)).space(1);
+    if models > 0 {
+        // Whose words they are: what was said before this run, or told to an agent, is no model's.
+        let says = matches!(spoken.how, How::Said | How::Coming | How::Called | How::Over);
+        let model = spoken.model(page).filter(|_| says).unwrap_or_default();
+        super::put_model(cx, pen, model, models - 1, dim);
+        pen.space(1);
+    }
+    pen.space(STEP * spoken.depth.min(6));
     let (glyph, role) = match spoken.how {
         How::Message | How::Said | How::Coming => return,
         How::Called => (Glyph::Within, Role::Dim),
