@@ -321,12 +321,13 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
             "✓ scenario      table: A mixed table (collaboration)".to_owned(),
             format!("✓ role first    openai/gpt-4.1-mini at {host}, from the default"),
             "! role second   roles.second.model asks for gemini/other".to_owned(),
-            "GEMINI_API_KEY is not set. export GEMINI_API_KEY=…".to_owned(),
+            "→ export GEMINI_API_KEY=…".to_owned(),
             format!("✓ step finalize openai/gpt-4.1-mini at {host}, from the default"),
             "✓ timeout       12.0s an attempt, from the scenario".to_owned(),
             "✓ temperature   0.5, from the scenario".to_owned(),
             "✓ max_tokens    500, from the configuration".to_owned(),
-            "$0.40 in, $1.60 out, $0.10 cached (table of 2026-11-22)".to_owned(),
+            "$0.40 in, $1.60 out, $0.10 cached for a million tokens, from the table of 2026-11-22"
+                .to_owned(),
             "not asked".to_owned(),
         ],
     );
@@ -363,7 +364,8 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
         &[
             "gemini/other at generativelanguage.googleapis.com, from the scenario (roles.second.model)"
                 .to_owned(),
-            "$0.10 in, $0.20 out for a million tokens, of gemini/other".to_owned(),
+            "$0.10 in, $0.20 out for a million tokens, from the configuration, of gemini/other"
+                .to_owned(),
         ],
     );
     assert!(!ended.out.contains("gemini-key-1"));

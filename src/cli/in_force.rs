@@ -27,13 +27,15 @@ pub struct InForce {
     pub text: String,
     /// Where it comes from.
     pub origin: Origin,
+    /// The same, for people.
+    pub from: String,
 }
 
 impl InForce {
     /// A setting whose value is shown to people as this text.
     pub fn new(key: &str, value: impl Into<Value>, text: impl AsRef<str>, origin: Origin) -> Self {
         let text = visible_within(text.as_ref(), VALUE_CHARS);
-        Self { key: key.to_owned(), value: value.into(), text, origin }
+        Self { key: key.to_owned(), value: value.into(), text, origin, from: origin.to_string() }
     }
 
     fn unset(key: &str, text: &str) -> Self {
@@ -173,22 +175,18 @@ pub fn price(
     });
     match own.or_else(|| price_of(provider, model, &config.prices)) {
         None => InForce::unset("price", "not known: tokens are counted, costs are not"),
-        Some(found) => InForce::new("price", json_of(&found.value), priced(&found), found.origin),
+        Some(Found { value, origin }) => {
+            let found = InForce::new("price", json_of(&value), told(&value), origin);
+            let table = || format!("the table of {}", PriceTable::shipped().date);
+            let from = if origin == Origin::Default { table() } else { found.from };
+            InForce { from, ..found }
+        }
     }
 }
 
 /// A price in JSON: US dollars for a million tokens.
 pub fn json_of(price: &Price) -> Value {
     serde_json::to_value(price).unwrap_or(Value::Null)
-}
-
-/// A price for people, with the day of the table where it stands there.
-fn priced(found: &Found<Price>) -> String {
-    let price = told(&found.value);
-    match found.origin {
-        Origin::Default => format!("{price} (table of {})", PriceTable::shipped().date),
-        _ => price,
-    }
 }
 
 /// `$0.40 in, $1.60 out, $0.10 cached`, all for a million tokens.

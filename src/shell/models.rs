@@ -121,7 +121,8 @@ pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint
         match own_model(scenario, &caller, model) {
             None => usual_asked = true,
             Some(seated) if found.iter().all(|(other, _)| *other != caller) => {
-                found.push((caller, seat(scenario, seated)?));
+                let missing = |(what, advice)| format!("{what}. {advice}");
+                found.push((caller, seat(scenario, seated).map_err(missing)?));
             }
             Some(_) => {}
         }
@@ -144,14 +145,15 @@ pub(super) fn own_model<'s>(
 }
 
 /// The endpoint of a caller that has a model of its own.
-pub(super) fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
+///
+/// # Errors
+/// What is missing, and what to do about it.
+pub(super) fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, (String, String)> {
     let origin = if seated.by_override { Origin::CommandLine } else { Origin::Scenario };
     find(scenario, Found { value: &seated.model, origin }).map_err(|error| {
-        let advice = error.advice();
-        format!(
-            "{} asks for {}: {error}. {advice} Or use another model: --set {}=PROVIDER/MODEL.",
-            seated.place, seated.model, seated.place
-        )
+        let (place, advice) = (&seated.place, error.advice());
+        let what = format!("{place} asks for {}: {error}", seated.model);
+        (what, format!("{advice} Or use another model: --set {place}=PROVIDER/MODEL."))
     })
 }
 

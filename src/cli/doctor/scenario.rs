@@ -35,9 +35,12 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
     let several = endpoints.len() > 1;
     for endpoint in &endpoints {
         findings.extend(of_endpoint(endpoint, several, asking));
-        findings.push(if args.live { reach(models, endpoint).await } else { not_asked() });
+        findings.push(if args.live { reach(models, endpoint).await } else { not_asked(endpoint) });
     }
-    if !endpoints.is_empty() {
+    if let Some(first) = endpoints.first() {
+        let timeout = in_force::timeout(Some(asking), first);
+        let text = format!("{}, from {}", timeout.text, timeout.origin);
+        findings.push(Finding::good("timeout", text));
         findings.extend(requests(asking));
     }
     if let Err(missing) = tools::toolbox(&scenario, true) {
@@ -66,9 +69,9 @@ fn asks(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
             Finding::good(about, text)
         }
         // A scripted run needs none of it.
-        Err(why) => {
+        Err(missing) => {
             let mark = if live { Mark::Bad } else { Mark::Note };
-            Finding { mark, ..Finding::note(about, why.as_str(), "").plain() }
+            Finding { mark, ..Finding::note(about, missing.what.as_str(), missing.advice.as_str()) }
         }
     }
 }
@@ -103,15 +106,13 @@ fn distinct(all: &[CallerModel]) -> Vec<&Endpoint> {
     each
 }
 
-/// What holds for one model: its key, its price, the bound of an attempt.
+/// What holds for one model: its key, its price.
 fn of_endpoint(endpoint: &Endpoint, several: bool, asking: Asking<'_>) -> Vec<Finding> {
     let (provider, name) = (endpoint.provider(), &endpoint.model().value);
     let price = in_force::price(Some(asking), provider, name, config::in_force());
-    let timeout = in_force::timeout(Some(asking), endpoint);
     let of = if several { format!(", of {}/{name}", provider.word()) } else { String::new() };
     let mut findings = vec![key(endpoint)];
     findings.push(Finding::good("price", format!("{}{of}", per_million(&price))));
-    findings.push(Finding::good("timeout", format!("{}, from {}", timeout.text, timeout.origin)));
     for note in endpoint.notes() {
         findings.push(Finding::note("endpoint", note.clone(), "").plain());
     }
