@@ -63,6 +63,30 @@ async fn a_live_run_is_asked_as_the_configuration_says_where_nothing_else_does()
 }
 
 #[tokio::test]
+async fn the_bound_of_an_attempt_is_the_configurations_unless_another_is_set() {
+    let scene = Scene::with(agreeing).await;
+    scene.home.write(FILE, "[model]\ntimeout_s = 31\n");
+    let bound = |lines: Vec<serde_json::Value>| {
+        let mut attempts = lines.into_iter().filter(|line| line["kind"] == "attempt.started");
+        attempts.next().expect("an attempt")["timeout_ms"].clone()
+    };
+    for (variable, set, expected) in [
+        (None, "budget.max_seconds=40", 31_000),
+        (Some("32"), "budget.max_seconds=40", 32_000),
+        (Some("32"), "tools.llm.timeout_s=33", 33_000),
+    ] {
+        let args = [&LIVE[..4], &["--format", "jsonl", "--set", set]].concat();
+        let mut command = scene.command(&args);
+        if let Some(seconds) = variable {
+            command.env("OPENAI_TIMEOUT_SECONDS", seconds);
+        }
+        let ended = ended(command).await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert_eq!(bound(ended.lines()), expected, "{variable:?} {set}");
+    }
+}
+
+#[tokio::test]
 async fn the_environment_and_env_files_go_before_the_configuration() {
     let scene = Scene::with(agreeing).await;
     scene.home.write(FILE, "[model]\nname = \"anthropic/of-the-file\"\n");
