@@ -444,3 +444,24 @@ async fn the_doctor_finds_ollama_and_other_providers_that_have_a_key() {
     assert!(ended.out.contains("--model anthropic/claude-haiku-4-5"), "{}", ended.out);
     assert!(!ended.out.contains("other-key-1"));
 }
+
+#[tokio::test]
+async fn an_endpoint_of_any_provider_may_have_no_list_of_models() {
+    let list = |_: &wire::Asking| {
+        let body = r#"{"data":[{"id":"gpt-4.1-mini"}]}"#;
+        wire::answer("200 OK", &["content-type: application/json", "connection: close"], body)
+    };
+    let scene = Scene::with(list).await;
+    for status in ["400 Bad Request", "404 Not Found"] {
+        let other = Scene::with(move |_| wire::answer(status, &["connection: close"], "{}")).await;
+        let mut command = scene.command(&["doctor", "--live"]);
+        command.env("ANTHROPIC_API_KEY", "other-key-1");
+        command.env("ANTHROPIC_BASE_URL", format!("http://{}", other.host));
+        let ended = ended(command).await;
+        assert_eq!(ended.code, Some(0), "{status}: {ended:?}");
+        assert!(ended.out.contains("gpt-4.1-mini among them"), "{}", ended.out);
+        let said = format!("{} answered, without a list of models", other.host);
+        assert!(ended.out.contains(&said), "{}", ended.out);
+        assert!(other.asked()[0].head.starts_with("GET /v1/models"), "asked once it was said");
+    }
+}

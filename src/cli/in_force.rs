@@ -57,14 +57,14 @@ pub fn word(origin: Origin) -> &'static str {
 
 /// A scenario, and what `--set` says of it.
 #[derive(Clone, Copy)]
-pub struct Asking<'a> {
+pub struct SetScenario<'a> {
     /// The scenario, with what `--set` says in it.
     pub scenario: &'a Scenario,
     /// What `--set` says.
     pub set: &'a [Override],
 }
 
-impl Asking<'_> {
+impl SetScenario<'_> {
     /// Where a field of the scenario comes from.
     fn origin(&self, path: &[&str]) -> Origin {
         // `--set model.extra={…}` sets every field of it, `--set model.extra.seed=1` that one.
@@ -97,7 +97,7 @@ pub fn endpoint(endpoint: &Endpoint) -> Vec<InForce> {
 }
 
 /// The bound of one attempt.
-pub fn timeout(asking: Option<Asking<'_>>, endpoint: &Endpoint) -> InForce {
+pub fn timeout(asking: Option<SetScenario<'_>>, endpoint: &Endpoint) -> InForce {
     let own = asking.and_then(|asking| {
         let value = asking.scenario.llm_live().timeout?;
         Some(Found { value, origin: asking.origin(&["tools", "llm", "timeout_s"]) })
@@ -115,7 +115,7 @@ fn seconds(time: Duration) -> Value {
 }
 
 /// How requests are made: each setting, those too that are not set.
-pub fn tuning(asking: Option<Asking<'_>>, defaults: &ModelDefaults) -> Vec<InForce> {
+pub fn tuning(asking: Option<SetScenario<'_>>, defaults: &ModelDefaults) -> Vec<InForce> {
     let none = Tuning::default();
     let own = asking.map_or(&none, |asking| &asking.scenario.model.tuning);
     let all = defaults.fill(own);
@@ -163,7 +163,7 @@ fn rung_word(rung: JsonRung) -> &'static str {
 
 /// What a model costs, where that is known.
 pub fn price(
-    asking: Option<Asking<'_>>,
+    asking: Option<SetScenario<'_>>,
     provider: Provider,
     model: &str,
     config: &Config,
@@ -220,7 +220,7 @@ mod tests {
             .into();
         let origin = From::File("x.toml".into());
         let scenario = load(&format!("{text}{own}"), origin, &set).expect("a scenario");
-        let asking = Asking { scenario: &scenario, set: &set };
+        let asking = SetScenario { scenario: &scenario, set: &set };
         let mut config = Config::default();
         config.model.tuning.temperature = Some(2.0);
         config.model.tuning.reasoning_effort = Some("low".to_owned());
