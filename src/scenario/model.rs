@@ -262,7 +262,7 @@ pub struct ModelSettings {
     pub base_url: Option<String>,
     /// What may be mended in a reply before it is judged.
     pub repair: Repair,
-    /// One price for all models of a run. Without it a live run has those that are known of its models.
+    /// Prices, where known: without them the cost is `null`.
     pub prices: Option<Prices>,
 }
 

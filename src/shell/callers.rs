@@ -35,7 +35,7 @@ pub fn by_caller(scenario: &Scenario, model: Option<&str>) -> Vec<CallerModel> {
         }
         let own = models::own_model(scenario, &caller, model);
         let endpoint = match own {
-            Some(seated) => models::seat(scenario, seated),
+            Some(seated) => models::seat_or_missing(scenario, seated),
             None => {
                 models::usual(scenario, model).map_err(|error| (error.to_string(), error.advice()))
             }

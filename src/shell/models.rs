@@ -121,8 +121,7 @@ pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint
         match own_model(scenario, &caller, model) {
             None => usual_asked = true,
             Some(seated) if found.iter().all(|(other, _)| *other != caller) => {
-                let missing = |(what, advice)| format!("{what}. {advice}");
-                found.push((caller, seat(scenario, seated).map_err(missing)?));
+                found.push((caller, seat(scenario, seated)?));
             }
             Some(_) => {}
         }
@@ -145,10 +144,15 @@ pub(super) fn own_model<'s>(
 }
 
 /// The endpoint of a caller that has a model of its own.
-///
-/// # Errors
-/// What is missing, and what to do about it.
-pub(super) fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, (String, String)> {
+fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
+    seat_or_missing(scenario, seated).map_err(|(what, advice)| format!("{what}. {advice}"))
+}
+
+/// The same, or what is missing and what to do about it.
+pub(super) fn seat_or_missing(
+    scenario: &Scenario,
+    seated: &Seated,
+) -> Result<Endpoint, (String, String)> {
     let origin = if seated.by_override { Origin::CommandLine } else { Origin::Scenario };
     find(scenario, Found { value: &seated.model, origin }).map_err(|error| {
         let (place, advice) = (&seated.place, error.advice());
