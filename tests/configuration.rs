@@ -63,6 +63,30 @@ async fn a_live_run_is_asked_as_the_configuration_says_where_nothing_else_does()
 }
 
 #[tokio::test]
+async fn the_bound_of_an_attempt_is_the_configurations_unless_another_is_set() {
+    let scene = Scene::with(agreeing).await;
+    scene.home.write(FILE, "[model]\ntimeout_s = 31\n");
+    let bound = |lines: Vec<serde_json::Value>| {
+        let mut attempts = lines.into_iter().filter(|line| line["kind"] == "attempt.started");
+        attempts.next().expect("an attempt")["timeout_ms"].clone()
+    };
+    for (variable, set, expected) in [
+        (None, "budget.max_seconds=40", 31_000),
+        (Some("32"), "budget.max_seconds=40", 32_000),
+        (Some("32"), "tools.llm.timeout_s=33", 33_000),
+    ] {
+        let args = [&LIVE[..4], &["--format", "jsonl", "--set", set]].concat();
+        let mut command = scene.command(&args);
+        if let Some(seconds) = variable {
+            command.env("OPENAI_TIMEOUT_SECONDS", seconds);
+        }
+        let ended = ended(command).await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert_eq!(bound(ended.lines()), expected, "{variable:?} {set}");
+    }
+}
+
+#[tokio::test]
 async fn the_environment_and_env_files_go_before_the_configuration() {
     let scene = Scene::with(agreeing).await;
     scene.home.write(FILE, "[model]\nname = \"anthropic/of-the-file\"\n");
@@ -321,12 +345,13 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
             "✓ scenario      table: A mixed table (collaboration)".to_owned(),
             format!("✓ role first    openai/gpt-4.1-mini at {host}, from the default"),
             "! role second   roles.second.model asks for gemini/other".to_owned(),
-            "GEMINI_API_KEY is not set. export GEMINI_API_KEY=…".to_owned(),
+            "→ export GEMINI_API_KEY=…".to_owned(),
             format!("✓ step finalize openai/gpt-4.1-mini at {host}, from the default"),
             "✓ timeout       12.0s an attempt, from the scenario".to_owned(),
             "✓ temperature   0.5, from the scenario".to_owned(),
             "✓ max_tokens    500, from the configuration".to_owned(),
-            "$0.40 in, $1.60 out, $0.10 cached (table of 2026-11-22)".to_owned(),
+            "$0.40 in, $1.60 out, $0.10 cached for a million tokens, from the table of 2026-11-22"
+                .to_owned(),
             "not asked".to_owned(),
         ],
     );
@@ -363,7 +388,8 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
         &[
             "gemini/other at generativelanguage.googleapis.com, from the scenario (roles.second.model)"
                 .to_owned(),
-            "$0.10 in, $0.20 out for a million tokens, of gemini/other".to_owned(),
+            "$0.10 in, $0.20 out for a million tokens, from the configuration, of gemini/other"
+                .to_owned(),
         ],
     );
     assert!(!ended.out.contains("gemini-key-1"));
@@ -417,4 +443,25 @@ async fn the_doctor_finds_ollama_and_other_providers_that_have_a_key() {
     }
     assert!(ended.out.contains("--model anthropic/claude-haiku-4-5"), "{}", ended.out);
     assert!(!ended.out.contains("other-key-1"));
+}
+
+#[tokio::test]
+async fn an_endpoint_of_any_provider_may_have_no_list_of_models() {
+    let list = |_: &wire::Asking| {
+        let body = r#"{"data":[{"id":"gpt-4.1-mini"}]}"#;
+        wire::answer("200 OK", &["content-type: application/json", "connection: close"], body)
+    };
+    let scene = Scene::with(list).await;
+    for status in ["400 Bad Request", "404 Not Found"] {
+        let other = Scene::with(move |_| wire::answer(status, &["connection: close"], "{}")).await;
+        let mut command = scene.command(&["doctor", "--live"]);
+        command.env("ANTHROPIC_API_KEY", "other-key-1");
+        command.env("ANTHROPIC_BASE_URL", format!("http://{}", other.host));
+        let ended = ended(command).await;
+        assert_eq!(ended.code, Some(0), "{status}: {ended:?}");
+        assert!(ended.out.contains("gpt-4.1-mini among them"), "{}", ended.out);
+        let said = format!("{} answered, without a list of models", other.host);
+        assert!(ended.out.contains(&said), "{}", ended.out);
+        assert!(other.asked()[0].head.starts_with("GET /v1/models"), "asked once it was said");
+    }
 }

@@ -10,6 +10,7 @@ use crossterm::event::KeyCode;
 use roundtable::app::help::keys_markdown;
 use roundtable::cli::args::Cli;
 use roundtable::event::BoundaryId;
+use roundtable::scenario::config::check_config;
 use roundtable::scenario::{Origin, load, shipped};
 use roundtable::shell::effects::Extra;
 use roundtable::shell::signals::Told;
@@ -85,6 +86,13 @@ text = "Done."
     let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(scenario.warnings, [""; 0]);
     assert_eq!(scenario.seated.len(), 1);
+}
+
+#[test]
+fn the_configuration_that_is_shown_is_a_good_one() {
+    let checked = check_config("config.toml", &shown("[prices."));
+    assert!(checked.problems.is_empty(), "{}", checked.problems);
+    assert!(checked.config.model.name.is_some() && checked.config.prices.len() == 1);
 }
 
 #[test]

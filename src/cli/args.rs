@@ -112,7 +112,8 @@ pub struct RunArgs {
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// Ask live models, found by OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY
-    /// or OLLAMA_HOST in the environment or a .env file
+    /// or OLLAMA_HOST in the environment or a .env file; asked as the scenario and the configuration say
+    /// (`roundtable doctor SCENARIO`). The cost that is told is an estimate from list prices
     #[arg(long, conflicts_with = "instant")]
     pub live: bool,
     /// The model that a live run asks, such as gpt-4.1-mini or anthropic/claude-haiku-4-5, in place of

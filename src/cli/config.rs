@@ -171,7 +171,7 @@ fn object<'a>(rows: impl IntoIterator<Item = &'a InForce>) -> Map<String, Value>
 fn line(row: &InForce, paint: &Paint) -> String {
     let name = visible(&row.key);
     let gap = " ".repeat(NAME.saturating_sub(columns(&name)).max(1));
-    let origin = paint.role(Role::Dim, &row.origin.to_string());
+    let origin = paint.role(Role::Dim, &row.from);
     let taken = columns(&row.text) + columns(&name).saturating_sub(NAME - 1);
     if taken < VALUE {
         let rest = " ".repeat(VALUE - taken);

@@ -27,13 +27,15 @@ pub struct InForce {
     pub text: String,
     /// Where it comes from.
     pub origin: Origin,
+    /// The same, for people.
+    pub from: String,
 }
 
 impl InForce {
     /// A setting whose value is shown to people as this text.
     pub fn new(key: &str, value: impl Into<Value>, text: impl AsRef<str>, origin: Origin) -> Self {
         let text = visible_within(text.as_ref(), VALUE_CHARS);
-        Self { key: key.to_owned(), value: value.into(), text, origin }
+        Self { key: key.to_owned(), value: value.into(), text, origin, from: origin.to_string() }
     }
 
     fn unset(key: &str, text: &str) -> Self {
@@ -55,14 +57,14 @@ pub fn word(origin: Origin) -> &'static str {
 
 /// A scenario, and what `--set` says of it.
 #[derive(Clone, Copy)]
-pub struct Asking<'a> {
+pub struct SetScenario<'a> {
     /// The scenario, with what `--set` says in it.
     pub scenario: &'a Scenario,
     /// What `--set` says.
     pub set: &'a [Override],
 }
 
-impl Asking<'_> {
+impl SetScenario<'_> {
     /// Where a field of the scenario comes from.
     fn origin(&self, path: &[&str]) -> Origin {
         // `--set model.extra={…}` sets every field of it, `--set model.extra.seed=1` that one.
@@ -95,7 +97,7 @@ pub fn endpoint(endpoint: &Endpoint) -> Vec<InForce> {
 }
 
 /// The bound of one attempt.
-pub fn timeout(asking: Option<Asking<'_>>, endpoint: &Endpoint) -> InForce {
+pub fn timeout(asking: Option<SetScenario<'_>>, endpoint: &Endpoint) -> InForce {
     let own = asking.and_then(|asking| {
         let value = asking.scenario.llm_live().timeout?;
         Some(Found { value, origin: asking.origin(&["tools", "llm", "timeout_s"]) })
@@ -113,7 +115,7 @@ fn seconds(time: Duration) -> Value {
 }
 
 /// How requests are made: each setting, those too that are not set.
-pub fn tuning(asking: Option<Asking<'_>>, defaults: &ModelDefaults) -> Vec<InForce> {
+pub fn tuning(asking: Option<SetScenario<'_>>, defaults: &ModelDefaults) -> Vec<InForce> {
     let none = Tuning::default();
     let own = asking.map_or(&none, |asking| &asking.scenario.model.tuning);
     let all = defaults.fill(own);
@@ -161,7 +163,7 @@ fn rung_word(rung: JsonRung) -> &'static str {
 
 /// What a model costs, where that is known.
 pub fn price(
-    asking: Option<Asking<'_>>,
+    asking: Option<SetScenario<'_>>,
     provider: Provider,
     model: &str,
     config: &Config,
@@ -173,22 +175,18 @@ pub fn price(
     });
     match own.or_else(|| price_of(provider, model, &config.prices)) {
         None => InForce::unset("price", "not known: tokens are counted, costs are not"),
-        Some(found) => InForce::new("price", json_of(&found.value), priced(&found), found.origin),
+        Some(Found { value, origin }) => {
+            let found = InForce::new("price", json_of(&value), told(&value), origin);
+            let table = || format!("the table of {}", PriceTable::shipped().date);
+            let from = if origin == Origin::Default { table() } else { found.from };
+            InForce { from, ..found }
+        }
     }
 }
 
 /// A price in JSON: US dollars for a million tokens.
 pub fn json_of(price: &Price) -> Value {
     serde_json::to_value(price).unwrap_or(Value::Null)
-}
-
-/// A price for people, with the day of the table where it stands there.
-fn priced(found: &Found<Price>) -> String {
-    let price = told(&found.value);
-    match found.origin {
-        Origin::Default => format!("{price} (table of {})", PriceTable::shipped().date),
-        _ => price,
-    }
 }
 
 /// `$0.40 in, $1.60 out, $0.10 cached`, all for a million tokens.
@@ -222,7 +220,7 @@ mod tests {
             .into();
         let origin = From::File("x.toml".into());
         let scenario = load(&format!("{text}{own}"), origin, &set).expect("a scenario");
-        let asking = Asking { scenario: &scenario, set: &set };
+        let asking = SetScenario { scenario: &scenario, set: &set };
         let mut config = Config::default();
         config.model.tuning.temperature = Some(2.0);
         config.model.tuning.reasoning_effort = Some("low".to_owned());

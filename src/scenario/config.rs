@@ -10,7 +10,7 @@ use super::load::not_toml;
 use super::named::{NameRule, Named};
 use super::price::Price;
 use super::problem::Problems;
-use super::reader::{Reader, Stray, among, closest};
+use super::reader::{Reader, UnknownKey, among, closest};
 use super::record::{Need, ObjectSchema, record, sentence};
 use super::shape::{At, Free, Prose, Shape, Whole};
 use super::toml_text::{self, MAX_TABLES};
@@ -95,7 +95,7 @@ record! {
         /// Defaults of live models.
         model: ModelDefaultsTable = table,
         /// Prices by the names of models: `provider/model`, or `model`.
-        prices: Named<PriceTable, ModelName> = default(Named::default()),
+        prices: Named<ConfiguredPriceTable, ModelName> = default(Named::default()),
         /// Defaults of the display options.
         ui: UiTable = table,
     }
@@ -123,7 +123,7 @@ record! {
 
 record! {
     /// US dollars for a million tokens.
-    struct PriceTable => {
+    struct ConfiguredPriceTable => {
         /// Tokens of the prompt.
         input: Dollars = needed,
         /// Tokens of the reply.
@@ -172,7 +172,8 @@ pub struct CheckedConfig {
 
 /// Reads a configuration file that people know by this name.
 pub fn check_config(name: &str, text: &str) -> CheckedConfig {
-    let mut cx = Reader::new(name.to_owned(), text, Vec::new()).forgiving(stray);
+    let mut cx =
+        Reader::new(name.to_owned(), text, Vec::new()).warning_of_unknown_keys(unknown_key);
     let mut config = parse(text, &mut cx).unwrap_or_default();
     let problems = cx.finish();
     if let Some(theme) = &mut config.ui.theme {
@@ -234,16 +235,16 @@ fn defaults(table: ModelDefaultsTable, cx: &mut Reader) -> ModelDefaults {
 }
 
 /// What is said of a key that a table of the file may not have.
-fn stray(_path: &str, key: &str, known: &[&str]) -> Stray {
+fn unknown_key(_path: &str, key: &str, known: &[&str]) -> UnknownKey {
     let word = key.to_ascii_lowercase();
     let ends =
         |words: &[&str]| words.iter().any(|end| word == *end || word.ends_with(&format!("_{end}")));
-    let unknown = |help| Stray { what: format!("unknown key `{key}`"), help };
+    let unknown = |help| UnknownKey { what: format!("unknown key `{key}`"), help };
     if closest(key, known.iter().copied()).is_some() {
         return unknown(among(key, known.iter().copied()));
     }
     if ends(&["key", "apikey", "token", "secret", "password"]) {
-        return Stray {
+        return UnknownKey {
             what: format!("`{key}`: no key belongs in this file"),
             help: "set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY in \
                    the environment or in a .env file, and take it out of here"
@@ -251,7 +252,7 @@ fn stray(_path: &str, key: &str, known: &[&str]) -> Stray {
         };
     }
     if ends(&["url", "host", "address", "endpoint"]) {
-        return Stray {
+        return UnknownKey {
             what: format!("`{key}`: no address belongs in this file"),
             help: "an address goes beside its key: set OPENAI_BASE_URL, ANTHROPIC_BASE_URL, \
                    GEMINI_BASE_URL, OPENROUTER_BASE_URL or OLLAMA_HOST in the environment or in a \

@@ -156,7 +156,8 @@ record! {
 }
 
 record! {
-    /// How the model is asked.
+    /// How the model is asked. A live run takes what is not set here from the configuration
+    /// (`roundtable config`), then from the provider.
     struct ModelTable => {
         /// Whether replies are streamed.
         stream: bool = default(true),
@@ -182,7 +183,8 @@ record! {
         json: JsonRung = optional,
         /// Fields of the request that are sent as they stand.
         extra: Free = default(Free::default()),
-        /// Prices. Without them the cost of a run is not known.
+        /// One price for every model of a run. Without it a live run has those of the configuration and of
+        /// the shipped table, as far as they know its models, and a scripted run has no cost.
         prices: PricesTable = optional,
     }
 }

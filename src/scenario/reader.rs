@@ -11,14 +11,14 @@ pub(super) struct Reader {
     problems: Problems,
     path: String,
     /// What is said of unknown keys; `None`: they are errors, told as a scenario's.
-    stray: Option<StrayRule>,
+    unknown_key: Option<UnknownKeyRule>,
 }
 
 /// Says what is wrong with the key of a table at a path, which may have the keys that come last.
-pub(super) type StrayRule = fn(path: &str, key: &str, known: &[&str]) -> Stray;
+pub(super) type UnknownKeyRule = fn(path: &str, key: &str, known: &[&str]) -> UnknownKey;
 
 /// What is told of a key that a table may not have.
-pub(super) struct Stray {
+pub(super) struct UnknownKey {
     /// What is wrong.
     pub what: String,
     /// What would be right.
@@ -31,12 +31,12 @@ impl Reader {
         let mut texts = vec![text.to_owned()];
         texts.extend(overrides.iter().cloned());
         let problems = Problems::new(name, text.to_owned(), overrides);
-        Self { texts, problems, path: String::new(), stray: None }
+        Self { texts, problems, path: String::new(), unknown_key: None }
     }
 
     /// The same for a file whose unknown keys are warnings.
-    pub fn forgiving(self, stray: StrayRule) -> Self {
-        Self { stray: Some(stray), ..self }
+    pub fn warning_of_unknown_keys(self, unknown_key: UnknownKeyRule) -> Self {
+        Self { unknown_key: Some(unknown_key), ..self }
     }
 
     /// Line and column of a node of the file, both from 1.
@@ -144,8 +144,8 @@ impl Reader {
         };
         for (key, _) in &table.entries {
             if !known.contains(&key.text.as_str()) {
-                if let Some(stray) = self.stray {
-                    let Stray { what, help } = stray(&self.path, &key.text, known);
+                if let Some(unknown_key) = self.unknown_key {
+                    let UnknownKey { what, help } = unknown_key(&self.path, &key.text, known);
                     self.within(&key.text, |cx| cx.warn(key.at, what, help));
                     continue;
                 }

@@ -13,8 +13,17 @@ pub struct CallerModel {
     pub caller: Caller,
     /// Where the scenario or `--set` gives it a model of its own: `roles.risk_analyst.model`.
     pub place: Option<String>,
-    /// Where that model is; or what is missing, and what to set.
-    pub endpoint: Result<Endpoint, String>,
+    /// Where that model is, or what it lacks.
+    pub endpoint: Result<Endpoint, MissingModel>,
+}
+
+/// Why a caller has no model to ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingModel {
+    /// What is missing.
+    pub what: String,
+    /// What to do about it.
+    pub advice: String,
 }
 
 /// Everyone who asks a model in a live run of this scenario, each once; `model` is what `--model` says.
@@ -26,9 +35,12 @@ pub fn by_caller(scenario: &Scenario, model: Option<&str>) -> Vec<CallerModel> {
         }
         let own = models::own_model(scenario, &caller, model);
         let endpoint = match own {
-            Some(seated) => models::seat(scenario, seated),
-            None => models::usual(scenario, model).map_err(|error| models::explain(&error)),
+            Some(seated) => models::seat_or_missing(scenario, seated),
+            None => {
+                models::usual(scenario, model).map_err(|error| (error.to_string(), error.advice()))
+            }
         };
+        let endpoint = endpoint.map_err(|(what, advice)| MissingModel { what, advice });
         all.push(CallerModel { caller, place: own.map(|seated| seated.place.clone()), endpoint });
     }
     all

@@ -182,14 +182,20 @@ pub(super) fn own_model<'s>(
 }
 
 /// The endpoint of a caller that has a model of its own.
-pub(super) fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
+fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
+    seat_or_missing(scenario, seated).map_err(|(what, advice)| format!("{what}. {advice}"))
+}
+
+/// The same, or what is missing and what to do about it.
+pub(super) fn seat_or_missing(
+    scenario: &Scenario,
+    seated: &Seated,
+) -> Result<Endpoint, (String, String)> {
     let origin = if seated.by_override { Origin::CommandLine } else { Origin::Scenario };
     find(scenario, Found { value: &seated.model, origin }).map_err(|error| {
-        let advice = error.advice();
-        format!(
-            "{} asks for {}: {error}. {advice} Or use another model: --set {}=PROVIDER/MODEL.",
-            seated.place, seated.model, seated.place
-        )
+        let (place, advice) = (&seated.place, error.advice());
+        let what = format!("{place} asks for {}: {error}", seated.model);
+        (what, format!("{advice} Or use another model: --set {place}=PROVIDER/MODEL."))
     })
 }
 

@@ -13,7 +13,7 @@ const ABOUT: usize = 28;
 
 /// What one line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum Rating {
     /// As it should be.
     Good,
     /// Good to know.
@@ -26,7 +26,7 @@ pub enum Mark {
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// How good it is.
-    pub mark: Mark,
+    pub rating: Rating,
     /// What it is about.
     pub about: Cow<'static, str>,
     /// What was found.
@@ -38,7 +38,7 @@ pub struct Finding {
 impl Finding {
     /// Something that is as it should be.
     pub fn good(about: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
-        Self { mark: Mark::Good, about: about.into(), text: text.into(), advice: None }
+        Self { rating: Rating::Good, about: about.into(), text: text.into(), advice: None }
     }
 
     /// Something to know.
@@ -47,7 +47,7 @@ impl Finding {
         text: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self { mark: Mark::Note, advice: Some(advice.into()), ..Self::good(about, text) }
+        Self { rating: Rating::Note, advice: Some(advice.into()), ..Self::good(about, text) }
     }
 
     /// Something to fix.
@@ -56,7 +56,7 @@ impl Finding {
         text: impl Into<String>,
         advice: impl Into<String>,
     ) -> Self {
-        Self { mark: Mark::Bad, ..Self::note(about, text, advice) }
+        Self { rating: Rating::Bad, ..Self::note(about, text, advice) }
     }
 
     /// The same without advice: the text says itself what to do.
@@ -73,10 +73,10 @@ pub fn lines(findings: &[Finding], paint: &Paint) -> String {
 }
 
 fn line(finding: &Finding, width: usize, paint: &Paint) -> String {
-    let (glyph, role) = match finding.mark {
-        Mark::Good => (Glyph::Done, Role::Done),
-        Mark::Note => (Glyph::Alert, Role::Retry),
-        Mark::Bad => (Glyph::Failed, Role::Failed),
+    let (glyph, role) = match finding.rating {
+        Rating::Good => (Glyph::Done, Role::Done),
+        Rating::Note => (Glyph::Alert, Role::Retry),
+        Rating::Bad => (Glyph::Failed, Role::Failed),
     };
     let sign = paint.role(role, paint.glyph(glyph));
     let about = visible(&finding.about);

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use ratatui::layout::Size;
 
-use self::finding::{Finding, Mark, lines};
+use self::finding::{Finding, Rating, lines};
 use super::args::DoctorArgs;
 use super::exit::Exit;
 use super::paint::Paint;
@@ -42,7 +42,7 @@ pub async fn run(args: &DoctorArgs, file: &ConfigFile, models: &LiveModels, pain
         }
         None => machine(args.live, file, models).await,
     };
-    let bad = findings.iter().any(|finding| finding.mark == Mark::Bad);
+    let bad = findings.iter().any(|finding| finding.rating == Rating::Bad);
     stdout::print(&lines(&findings, paint), if bad { Exit::Stopped } else { Exit::Ok })
 }
 

@@ -121,7 +121,7 @@ async fn one(
     for note in endpoint.notes() {
         findings.push(Finding::note("endpoint", note.clone(), "").plain());
     }
-    findings.push(if live { reach(models, endpoint).await } else { not_asked() });
+    findings.push(if live { reach(models, endpoint).await } else { not_asked(endpoint) });
     findings
 }
 
@@ -140,14 +140,14 @@ pub fn key(endpoint: &Endpoint) -> Finding {
 pub fn per_million(price: &in_force::InForce) -> String {
     match price.value.is_null() {
         true => price.text.clone(),
-        false => format!("{} for a million tokens", price.text),
+        false => format!("{} for a million tokens, from {}", price.text, price.from),
     }
 }
 
 /// What is said in place of asking an endpoint.
-pub fn not_asked() -> Finding {
+pub fn not_asked(endpoint: &Endpoint) -> Finding {
     let advice = "doctor --live asks it for its models: one request, which costs nothing";
-    Finding::note("reach", "not asked", advice)
+    Finding::note("reach", format!("{} was not asked", endpoint.host()), advice)
 }
 
 /// The scenarios that bound the attempts of the model themselves, which goes before what the shell says.

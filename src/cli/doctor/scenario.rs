@@ -1,9 +1,9 @@
 //! `roundtable doctor SCENARIO`: what applies to a live run of it. Nothing is started.
 
-use super::finding::{Finding, Mark};
+use super::finding::{Finding, Rating};
 use super::models::{key, not_asked, per_million, reach};
 use crate::cli::args::{DoctorArgs, RunArgs};
-use crate::cli::in_force::{self, Asking, InForce};
+use crate::cli::in_force::{self, InForce, SetScenario};
 use crate::cli::run;
 use crate::llm::endpoint::{Endpoint, Origin};
 use crate::scenario::Override;
@@ -22,7 +22,7 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         set: args.set.clone(),
         ..RunArgs::default()
     })?;
-    let asking = Asking { scenario: &scenario, set: &set };
+    let asking = SetScenario { scenario: &scenario, set: &set };
     let title = format!("{}: {} ({})", scenario.name, scenario.title, scenario.pattern.name());
     let mut findings = vec![Finding::good("scenario", title)];
     let all = by_caller(&scenario, args.model.as_deref());
@@ -35,9 +35,12 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
     let several = endpoints.len() > 1;
     for endpoint in &endpoints {
         findings.extend(of_endpoint(endpoint, several, asking));
-        findings.push(if args.live { reach(models, endpoint).await } else { not_asked() });
+        findings.push(if args.live { reach(models, endpoint).await } else { not_asked(endpoint) });
     }
-    if !endpoints.is_empty() {
+    if let Some(first) = endpoints.first() {
+        let timeout = in_force::timeout(Some(asking), first);
+        let text = format!("{}, from {}", timeout.text, timeout.origin);
+        findings.push(Finding::good("timeout", text));
         findings.extend(requests(asking));
     }
     if let Err(missing) = tools::toolbox(&scenario, true) {
@@ -66,9 +69,12 @@ fn asks(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
             Finding::good(about, text)
         }
         // A scripted run needs none of it.
-        Err(why) => {
-            let mark = if live { Mark::Bad } else { Mark::Note };
-            Finding { mark, ..Finding::note(about, why.as_str(), "").plain() }
+        Err(missing) => {
+            let rating = if live { Rating::Bad } else { Rating::Note };
+            Finding {
+                rating,
+                ..Finding::note(about, missing.what.as_str(), missing.advice.as_str())
+            }
         }
     }
 }
@@ -103,15 +109,13 @@ fn distinct(all: &[CallerModel]) -> Vec<&Endpoint> {
     each
 }
 
-/// What holds for one model: its key, its price, the bound of an attempt.
-fn of_endpoint(endpoint: &Endpoint, several: bool, asking: Asking<'_>) -> Vec<Finding> {
+/// What holds for one model: its key, its price.
+fn of_endpoint(endpoint: &Endpoint, several: bool, asking: SetScenario<'_>) -> Vec<Finding> {
     let (provider, name) = (endpoint.provider(), &endpoint.model().value);
     let price = in_force::price(Some(asking), provider, name, config::in_force());
-    let timeout = in_force::timeout(Some(asking), endpoint);
     let of = if several { format!(", of {}/{name}", provider.word()) } else { String::new() };
     let mut findings = vec![key(endpoint)];
     findings.push(Finding::good("price", format!("{}{of}", per_million(&price))));
-    findings.push(Finding::good("timeout", format!("{}, from {}", timeout.text, timeout.origin)));
     for note in endpoint.notes() {
         findings.push(Finding::note("endpoint", note.clone(), "").plain());
     }
@@ -119,7 +123,7 @@ fn of_endpoint(endpoint: &Endpoint, several: bool, asking: Asking<'_>) -> Vec<Fi
 }
 
 /// How requests are made.
-fn requests(asking: Asking<'_>) -> Vec<Finding> {
+fn requests(asking: SetScenario<'_>) -> Vec<Finding> {
     let rows = in_force::tuning(Some(asking), &config::in_force().model);
     let (set, unset): (Vec<InForce>, Vec<_>) = rows.into_iter().partition(|it| !it.value.is_null());
     let line = |row: InForce| Finding::good(row.key, format!("{}, from {}", row.text, row.origin));

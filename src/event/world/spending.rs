@@ -41,7 +41,7 @@ impl SpendingUsed {
 /// depend on the order in which replies came.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spending {
-    models: Vec<Spent>,
+    models: Vec<ModelSpending>,
     /// The open calls that name their model, by its place in `models`; `None`: it is not there.
     open: BTreeMap<SpanId, Option<usize>>,
     /// Tokens were used that no model of the head accounts for.
@@ -50,7 +50,7 @@ pub(super) struct Spending {
 
 /// What one model has used.
 #[derive(Clone, Debug)]
-struct Spent {
+struct ModelSpending {
     model: String,
     price: Option<Price>,
     usage: Usage,
@@ -59,7 +59,7 @@ struct Spent {
 impl Spending {
     /// The run may ask these models.
     pub fn begin(&mut self, models: &[ModelPriceHead]) {
-        let spent = |it: &ModelPriceHead| Spent {
+        let spent = |it: &ModelPriceHead| ModelSpending {
             model: it.model.clone(),
             price: it.price,
             usage: Usage::default(),

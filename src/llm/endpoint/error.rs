@@ -123,8 +123,8 @@ impl EndpointError {
                 let first = keys.first().copied().unwrap_or_default();
                 let (word, model) = (first.word(), first.model());
                 format!(
-                    "choose one with --model {word}/{model}, or in the scenario with [model] name = \
-                     \"{word}/{model}\"."
+                    "choose one with --model {word}/{model}, or with [model] name = \"{word}/{model}\" in \
+                     the scenario or in the configuration (roundtable config --path)."
                 )
             }
             Self::Mixed { provider, url: Origin::Dotenv, .. } => format!(
