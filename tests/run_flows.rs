@@ -255,7 +255,7 @@ async fn what_a_model_said_stands_in_the_outcome_that_refuses_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn code_fences_are_mended_only_where_the_scenario_says_so() {
+async fn code_fences_are_taken_off_only_where_the_scenario_says_so() {
     let fenced = r#"```json
 {"agent":"b","stance":"go","summary":"s","confidence":1,"actions":["x"]}
 ```"#;
@@ -270,6 +270,18 @@ async fn code_fences_are_mended_only_where_the_scenario_says_so() {
     assert!(facts.iter().any(|fact| matches!(fact.kind, EventKind::ReplyRepaired { .. })));
     let world = World::of(facts.iter().map(|fact| &**fact));
     assert_eq!(world.collaboration().and_then(|(it, _)| it.decision()), Some(Decision::Go));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_may_say_what_the_model_replies_when_it_is_asked_again() {
+    let broken = "\n[[script]]\nrole = \"b\"\nagain = 0\nraw = '{\"stance\": \"go\"}'\n";
+    let rows = says("a", "", "go") + broken + &says("b", "again = 1", "go") + BRIEF;
+    let refused = instantly(&rows, &[]).await;
+    assert_eq!(refused["stop_reason"], "invalid_contribution:missing_keys");
+    assert_eq!(refused["detail"], "keys missing: agent, summary, confidence, actions");
+    let decided = instantly(&rows, &["model.ask_again=1"]).await;
+    assert_eq!(decided["final_decision"], "go");
+    assert_eq!(decided["usage"]["calls"], 4);
 }
 
 #[tokio::test(start_paused = true)]

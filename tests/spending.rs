@@ -12,6 +12,7 @@ use binary::{Home, end};
 use relay::{Does, Relay, shipped};
 use roundtable::engine::Launch;
 use roundtable::event::kind::BudgetReached;
+use roundtable::event::world::alerts::AlertKind;
 use roundtable::event::{Event, EventKind, World};
 use roundtable::scenario::Scenario;
 use serde_json::json;
@@ -135,4 +136,49 @@ async fn a_reply_whose_endpoint_counts_nothing_is_counted_by_its_size_and_marked
     let said: usize = replies.iter().map(|reply| reply.text.len().div_ceil(4)).sum();
     assert_eq!(world.tally.usage.completion_tokens, said as u64);
     assert_eq!(world.tally.estimated, replies.len() as u64);
+}
+
+#[test]
+fn a_limit_of_cost_on_a_model_without_a_price_is_refused_before_anything_is_asked() {
+    let home = Home::new();
+    let run = |model: &str, sets: &[&str]| {
+        let args = ["run", "checkout-launch", "--headless", "--live", "--model", model];
+        let limit = ["--set", "budget.max_cost_usd=0.5"];
+        let mut command = home.command(&[&args[..], &limit, sets].concat());
+        // Nobody listens there: whoever is asked fails otherwise.
+        command.env("OPENAI_API_KEY", wire::KEY).env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
+        end(&mut command)
+    };
+    let refused = run("openai/nobody-knows-it", &[]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused.err.contains("the price of openai/nobody-knows-it is not known"),
+        "{refused:?}"
+    );
+    assert!(refused.err.contains("[prices."), "{refused:?}");
+    // A price, from the table or from the scenario, lets it start.
+    let priced = run("openai/gpt-4.1-mini", &[]);
+    assert_eq!(priced.code, Some(6), "{priced:?}");
+    let prices = [
+        "--set",
+        "model.prices.prompt_usd_per_million=1",
+        "--set",
+        "model.prices.completion_usd_per_million=1",
+    ];
+    assert_eq!(run("openai/nobody-knows-it", &prices).code, Some(6));
+}
+
+#[tokio::test]
+async fn four_fifths_of_a_budget_is_an_alert() {
+    let (all, _) = play(&shipped("checkout-launch", &["model.max_tokens=1"])).await;
+    let used = all.tally.usage.total();
+    // Of its budget the run uses three quarters, then nine tenths.
+    for (limit, alerted) in [(used * 4 / 3 + 1, false), (used * 10 / 9 + 1, true)] {
+        let limit = format!("budget.max_total_tokens={limit}");
+        let sets = ["model.max_tokens=1", &*limit];
+        let (world, _) = play(&shipped("checkout-launch", &sets)).await;
+        let alerts = world.alerts.raised();
+        let has = alerts.iter().any(|it| matches!(it.what, AlertKind::TokensUsed(_)));
+        assert_eq!(has, alerted, "{limit} of {used}: {alerts:?}");
+    }
 }

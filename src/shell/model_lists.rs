@@ -13,7 +13,7 @@ use super::models::{self, LiveModels};
 use crate::app::Msg;
 use crate::app::effect::RequestId;
 use crate::app::live::{FoundLive, LiveQuery, ModelPlace, NameList, ProviderOffer};
-use crate::llm::endpoint::{self, Asked, Endpoint, Found, Origin, Provider};
+use crate::llm::endpoint::{self, Endpoint, Found, Origin};
 use crate::llm::openai::Reach;
 use crate::scenario::Scenario;
 
@@ -70,10 +70,9 @@ impl Services {
     /// Looks for Ollama on this machine, or where `OLLAMA_HOST` says.
     pub(super) fn find_ollama(&self, form: RequestId) {
         self.aside(move |services| {
-            let model = format!("{}/{}", Provider::Ollama.word(), Provider::Ollama.model());
-            let model = Found { value: &*model, origin: Origin::Default };
-            let asked = Asked { model: Some(model), ..Asked::default() };
-            let Ok(endpoint) = endpoint::find_here(asked) else { return };
+            let Ok(Found { value: endpoint, .. }) = endpoint::ollama_here(endpoint::OLLAMA) else {
+                return;
+            };
             let runtime = services.runtime.clone();
             runtime.spawn(async move {
                 let place = models::place(&endpoint);

@@ -47,10 +47,21 @@ pub struct Got<'a> {
     pub seed: u64,
     /// How often the very same was asked before.
     pub nth: u64,
+    /// Which call of the run it is.
+    pub place: &'a str,
 }
 
 /// What good models reply, by the run and the conversation.
-type Replies = Arc<Mutex<HashMap<(u64, String), (Reply, bool, u64)>>>;
+type Replies = Arc<Mutex<HashMap<(u64, String), Known>>>;
+
+/// One of them.
+#[derive(Clone)]
+struct Known {
+    good: Reply,
+    json: bool,
+    place: String,
+    asked: u64,
+}
 
 /// A server that has the good replies, and the runs that ask it.
 pub struct Relay {
@@ -83,16 +94,23 @@ impl Relay {
                     let key = (run, said_in(&asking.body));
                     let found = {
                         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-                        known.get_mut(&key).map(|(good, json, nth)| {
-                            *nth += 1;
-                            (good.clone(), *json, *nth - 1)
+                        known.get_mut(&key).map(|known| {
+                            known.asked += 1;
+                            known.clone()
                         })
                     };
-                    let Some((good, json, nth)) = found else {
+                    let Some(Known { good, json, place, asked }) = found else {
                         let bytes = answer("404 Not Found", &["connection: close"], "unknown");
                         return connection.send(bytes).await;
                     };
-                    let got = Got { body: &asking.body, good: &good, json, seed: run, nth };
+                    let got = Got {
+                        body: &asking.body,
+                        good: &good,
+                        json,
+                        seed: run,
+                        nth: asked - 1,
+                        place: &place,
+                    };
                     let streamed = asking.body["stream"] == true;
                     match does(&got) {
                         Does::Reply => connection.send(bytes_of(&good, streamed, true)).await,
@@ -180,7 +198,9 @@ impl ChatModel for Relayed {
             {
                 let mut known = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
                 let entry = known.entry((self.seed, said));
-                entry.or_insert((good, request.form.is_json(), 0));
+                let place = format!("{:?} {} {}", request.purpose, request.message, request.again);
+                let json = request.form.is_json();
+                entry.or_insert(Known { good, json, place, asked: 0 });
             }
             self.wire.chat(request, listener).await
         }
@@ -217,10 +237,11 @@ fn by_purpose(request: &ChatRequest) -> Option<Arc<str>> {
     Some(reply.to_string().into())
 }
 
-/// A number from 0 to 999 that hangs on what was asked, how often, and on the run.
+/// A number from 0 to 999 that hangs on the run, on which of its calls this is, and on how often it was
+/// made: not on words, so that it stays when they change.
 pub fn draw(got: &Got<'_>, what: &str) -> u64 {
     let nth = u32::try_from(got.nth).expect("few attempts");
-    scenario::draw::draw(got.seed, &said_in(got.body), nth, what) % 1_000
+    scenario::draw::draw(got.seed, got.place, nth, what) % 1_000
 }
 
 fn seed_of(body: &Value) -> u64 {

@@ -19,8 +19,6 @@ use crate::ui::format;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long Ollama may take to say that it is there.
 const LOCAL_PATIENCE: Duration = Duration::from_secs(1);
-/// Where Ollama is on this machine, unless `OLLAMA_HOST` says otherwise.
-const OLLAMA: &str = "127.0.0.1:11434";
 
 /// What there is to say of live models.
 pub async fn findings(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec<Finding> {
@@ -201,7 +199,7 @@ pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
 
 /// Ollama on this machine, where it is.
 async fn local(live: bool) -> Option<Finding> {
-    let found = match endpoint::ollama_here(OLLAMA) {
+    let found = match endpoint::ollama_here(endpoint::OLLAMA) {
         Ok(found) => found,
         Err(error) => {
             return Some(Finding::note("ollama", error.to_string(), error.advice()));

@@ -39,6 +39,9 @@ pub const DEFAULT_MODEL: &str = "gpt-4.1-mini";
 /// The bound of one attempt where none is set (source `000`).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Where Ollama is on this machine unless it was told otherwise: a host with its port.
+pub const OLLAMA: &str = "127.0.0.1:11434";
+
 /// The longest bound of one attempt that is taken.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 /// A `.env` larger than this is none.

@@ -167,7 +167,7 @@ mod tests {
             (json!("no"), "the reply is \"no\", not an object"),
             (json!({}), "keys missing: steps"),
             (json!({ "steps": {} }), "steps is an object, not a list of steps"),
-            (json!({ "steps": [steps(), steps()].concat() }), "10 steps, budget.max_steps is 8"),
+            (json!({ "steps": ([steps(), steps()].concat()) }), "10 steps, budget.max_steps is 8"),
             (json!({ "steps": ["search"] }), "steps[0] is \"search\", not an object"),
             (with(1, "id", json!("")), "steps[1].id is empty, not a text"),
             (with(2, "action", json!(7)), "steps[2].action is 7, not an action"),

@@ -67,13 +67,14 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         pieces.push(piece(6, format::estimate(cost, cx.glyphs), plain, 3));
     }
-    // Money goes before messages: it is what a person who set a limit looks at.
+    // What may be spent goes before messages, and is left out last: who set a limit looks at it.
+    let rank = if progress.spending.is_some() { 2 } else { 4 };
     let budget = progress.spending.or_else(|| {
         let (name, used, allowed) = progress.budget?;
         Some((format!("{name} {used}/{allowed}"), used, allowed))
     });
     if let Some((text, ..)) = &budget {
-        pieces.push(piece(4, text.clone(), plain, 1));
+        pieces.push(piece(rank, text.clone(), plain, 1));
         pieces.push(piece(8, " ".repeat(usize::from(BAR)), plain, 2));
     }
     // Whether it is live or scripted is never left out.
