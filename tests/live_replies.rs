@@ -218,3 +218,13 @@ async fn the_text_of_a_run_shows_how_a_refused_reply_begins() {
     assert!(line.contains("begins with ```json; repair = [\"fences\"] takes it off"), "{line}");
     assert!(line.contains("\"stance\":\"go\""), "{line}");
 }
+
+#[tokio::test]
+async fn a_number_that_no_float_holds_is_named() {
+    let said = good().to_string().replace("0.8", "1e999");
+    let shape = Shape { name: "", message: json!({ "content": said }), finish: "stop" };
+    let scene = saying(shape, usize::MAX).await;
+    let outcome = outcome_of(&scene, &[]).await;
+    let detail = outcome["detail"].as_str().expect("a detail");
+    assert!(detail.contains("number out of range"), "{detail}");
+}

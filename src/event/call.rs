@@ -378,6 +378,9 @@ pub struct ReplyRefused {
     /// The model is told, and asked again: for the nth time, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<u32>,
+    /// How often it was asked again before.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub asked_again: u32,
 }
 
 /// A call of a model that was not made, because it would go beyond what the run may spend.
@@ -495,6 +498,9 @@ pub struct AttemptFailed {
     /// The part of the reply that had come; it stays with its attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Arc<str>>,
+    /// Tokens that it is taken to have used, at 4 bytes each: a part of its reply had come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// The parameters that the endpoint refused and that requests go without from now on: the next
     /// attempt is another request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -511,6 +517,7 @@ impl AttemptFailed {
             retry_after_ms: None,
             should_retry: None,
             partial: None,
+            usage: None,
             adapted: None,
         })
     }

@@ -165,7 +165,7 @@ pub enum BreakerWhy {
     LateAnswer,
     /// A late failure started its open time anew (`mode = "source"`).
     LateFailure,
-    /// Retry-After asked for more time than the run has.
+    /// It asked to be left alone for a time (Retry-After), and its call was not retried.
     RetryAfter,
     /// By hand.
     ByHand,

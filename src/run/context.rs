@@ -17,7 +17,7 @@ use super::spending::{self, Reserved, Spending};
 use crate::bus::{Bus, LiveSlot};
 use crate::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, ModelLabel, Prompt, Purpose, Reply,
-    Speaker, ToolOffer,
+    Speaker, ToolOffer, Usage,
 };
 use crate::event::stop::LlmError;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
@@ -321,7 +321,8 @@ impl RunContext {
     }
 
     async fn call(&self, ask: Ask) -> Result<(SpanId, Reply), Box<CallFailed>> {
-        let scope = AskScope { cx: self, path: &ask.draws(), purpose: &ask.purpose };
+        let lost = Mutex::default();
+        let scope = AskScope { cx: self, path: &ask.draws(), ask: &ask, lost };
         let call = Call {
             started: CallStarted {
                 parent: ask.parent,
@@ -336,10 +337,13 @@ impl RunContext {
         };
         let asked = Asked { scope: &scope, ask: &ask };
         let reserved = self.reserve(&ask).await;
-        let answered = call.make(&scope, &self.llm.guard, &asked).await?;
-        if let (Some(reserved), Some(usage)) = (reserved, &answered.reply.usage) {
-            reserved.used(usage);
+        let answered = call.make(&scope, &self.llm.guard, &asked).await;
+        if let Some(reserved) = reserved {
+            let mut used = scope.lost();
+            used.add(answered.as_ref().ok().and_then(|it| it.reply.usage).unwrap_or_default());
+            reserved.used(&used);
         }
+        let answered = answered?;
         Ok((answered.span, answered.reply))
     }
 
@@ -394,7 +398,15 @@ pub fn model_tool(policy: CallPolicy, timeout: Duration, faults: Vec<Fault>) -> 
 struct AskScope<'a> {
     cx: &'a RunContext,
     path: &'a str,
-    purpose: &'a Purpose,
+    ask: &'a Ask,
+    /// What its attempts have used that failed.
+    lost: Mutex<Usage>,
+}
+
+impl AskScope<'_> {
+    fn lost(&self) -> Usage {
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl CallScope for AskScope<'_> {
@@ -415,7 +427,7 @@ impl CallScope for AskScope<'_> {
     }
 
     fn reason(&self, failure: &AttemptFailed) -> StopReason {
-        match (failure.class, self.purpose.script_step()) {
+        match (failure.class, self.ask.purpose.script_step()) {
             (FailureClass::ScriptMissing, Some(step)) => StopReason::ScriptMissing(step.into()),
             _ => stop_reason(failure),
         }
@@ -425,8 +437,17 @@ impl CallScope for AskScope<'_> {
         true
     }
 
+    fn used(&self, failed: &mut AttemptFailed) {
+        // A script costs nothing.
+        let Some(partial) = failed.partial.as_ref().filter(|_| self.cx.is_live()) else { return };
+        let usage = spending::uncounted(&self.ask.messages, &self.ask.tools, partial.len());
+        failed.usage = Some(usage);
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+    }
+
     fn adapted(&self, call: SpanId, failed: &AttemptFailed) {
-        let ModelLabel::Live { name: model, .. } = self.cx.models.of(self.purpose).label() else {
+        let ModelLabel::Live { name: model, .. } = self.cx.models.of(&self.ask.purpose).label()
+        else {
             return;
         };
         for parameter in failed.adapted.iter().flatten() {
@@ -440,7 +461,7 @@ impl CallScope for AskScope<'_> {
     }
 
     fn asks(&self) -> Option<String> {
-        match self.cx.models.of(self.purpose).label() {
+        match self.cx.models.of(&self.ask.purpose).label() {
             ModelLabel::Live { host, .. } => Some(host),
             ModelLabel::Scripted => None,
         }
@@ -499,7 +520,8 @@ impl Callee for Asked<'_> {
                 let mut reply = model.chat(&request, &listener).await?;
                 if reply.usage.is_none() {
                     let (messages, tools) = (&request.messages, &request.tools);
-                    reply.usage = Some(spending::uncounted(messages, tools, &reply));
+                    let came = spending::bytes_said(&reply);
+                    reply.usage = Some(spending::uncounted(messages, tools, came));
                     reply.estimated = true;
                 }
                 Ok(reply)

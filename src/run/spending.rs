@@ -15,9 +15,8 @@ use crate::llm::Conversation;
 use crate::scenario::model::SpendingLimits;
 use crate::scenario::price::Price;
 use crate::scenario::tool::ToolOffer;
+use crate::scenario::tuning::REPLY_TOKENS;
 
-/// Tokens that a reply is taken to have at most where nothing bounds it.
-pub const REPLY_TOKENS: u32 = 4_096;
 /// Bytes that are taken for a token where nobody counted.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -174,11 +173,15 @@ pub fn estimate(messages: &Conversation, tools: &[ToolOffer], max_tokens: Option
     Usage::new(tokens_of(bytes_asked(messages, tools)), reply)
 }
 
-/// What a call is taken to have used whose endpoint did not count it.
-pub fn uncounted(messages: &Conversation, tools: &[ToolOffer], reply: &Reply) -> Usage {
+/// What a call is taken to have used whose endpoint did not count it, when so many bytes of a reply came.
+pub fn uncounted(messages: &Conversation, tools: &[ToolOffer], came: usize) -> Usage {
+    Usage::new(tokens_of(bytes_asked(messages, tools)), tokens_of(came))
+}
+
+/// Bytes of a reply.
+pub fn bytes_said(reply: &Reply) -> usize {
     let calls = reply.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
-    let said = reply.text.len() + calls.sum::<usize>();
-    Usage::new(tokens_of(bytes_asked(messages, tools)), tokens_of(said))
+    reply.text.len() + calls.sum::<usize>()
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use super::script;
 use super::shape::Prose;
 use super::template::Filling;
 use super::tree::Span;
+use super::tuning::REPLY_TOKENS;
 
 /// The scenario of a file, as far as it can be made. Problems are told to `cx`.
 pub(super) fn scenario(
@@ -83,6 +84,7 @@ pub(super) fn scenario(
     let tools = build_tools::tools(&file, pattern, &filling, cx);
     let seated = build_models::seated(&file);
     let script = script::build(&file, pattern, &filling, cx);
+    too_few_tokens(&file, cx);
     let llm = file
         .tools
         .as_ref()
@@ -172,7 +174,7 @@ impl BudgetTable {
     /// What a run may spend on its models.
     fn spending(&self) -> SpendingLimits {
         SpendingLimits {
-            max_total_tokens: self.max_total_tokens.map(|tokens| tokens.0.into()),
+            max_total_tokens: self.max_total_tokens.as_ref().map(|it| it.value.0.into()),
             max_cost_usd: self.max_cost_usd.as_ref().map(|cost| cost.value.0),
         }
     }
@@ -197,6 +199,21 @@ fn sequence(table: &CollaborationTable, file: &File, cx: &mut Reader) -> Option<
         });
     }
     Some(sequence.iter().map(|role| RoleName::from(role.text.as_str())).collect())
+}
+
+/// A limit of tokens that leaves no room for a single call.
+fn too_few_tokens(file: &File, cx: &mut Reader) {
+    let most = file.model.as_ref().and_then(|model| model.max_tokens);
+    let reserved = most.map_or(REPLY_TOKENS, |tokens| tokens.0);
+    let limit = file.budget.as_ref().and_then(|budget| budget.max_total_tokens.as_ref());
+    if let Some(limit) = limit.filter(|limit| limit.value.0 <= reserved) {
+        let what = format!("no call fits: each reserves {reserved} tokens for its reply");
+        cx.within("budget", |cx| {
+            cx.within("max_total_tokens", |cx| {
+                cx.warn(limit.at, what, "raise it, or set a smaller model.max_tokens");
+            });
+        });
+    }
 }
 
 /// Limits under which the pattern can hardly do what it is for.

@@ -25,7 +25,7 @@ record! {
         max_seconds: WholeSeconds<1, 86_400> = optional,
         /// Tokens that the run may use at most, of prompts and replies together. Each call reserves its
         /// estimate first: its prompt, and model.max_tokens or 4096.
-        max_total_tokens: Whole<1, { u32::MAX }> = optional,
+        max_total_tokens: At<Whole<1, { u32::MAX }>> = optional,
         /// US dollars that the run may cost at most, estimated from prices. Each call reserves its
         /// estimate first.
         max_cost_usd: At<Dollars> = optional,

@@ -2,6 +2,10 @@
 
 use serde_json::{Map, Value};
 
+/// Tokens of a reply at most where nothing is set: what the Messages API is sent, which needs a bound, and
+/// what a call of any other reserves of a budget.
+pub const REPLY_TOKENS: u32 = 4_096;
+
 /// Settings of a model's requests. By default nothing is set, and nothing is sent: the provider's
 /// own defaults apply.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -54,6 +54,10 @@ pub trait CallScope: Send + Sync {
     fn adapted(&self, call: SpanId, failed: &AttemptFailed) {
         let _ = (call, failed);
     }
+    /// An attempt that failed had begun to be answered: what that is taken to have used is noted.
+    fn used(&self, failed: &mut AttemptFailed) {
+        let _ = failed;
+    }
     /// Whom an attempt asks, where the tool's name does not say it: the host of a model.
     fn asks(&self) -> Option<String> {
         None
@@ -330,6 +334,7 @@ async fn attempt<'g>(
             if failed.partial.is_none() {
                 failed.partial = open.partial();
             }
+            scope.used(&mut failed);
             open.close(EventKind::AttemptFailed(failed.clone()));
             Tried::Failed(FailedAttempt { span, failed, leave: pass.end() })
         }
@@ -440,13 +445,14 @@ impl OpenAttempt<'_> {
 impl Drop for OpenAttempt<'_> {
     fn drop(&mut self) {
         if self.open {
-            let cancelled = AttemptFailed {
+            let mut cancelled = AttemptFailed {
                 partial: self.partial(),
                 ..*AttemptFailed::of(
                     FailureClass::Cancelled,
                     "the run was stopped in the middle of it",
                 )
             };
+            self.scope.used(&mut cancelled);
             self.close(EventKind::AttemptFailed(Box::new(cancelled)));
         }
     }

@@ -281,6 +281,7 @@ impl Facts {
             detail: detail.into(),
             begins: "{\"stance\": \"maybe\"}".into(),
             again,
+            asked_again: 0,
         };
         let (call, ..) = self.calls[&seat];
         self.add(call, EventKind::ReplyRefused(Box::new(refused)));
@@ -408,6 +409,7 @@ fn failure(status: u16, text: &str) -> AttemptFailed {
         retry_after_ms: None,
         should_retry: None,
         partial: None,
+        usage: None,
         adapted: None,
     }
 }

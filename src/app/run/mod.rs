@@ -343,6 +343,8 @@ impl RunPage {
                 self.live.insert(span, text);
                 true
             }
+            // Its last text stands until the fact that closes it comes.
+            None if !closed => false,
             None => self.live.remove(&span).is_some(),
         };
         let parent = self.world.spans.get(span).map(|span| span.parent);

@@ -151,7 +151,7 @@ pub fn cause(why: BreakerWhy) -> &'static str {
         BreakerWhy::ProbeFailed => "a probe failed",
         BreakerWhy::LateAnswer => "a late answer came",
         BreakerWhy::LateFailure => "a late failure came",
-        BreakerWhy::RetryAfter => "Retry-After asks for more than is left",
+        BreakerWhy::RetryAfter => "it asked to be left alone (Retry-After)",
         BreakerWhy::ByHand => "by hand",
     }
 }

@@ -255,15 +255,14 @@ impl RunPage {
             };
         }
         let mut text = String::new();
-        if let Some(refused) = world.stop_refusal() {
-            text.push_str(&format!("Refused: {}.\n\n", refused.detail));
+        // What happened first, then what to do.
+        let refused = world.stop_refusal().map(|refused| format!("Refused: {}.", refused.detail));
+        let cause = refused.or_else(|| world.stop_cause().map(|cause| cause.to_string()));
+        if let Some(cause) = cause.or_else(|| self.last_failure()).filter(|it| !it.is_empty()) {
+            text.push_str(&format!("{cause}\n\n"));
         }
         if let Some(advice) = world.stop_advice() {
             text.push_str(advice);
-        }
-        let failed = self.last_failure();
-        if let Some(failed) = failed.filter(|failed| !failed.is_empty()) {
-            text.push_str(&format!("\n\n{failed}"));
         }
         Words::trouble(text)
     }

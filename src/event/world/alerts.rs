@@ -6,7 +6,7 @@ use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use super::spending::SpendingUsed;
-use super::tools::{ToolRow, Tools};
+use super::tools::Tools;
 use crate::event::kind::BreakerStage;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::scenario::alert::AlertLimits;
@@ -22,6 +22,8 @@ const ENOUGH: u64 = 10;
 const KEPT: usize = 256;
 /// The share of a limit on spending from which on a person is alerted.
 const SPENT: f64 = 0.8;
+/// The name of the model at the gateway.
+const MODEL: &str = "llm";
 /// A p95 is looked at whenever so many more calls were answered.
 const EVERY: u64 = 8;
 
@@ -168,7 +170,7 @@ impl Alerts {
                 let Some(limit) = limits.breaker_opens_per_minute else { return };
                 let Some(row) = tools.get(tool.as_str()) else { return };
                 let opened = row.opened_lately(event.at);
-                self.set(event, row, AlertKind::BreakerOpens(opened), opened > limit);
+                self.set(event, row.name(), AlertKind::BreakerOpens(opened), opened > limit);
             }
             EventKind::AttemptAnswered(_) => self.judged(event, tools, spans, true),
             EventKind::AttemptFailed(failed) if failed.class.is_failure_of_tool(failed.status) => {
@@ -181,7 +183,7 @@ impl Alerts {
                     && let Some(p95) = row.latencies.percentile(95)
                 {
                     let passed = p95 > Duration::from_millis(limit);
-                    self.set(event, row, AlertKind::P95(p95), passed);
+                    self.set(event, row.name(), AlertKind::P95(p95), passed);
                 }
             }
             _ => {}
@@ -189,14 +191,13 @@ impl Alerts {
     }
 
     /// Looks at what the run has used of a limit on its spending.
-    pub(super) fn spent(&mut self, event: &Event, tools: &Tools, used: SpendingUsed) {
-        let Some(row) = tools.rows().first() else { return };
+    pub(super) fn spent(&mut self, event: &Event, used: SpendingUsed) {
         let share = used.share();
         let what = match used {
             SpendingUsed::Tokens { .. } => AlertKind::TokensUsed(share),
             SpendingUsed::Cost { .. } => AlertKind::CostUsed(share),
         };
-        self.set(event, row, what, share >= SPENT);
+        self.set(event, &ToolName::from(MODEL), what, share >= SPENT);
     }
 
     /// Ends what time alone has ended: no fact of the tool's own need tell.
@@ -237,18 +238,18 @@ impl Alerts {
         }
         self.windows[place].note(event.at, good);
         if let Some(rate) = self.windows[place].rate() {
-            self.set(event, row, AlertKind::ErrorRate(rate), rate > limit);
+            self.set(event, row.name(), AlertKind::ErrorRate(rate), rate > limit);
         }
     }
 
     /// Raises an alert that is not raised yet, or ends one that is.
-    fn set(&mut self, event: &Event, row: &ToolRow, what: AlertKind, passed: bool) {
+    fn set(&mut self, event: &Event, tool: &ToolName, what: AlertKind, passed: bool) {
         let (at, seq) = (event.at, event.seq);
         let kind = discriminant(&what);
-        let same = |alert: &Current| alert.what == kind && alert.tool == *row.name();
+        let same = |alert: &Current| alert.what == kind && alert.tool == *tool;
         match (self.current.iter().position(same), passed) {
             (None, true) => {
-                let tool = row.name().clone();
+                let tool = tool.clone();
                 let kept = (self.raised.len() < KEPT).then_some(self.raised.len());
                 self.current.push(Current { tool: tool.clone(), what: kind, kept });
                 match kept {

@@ -221,6 +221,11 @@ impl Collaboration {
                 if let Some(seat) = self.seat_of(event.span, spans) {
                     seat.asked_again = refused.again.unwrap_or(seat.asked_again);
                     seat.detail = Some(refused.detail.clone());
+                    // Its turn may never come: another seat may stop the run first.
+                    if refused.again.is_none() {
+                        seat.state = SeatState::Refused;
+                        seat.refused = Some(refused.reason.clone());
+                    }
                 }
             }
             EventKind::ContributionAccepted {

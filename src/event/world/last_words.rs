@@ -31,8 +31,10 @@ pub(super) struct Said {
     pub attempts: u32,
     /// Those of them that were sent again without a parameter, which is no retry.
     pub adapted: u32,
-    /// The longest wait that the endpoint asked for, in milliseconds.
+    /// The longest wait that an attempt before it was asked for, in milliseconds; its own stands in its
+    /// text.
     pub asked_ms: Option<u64>,
+    own_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +57,8 @@ impl LastWords {
                         refused: None,
                         attempts: 1,
                         adapted: adapted + u32::from(failed.adapted.is_some()),
-                        asked_ms: failed.retry_after_ms.max(before.and_then(|said| said.asked_ms)),
+                        asked_ms: before.and_then(|said| said.own_ms.max(said.asked_ms)),
+                        own_ms: failed.retry_after_ms,
                     };
                     self.open.insert(attempt.parent, said);
                 }

@@ -424,7 +424,14 @@ impl World {
             },
             // Asked again in another way: nothing has failed.
             EventKind::AttemptFailed(failed) if failed.adapted.is_some() => {}
-            EventKind::AttemptFailed(_) => self.tally.failed_attempts += 1,
+            EventKind::AttemptFailed(failed) => {
+                self.tally.failed_attempts += 1;
+                if let Some(usage) = failed.usage {
+                    self.tally.usage.add(usage);
+                    self.tally.estimated += 1;
+                    self.spending.used(self.spans.get(event.span).map(|it| it.parent), usage);
+                }
+            }
             EventKind::Unknown { .. } => self.tally.unknown += 1,
             _ => {}
         }
@@ -435,7 +442,7 @@ impl World {
         self.alerts.apply(event, &self.tools, &self.spans);
         if let EventKind::AttemptAnswered(_) = &event.kind {
             for used in self.spending_used() {
-                self.alerts.spent(event, &self.tools, used);
+                self.alerts.spent(event, used);
             }
         }
         self.last_words.apply(event, &self.spans);

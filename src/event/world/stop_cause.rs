@@ -44,8 +44,11 @@ impl World {
                 StopReason::LlmError(LlmError::RateLimited),
                 Some(RetryLimit::Deadline { asked: true, .. }),
             ) => Some("Start the run again when that time is over, or give it more max_seconds."),
-            (_, Some(RetryLimit::RetryBudget { .. })) => {
+            (StopReason::LlmError(LlmError::RateLimited), Some(RetryLimit::RetryBudget { .. })) => {
                 Some("Start the run again later, or raise tools.llm.retry_budget.min.")
+            }
+            _ if self.stop_refusal().is_some_and(|refused| refused.asked_again > 0) => {
+                Some("It was asked again in vain: fix the prompt, or use another model.")
             }
             _ => reason.advice(),
         }

@@ -11,7 +11,7 @@ use crate::llm::adaptation::{Parameter, ParameterSet};
 use crate::llm::{Form, JsonRung, Tuning};
 
 /// The most tokens of a reply where nothing is set: the API wants a limit.
-pub const DEFAULT_MAX_TOKENS: u32 = 4_096;
+pub const DEFAULT_MAX_TOKENS: u32 = crate::scenario::tuning::REPLY_TOKENS;
 
 /// The parameters of one request.
 #[derive(Debug)]

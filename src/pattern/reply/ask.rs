@@ -61,7 +61,8 @@ pub(in crate::pattern) fn ask_json<'a, T>(
         let _branch = branch;
         loop {
             let form = ask.form.clone();
-            let next = (ask.again < settings.ask_again).then(|| ask.clone());
+            let asked_again = ask.again;
+            let next = (asked_again < settings.ask_again).then(|| ask.clone());
             let (call, reply) = cx.ask(ask).await?;
             let raw = read(cx, settings, &form, call, &reply.text, wrap);
             let refusal = match judge(&raw, &reply.text) {
@@ -81,7 +82,8 @@ pub(in crate::pattern) fn ask_json<'a, T>(
                 }
                 _ => detail.to_string(),
             };
-            refuse(cx, call, &reply, refusal.reason.clone(), &said, again);
+            let reason = refusal.reason.clone();
+            refuse(cx, call, &reply, Refused { reason, detail: &said, asked_again, again });
             let Some(before) = next else {
                 let judged = Err(refusal.reason);
                 return Ok(Judged { call, text: reply.text, raw, judged });
@@ -94,21 +96,24 @@ pub(in crate::pattern) fn ask_json<'a, T>(
 /// Tells that a text reply is empty, which ends its call's part of the run.
 pub(in crate::pattern) fn empty(cx: &RunContext, call: SpanId, reply: &Reply) -> StopReason {
     let detail = detail::of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned());
-    refuse(cx, call, reply, StopReason::LlmEmpty, &detail, None);
+    let reason = StopReason::LlmEmpty;
+    refuse(cx, call, reply, Refused { reason, detail: &detail, asked_again: 0, again: None });
     StopReason::LlmEmpty
 }
 
-fn refuse(
-    cx: &RunContext,
-    call: SpanId,
-    reply: &Reply,
+/// What is said against a reply, and whether the model is asked again.
+struct Refused<'a> {
     reason: StopReason,
-    detail: &str,
+    detail: &'a str,
+    asked_again: u32,
     again: Option<u32>,
-) {
+}
+
+fn refuse(cx: &RunContext, call: SpanId, reply: &Reply, refused: Refused<'_>) {
+    let Refused { reason, detail, asked_again, again } = refused;
     let detail = visible_within(detail, detail::DETAIL_CHARS).into();
     let begins = visible_within(reply.text.trim(), BEGINS_CHARS).into();
-    let refused = ReplyRefused { reason, detail, begins, again };
+    let refused = ReplyRefused { reason, detail, begins, again, asked_again };
     cx.publish(call, EventKind::ReplyRefused(Box::new(refused)));
 }
 

@@ -74,7 +74,8 @@ pub fn of_text(reply: &Reply) -> Option<Detail> {
     if text.is_empty() {
         return Some(of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned()).into());
     }
-    let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
+    // As data, and not only as JSON: a number beyond 64 bits is none of ours.
+    let error = serde_json::from_str::<Value>(text).err()?;
     if let Some(ended) = of_ending(reply) {
         return Some(ended.into());
     }

@@ -13,7 +13,7 @@ use crate::event::world::collaboration::{Collaboration, Seat, SeatState};
 use crate::ui::Cx;
 use crate::ui::format;
 use crate::ui::glyph::Glyph;
-use crate::ui::text::Pen;
+use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{Role, Sign};
 
 /// Draws the pane.
@@ -146,6 +146,9 @@ fn speaking(page: &RunPage, cx: &Cx, seat: &Seat) -> String {
     if seat.attempts > 1 {
         text.push_str(&format!(", attempt {}", seat.attempts));
     }
+    if let Some(detail) = seat.detail.as_ref().filter(|_| seat.asked_again > 0) {
+        text.push_str(&format!(", asked again ({}): {detail}", seat.asked_again));
+    }
     text
 }
 
@@ -176,12 +179,14 @@ fn budgets(
     budget(&mut pen, "rounds", rounds.into(), plan.max_rounds.into(), true);
     budget(&mut pen, "messages", table.messages.into(), plan.max_messages.into(), false);
     budget(&mut pen, "seconds", active.as_secs(), seconds, false);
-    pen.put("retries", dim).space(1);
-    let retries = world.tally.retries;
-    let role = if retries > 0 { Role::Retry } else { Role::Bar };
-    pen.put(&retries.to_string(), theme.style(role));
-    if let Some(cost) = world.cost_usd() {
+    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         let text = format::estimate(cost, cx.glyphs);
-        pen.space(3).put("cost", dim).space(1).put(&text, theme.style(Role::Bar));
+        pen.put("cost", dim).space(1).put(&text, theme.style(Role::Bar)).space(3);
+    }
+    let retries = world.tally.retries;
+    let count = retries.to_string();
+    if pen.fits(columns("retries ") + columns(&count)) {
+        let role = if retries > 0 { Role::Retry } else { Role::Bar };
+        pen.put("retries", dim).space(1).put(&count, theme.style(role));
     }
 }

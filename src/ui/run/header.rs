@@ -112,9 +112,10 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         bar.text.truncate(usize::from(BAR) - over);
     }
     if !pieces.iter().any(|piece| piece.rank == 8)
-        && let Some(messages) = pieces.iter_mut().find(|piece| piece.rank == 4)
+        && let Some((text, ..)) = &budget
+        && let Some(piece) = pieces.iter_mut().find(|piece| piece.text == *text)
     {
-        messages.gap = 2;
+        piece.gap = 2;
     }
     let room = width.saturating_sub(taken(&pieces));
     let mut pen = Pen::new(buf, area, cx.glyphs);
@@ -145,6 +146,12 @@ fn model_within(label: &ModelLabel, width: usize, glyphs: Glyphs) -> String {
     let ModelLabel::Live { name, host } = label else { return whole };
     if columns(&whole) <= width {
         return whole;
+    }
+    let (models, hosts) = (name.split(", ").count(), host.split(", ").count());
+    if models > 1 {
+        let models = format::things(models as u64, "model");
+        let both = format!("live {models} @ {}", format::things(hosts as u64, "host"));
+        return if columns(&both) <= width { both } else { format!("live {models}") };
     }
     let room = width.saturating_sub(columns("live  @ ") + columns(host));
     if room >= 4 {

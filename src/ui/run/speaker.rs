@@ -52,7 +52,10 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         }
         (None, None) => format::things(world.tally.calls, "call"),
     };
-    let after = format!("{far}, {}", took_ms(closed.elapsed_ms));
+    let mut after = format!("{far}, {}", took_ms(closed.elapsed_ms));
+    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
+        after.push_str(&format!(", {}", format::estimate(cost, cx.glyphs)));
+    }
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.to_string(), sign.style);
     if closed.reason.is_success() {

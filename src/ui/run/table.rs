@@ -161,6 +161,8 @@ fn standing(
     let Some(said) = &seat.contribution else {
         let sign = if place.rests {
             Sign { glyph: Glyph::Paused, word: "rests here", style: theme.style(Role::Paused) }
+        } else if seat.asked_again > 0 && seat.state == SeatState::Speaking {
+            Sign { word: "asked again", ..seat_sign(cx, page.shown(), Some(seat)) }
         } else {
             seat_sign(cx, page.shown(), Some(seat))
         };
