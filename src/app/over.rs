@@ -32,7 +32,7 @@ pub(super) fn on_form(state: &mut State, action: Action) -> Update {
         }
         Action::Cancel | Action::Back => return close_form(state),
         Action::Copy if !form.is_good() => {
-            state.say(NoticeKind::Info, "Not copied: mend the fields first.");
+            state.say(NoticeKind::Info, "Not copied: fix the fields first.");
             return Update::redraw();
         }
         Action::Copy => {

@@ -200,35 +200,43 @@ fn model(form: &Form, text: &str, focused: bool, cx: &Cx, mut pen: Pen) {
     pen.put(&elide_middle(name, whole, cx.glyphs), style).space(2).put(from, dim).put(hint, dim);
 }
 
-/// What is wrong with the focused field, whole; else with the form.
+/// What is wrong with the focused field, else with the form. Of a form that cannot be started it has the
+/// rows of the command line too: what to do stands at the end of a text.
 fn fault(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
-    let mut pen = Pen::new(buf, parts.fault, cx.glyphs);
     let of_focus = form.fault_of(&form.focus);
     let first = form.faults.iter().find(|fault| fault.error).or_else(|| form.faults.first());
     let Some(fault) = of_focus.or(first) else { return };
     let (glyph, role) = marked(fault.error);
     let style = cx.theme.style(role);
-    pen.glyph(glyph, style).space(1);
+    let mut text = String::new();
     if of_focus.is_none()
         && let Some(field) = fault.field.as_ref().and_then(|id| form.field(id))
     {
-        pen.put(&format!("{}: ", field.label), style);
+        text.push_str(&format!("{}: ", field.label));
     }
-    pen.put(&fault.text, style);
+    text.push_str(&fault.text);
     let more = form.faults.len() - 1;
     if more > 0 {
-        pen.put(&format!("  (+{more} more)"), cx.theme.style(Role::Dim));
+        text.push_str(&format!("  (+{more} more)"));
+    }
+    let area = if form.is_good() { parts.fault } else { parts.fault.union(parts.command) };
+    Pen::new(buf, Rect { height: 1, ..area }, cx.glyphs).glyph(glyph, style);
+    let inside =
+        Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };
+    let (rows, _) = wrap_within(&text, usize::from(inside.width).max(1), inside.height.into());
+    for (row, y) in rows.iter().zip(inside.top()..inside.bottom()) {
+        Pen::new(buf, Rect { y, height: 1, ..inside }, cx.glyphs).put(row, style);
     }
 }
 
 /// The command line that does the same.
 fn command(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
-    let (dim, key) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Key));
     // A command line that cannot run is no help to anyone.
-    let line = match form.is_good() {
-        true => form.command_line(),
-        false => "mend the fields first".to_owned(),
-    };
+    if !form.is_good() {
+        return;
+    }
+    let (dim, key) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Key));
+    let line = form.command_line();
     let area = parts.command;
     let label = 10.min(area.width);
     Pen::new(buf, area, cx.glyphs).put("same as", dim);

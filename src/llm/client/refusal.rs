@@ -69,7 +69,8 @@ impl Client {
         let mut failed = self.trouble(class, &what, &advice);
         failed.status = Some(status);
         failed.retry_after_ms = wait;
-        failed.should_retry = should_retry;
+        // A quota that is used up is not there again in a second.
+        failed.should_retry = should_retry.or(quota.then_some(false));
         failed.adapted = (!adapted.is_empty()).then(|| adapted.names());
         failed
     }
