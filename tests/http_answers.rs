@@ -169,6 +169,7 @@ async fn too_many_calls() {
     let quota = r#"{"error":{"message":"You exceeded it","code":"insufficient_quota"}}"#;
     let failed = failure_of(&json("429 Too Many Requests", quota)).await;
     assert!(failed.text.ends_with("Look at the plan and its billing."), "{}", failed.text);
+    assert_eq!(failed.should_retry, Some(false), "it is not there again in a second");
     let failed = failure_of(&answer("503 Busy", &["retry-after: 7"], "")).await;
     assert_eq!(failed.retry_after_ms, Some(7_000), "not only with 429");
 }
