@@ -17,7 +17,7 @@ use crate::llm::{Failure, failure};
 /// The most bytes of a list of models.
 const LIST_CAP: usize = 4 << 20;
 /// The most names that are kept of a list of models.
-pub const MAX_NAMES: usize = 2_000;
+const MAX_NAMES: usize = 2_000;
 /// The most characters of a model's name. A longer one is left out: cut off it would name another model.
 const MAX_NAME_CHARS: usize = 200;
 
@@ -30,7 +30,7 @@ pub enum Reach {
         models: usize,
         /// Whether the one that is asked for is among them.
         has_model: bool,
-        /// Their names as `--model` takes them, sorted: [`MAX_NAMES`] at most, and only those that can be
+        /// Their names as a request has them, sorted: 2,000 at most, and only those that can be
         /// shown as they are and have at most 200 characters.
         names: Arc<[String]>,
     },
