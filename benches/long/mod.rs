@@ -126,6 +126,7 @@ fn one_round(
                 retry_after_ms: None,
                 should_retry: None,
                 partial: None,
+                usage: None,
                 adapted: None,
             };
             log.add(attempt, EventKind::AttemptFailed(Box::new(failed)));

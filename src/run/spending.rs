@@ -228,7 +228,7 @@ mod tests {
         reserved.used(&Usage::new(100_000, 0));
         let reserved = reserve(dear).expect("0.10 and 0.90");
         reserved.used(&Usage::new(0, 1_000));
-        let (reason, reached) = reserve(dear).err().expect("0.11 and 0.90");
+        let (reason, reached) = reserve(dear).expect_err("0.11 and 0.90");
         assert_eq!(reason, StopReason::MaxCostBudget);
         let BudgetReached::Cost { limit, spent, estimate } = reached else { panic!("a cost") };
         assert!((limit - 1.0).abs() + (spent - 0.11).abs() + (estimate - 0.9).abs() < 1e-9);

@@ -152,7 +152,7 @@ pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
         names.into_iter().map(|name| visible_within(name, WORD_CHARS)).collect();
     match names.len() {
         0 => "none".to_owned(),
-        ..=MOST => names.join(", "),
+        1..=MOST => names.join(", "),
         more => format!("{} and {} more", names[..MOST].join(", "), more - MOST),
     }
 }

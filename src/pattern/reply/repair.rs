@@ -262,7 +262,9 @@ mod tests {
     #[test]
     fn what_stands_around_an_object_is_taken_off_where_it_is_allowed() {
         use Repair::{Fences, Preface, Think};
-        let table: &[(&str, &[Repair], Option<&[Repair]>)] = &[
+        /// A text, the repairs that are allowed, and those that were made, where it was read.
+        type Row = (&'static str, &'static [Repair], Option<&'static [Repair]>);
+        let table: &[Row] = &[
             ("{}", &[], Some(&[])),
             ("```json\n{}\n```", &[], None),
             ("```json\n{}\n```", &[Fences], Some(&[Fences])),
