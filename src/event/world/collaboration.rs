@@ -224,7 +224,6 @@ impl Collaboration {
                     // Its turn may never come: another seat may stop the run first.
                     if refused.again.is_none() {
                         seat.state = SeatState::Refused;
-                        seat.refused = Some(refused.reason.clone());
                     }
                 }
             }

@@ -44,7 +44,12 @@ impl World {
                 StopReason::LlmError(LlmError::RateLimited),
                 Some(RetryLimit::Deadline { asked: true, .. }),
             ) => Some("Start the run again when that time is over, or give it more max_seconds."),
-            (StopReason::LlmError(LlmError::RateLimited), Some(RetryLimit::RetryBudget { .. })) => {
+            // More retries reach no server that is not there.
+            (
+                StopReason::LlmError(LlmError::Connection) | StopReason::LlmTimeout,
+                Some(RetryLimit::RetryBudget { .. }),
+            ) => reason.advice(),
+            (_, Some(RetryLimit::RetryBudget { .. })) => {
                 Some("Start the run again later, or raise tools.llm.retry_budget.min.")
             }
             _ if self.stop_refusal().is_some_and(|refused| refused.asked_again > 0) => {
