@@ -238,6 +238,41 @@ async fn what_is_no_chat_completion() {
     assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
 }
 
+/// An error in a body of status 200 is of the class of the status that it names.
+#[tokio::test]
+async fn an_error_in_a_body_that_reports_success_is_of_the_class_of_its_status() {
+    for (body, class, status, words) in [
+        (
+            r#"{"error":{"code":503,"message":"no capacity"}}"#,
+            FailureClass::Status,
+            503,
+            "failed (error 503 instead of a chat completion): no capacity. Try again later.",
+        ),
+        (
+            r#"{"choices":[{"error":{"code":"429","message":"slow down"},"finish_reason":"error","message":{"content":""}}]}"#,
+            FailureClass::RateLimited,
+            429,
+            "limits the rate of calls (error 429 instead of a chat completion): slow down",
+        ),
+        (
+            r#"{"object":"error","message":"m","type":"NotFoundError","code":404}"#,
+            FailureClass::Status,
+            404,
+            "found no such address or model (error 404",
+        ),
+        (
+            r#"{"error":{"code":403,"message":"m"}}"#,
+            FailureClass::Auth,
+            403,
+            "Check OPENAI_API_KEY (from the shell)",
+        ),
+    ] {
+        let failed = failure_of(&json("200 OK", body)).await;
+        assert_eq!((failed.class, failed.status), (class, Some(status)), "{body}");
+        assert!(failed.text.contains(words), "{}", failed.text);
+    }
+}
+
 #[tokio::test]
 async fn a_body_that_never_ends_is_stopped_at_its_cap() {
     for head in ["transfer-encoding: chunked", "connection: close"] {

@@ -266,6 +266,102 @@ async fn events_that_are_bad_say_which_they_are() {
     assert!(failed.text.contains("is not UTF-8"), "{}", failed.text);
 }
 
+/// llama.cpp, OpenRouter and others answer 200, begin to stream and then report an error: it is of the
+/// class of the status that it names, and the text that had come stays.
+#[tokio::test]
+async fn an_error_within_a_stream_is_of_the_class_of_the_status_it_stands_for() {
+    let llama =
+        r#"{"error":{"code":500,"message":"Compute error.","type":"server_error"}}"#.to_owned();
+    let router = |code: u16| {
+        format!(
+            r#"{{"id":"gen-1","object":"chat.completion.chunk","created":1,"model":"m","error":{{"code":{code},"message":"Provider returned error"}},"choices":[{{"index":0,"delta":{{"content":""}},"finish_reason":"error"}}]}}"#
+        )
+    };
+    let within = r#"{"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","error":{"code":502,"message":"m"}}]}"#;
+    for (data, class, status, words) in [
+        (
+            llama,
+            FailureClass::Status,
+            500,
+            "failed (error 500 in event 2 of the stream): Compute error. Try again later.",
+        ),
+        (router(502), FailureClass::Status, 502, "Provider returned error. Try again later."),
+        (router(429), FailureClass::RateLimited, 429, "limits the rate of calls (error 429"),
+        (router(402), FailureClass::Status, 402, "problem with the billing (error 402"),
+        (within.to_owned(), FailureClass::Status, 502, "(error 502 in event 2 of the stream): m."),
+        (
+            r#"{"error":{"code":"429","message":"m"}}"#.to_owned(),
+            FailureClass::RateLimited,
+            429,
+            "(error 429",
+        ),
+        (
+            r#"{"error":{"message":"m","type":"insufficient_quota","code":"insufficient_quota"}}"#
+                .to_owned(),
+            FailureClass::RateLimited,
+            429,
+            "has used up this key's quota",
+        ),
+        (
+            r#"{"error":{"message":"m","type":"server_error","code":null}}"#.to_owned(),
+            FailureClass::Status,
+            500,
+            "(error 500",
+        ),
+        (
+            r#"{"error":{"message":"m","type":"overloaded_error"}}"#.to_owned(),
+            FailureClass::Status,
+            529,
+            "is overloaded",
+        ),
+        (
+            r#"{"error":{"status":401,"message":"m"}}"#.to_owned(),
+            FailureClass::Auth,
+            401,
+            "did not take the key (error 401 in event 2 of the stream): m. Check OPENAI_API_KEY (from the shell)",
+        ),
+        (
+            r#"{"object":"error","message":"m","type":"InternalServerError","code":500}"#
+                .to_owned(),
+            FailureClass::Status,
+            500,
+            "(error 500 in event 2 of the stream): m.",
+        ),
+    ] {
+        let stream = format!("{STREAM_HEAD}{}data: {data}\n\ndata: [DONE]\n\n", piece("grün"));
+        let failed = streamed(stream).await.expect_err(&data);
+        let found = (failed.class, failed.status.unwrap_or_default());
+        assert_eq!(found, (class, status), "{data}: {}", failed.text);
+        assert_eq!(failed.partial.as_deref(), Some("grün"), "{data}");
+        assert!(failed.text.contains(words), "{}", failed.text);
+    }
+}
+
+/// A refusal of a parameter counts as one only where nothing of the reply had come.
+#[tokio::test]
+async fn a_parameter_that_is_refused_in_the_stream_is_left_out_from_then_on() {
+    let refusal =
+        "data: {\"error\":{\"code\":400,\"message\":\"stream_options is not supported\"}}\n\n";
+    for (before, adapted) in [(String::new(), true), (piece("grün"), false)] {
+        let server = Server::start().await;
+        let model = server.streaming();
+        let stream = format!("{STREAM_HEAD}{before}{refusal}");
+        let failed = server.one(&model, stream.as_bytes()).await.expect_err("a refusal");
+        check_text(&failed);
+        assert_eq!(failed.status, Some(400), "{}", failed.text);
+        let named = adapted.then(|| vec!["stream_options".to_owned()]);
+        assert_eq!(failed.adapted, named, "{}", failed.text);
+        let (_, asking) = both(call(&model), async {
+            let mut connection = server.accept().await;
+            let asking = connection.request().await;
+            connection.send(format!("{STREAM_HEAD}{}{ENDING}", piece("a"))).await;
+            asking
+        })
+        .await;
+        assert_eq!(asking.body.get("stream_options").is_none(), adapted, "{}", asking.body);
+    }
+}
+
 #[tokio::test]
 async fn an_event_that_never_ends_is_stopped_at_its_cap() {
     for part in ["x".repeat(1 << 16), "data: x\n".repeat(1 << 13)] {

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use self::parameters::MessageParameters;
 use self::stream::GatheredMessage;
+use super::adaptation::ParameterSet;
 use super::client::refusal::Requested;
 use super::client::stream::read;
 use super::client::{ApiWords, Client};
@@ -22,7 +23,6 @@ use crate::net::{Answer, Http, Target};
 
 mod blocks;
 mod conversation;
-mod fault;
 mod parameters;
 mod schema;
 mod stream;
@@ -110,7 +110,12 @@ impl Anthropic {
             Err(error) => return Err(client.unreadable(status, &body, &error.to_string())),
         };
         if let Some(error) = &message.error {
-            return Err(fault::reported(client, error, "instead of a message", None));
+            return Err(client.complained(
+                error,
+                "instead of a message",
+                ParameterSet::default(),
+                None,
+            ));
         }
         let Some(content) = message.content else {
             return Err(client.unreadable(status, &body, "it has no `content`"));

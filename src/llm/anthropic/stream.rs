@@ -7,11 +7,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::blocks::ReplyBlocks;
-use super::fault;
 use super::wire::{
     BlockDelta, BlockStart, MessageDelta, MessageStart, MessageUsage, StreamEventKind, finish,
 };
 use crate::event::kind::Reply;
+use crate::llm::adaptation::ParameterSet;
 use crate::llm::client::Client;
 use crate::llm::client::json::JsonText;
 use crate::llm::client::stream::{BadEvent, Gathers, StreamStep};
@@ -138,7 +138,8 @@ impl<'a> GatheredMessage<'a> {
         let place = format!("in event {} of the stream", self.events);
         match bad {
             BadMessageEvent::Reported(error) => {
-                fault::reported(self.client, &error, &place, self.partial())
+                let none = ParameterSet::default();
+                self.client.complained(&error, &place, none, self.partial())
             }
             BadMessageEvent::Unreadable { why, data } => {
                 self.client.unreadable_event(&place, &data, &why, self.partial())

@@ -16,6 +16,7 @@ use crate::net::{Answer, Http, Redactor};
 pub(super) mod json;
 pub(super) mod probe;
 pub(super) mod refusal;
+pub(super) mod reported;
 pub(super) mod stream;
 pub(super) mod tool_calls;
 mod trouble;

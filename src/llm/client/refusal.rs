@@ -1,7 +1,5 @@
 //! Responses with an error status: what the server says, and what to do about it.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::Client;
@@ -74,32 +72,15 @@ impl Client {
         failed
     }
 
-    /// An error that stands for a status, inside an answer that reports success.
-    pub(in crate::llm) fn reported(
-        &self,
-        status: u16,
-        error: &Value,
-        place: &str,
-        partial: Option<Arc<str>>,
-    ) -> Box<Failure> {
-        let said = complaint(error).unwrap_or_else(|| error.to_string());
-        let (class, meaning) = meaning_of(status, false);
-        let (host, said) = (self.endpoint.host(), self.said(&said));
-        let what = format!("{host} {meaning} (error {status} {place}): {said}");
-        let mut failed = self.trouble(
-            class,
-            &what,
-            &self.advice(status, false, None, Requested::Reply(ParameterSet::default())),
-        );
-        failed.status = Some(status);
-        failed.partial = partial;
-        failed
-    }
-
     /// What a refusal names of what was sent: from now on, requests go without it. A request that
     /// was sent before another one's refusal was known is refused for the same, and takes nothing
     /// more away.
-    fn adapt(&self, sent: ParameterSet, json: Option<&Value>, text: &str) -> ParameterSet {
+    pub(super) fn adapt(
+        &self,
+        sent: ParameterSet,
+        json: Option<&Value>,
+        text: &str,
+    ) -> ParameterSet {
         let error = json.map(|json| json.get("error").unwrap_or(json));
         let param = error.and_then(|error| error.get("param")).and_then(Value::as_str);
         let said = json.and_then(complaint);
@@ -108,7 +89,7 @@ impl Client {
         named
     }
 
-    fn advice(
+    pub(super) fn advice(
         &self,
         status: u16,
         quota: bool,
@@ -166,7 +147,7 @@ impl Client {
 }
 
 /// The class of a status, and what it means in words. `quota`: the server says that it is used up.
-fn meaning_of(status: u16, quota: bool) -> (FailureClass, &'static str) {
+pub(super) fn meaning_of(status: u16, quota: bool) -> (FailureClass, &'static str) {
     match status {
         401 => (FailureClass::Auth, "did not take the key"),
         403 => (FailureClass::Auth, "does not let this key in"),

@@ -3,10 +3,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::Client;
-use super::refusal::complaint;
 use super::tool_calls::{MOST, Miscalled, NAME_CAP};
 use crate::event::kind::FailureClass;
 use crate::event::visible::visible_within;
@@ -151,21 +148,6 @@ impl Client {
         let url = self.endpoint.base_url().origin;
         let advice = format!("Check the base URL (from {url}); most end in /v1.");
         self.trouble(FailureClass::BadResponse, what, &advice)
-    }
-
-    /// An error inside an answer that reports success.
-    pub(in crate::llm) fn complained(
-        &self,
-        error: &Value,
-        place: &str,
-        partial: Option<Arc<str>>,
-    ) -> Box<Failure> {
-        let said = complaint(error).unwrap_or_else(|| error.to_string());
-        let what = format!("{} sent an error {place}: {}", self.endpoint.host(), self.said(&said));
-        let mut failed =
-            self.trouble(FailureClass::BadResponse, &what, "Try again, or ask another model.");
-        failed.partial = partial;
-        failed
     }
 
     /// Calls of tools that cannot be taken.

@@ -8,7 +8,9 @@ use super::TEXT_CAP;
 use super::calls::Calls;
 use super::wire::{Completion, Counted};
 use crate::event::kind::{Reply, Usage};
+use crate::llm::adaptation::ParameterSet;
 use crate::llm::client::Client;
+use crate::llm::client::reported::bare_error;
 use crate::llm::client::stream::{BadEvent, Gathers, StreamStep};
 use crate::llm::client::tool_calls::Miscalled;
 use crate::llm::{ChatRequest, Failure, Listener};
@@ -30,6 +32,8 @@ pub(super) struct Gathered<'a> {
     by: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,
+    /// The parameters that the request could have gone without.
+    sent: ParameterSet,
     events: usize,
     /// A choice has come, be it an empty one.
     chosen: bool,
@@ -45,11 +49,17 @@ pub(super) struct Gathered<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    pub(super) fn of(by: &'a Client, request: &'a ChatRequest, asked: Instant) -> Self {
+    pub(super) fn of(
+        by: &'a Client,
+        request: &'a ChatRequest,
+        asked: Instant,
+        sent: ParameterSet,
+    ) -> Self {
         Self {
             by,
             request,
             asked,
+            sent,
             events: 0,
             chosen: false,
             text: String::new(),
@@ -81,7 +91,10 @@ impl<'a> Gathered<'a> {
             return Err(Bad::Reported(serde_json::from_str(event.data).unwrap_or_default()));
         }
         if piece.choices.is_none() && piece.usage.is_none() {
-            return Err(unreadable(event.data, "it has no `choices`".to_owned()));
+            return Err(match bare_error(event.data.as_bytes()) {
+                Some(error) => Bad::Reported(error),
+                None => unreadable(event.data, "it has no `choices`".to_owned()),
+            });
         }
         if let Some(usage) = piece.usage.and_then(Counted::usage) {
             self.usage = Some(usage);
@@ -107,6 +120,9 @@ impl<'a> Gathered<'a> {
                 self.calls.piece(piece, &self.request.tools).map_err(Bad::Miscalled)?;
             }
         }
+        if let Some(error) = choice.error {
+            return Err(Bad::Reported(error));
+        }
         if let Some(reason) = choice.finish_reason {
             self.finish = Some(reason.0.into_owned());
         }
@@ -131,7 +147,12 @@ impl<'a> Gathered<'a> {
     fn failed(&self, bad: Bad) -> Box<Failure> {
         let place = format!("in event {} of the stream", self.events);
         match bad {
-            Bad::Reported(error) => self.by.complained(&error, &place, self.partial()),
+            Bad::Reported(error) => {
+                // What had answered had taken the request as it was.
+                let begun = self.first_token_ms.is_some();
+                let sent = if begun { ParameterSet::default() } else { self.sent };
+                self.by.complained(&error, &place, sent, self.partial())
+            }
             Bad::Miscalled(why) => self.by.miscalled(why, self.partial()),
             Bad::Unreadable { why, data } => {
                 self.by.unreadable_event(&place, &data, &why, self.partial())
