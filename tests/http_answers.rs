@@ -238,6 +238,20 @@ async fn what_is_no_chat_completion() {
     assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
 }
 
+#[tokio::test]
+async fn half_a_character_in_a_whole_answer_is_a_replacement_character() {
+    for (content, text) in [
+        (r"a \ud83d", "a \u{fffd}"),
+        (r"\udc4d \ud83d\udc4d", "\u{fffd} 👍"),
+        (r"a \ud83d\n", "a \u{fffd}\n"),
+    ] {
+        let body = format!(r#"{{"choices":[{{"message":{{"content":"{content}"}}}}]}}"#);
+        let server = Server::start().await;
+        let reply = server.one(&server.model(), &json("200 OK", &body)).await.expect(content);
+        assert_eq!(&*reply.text, text, "{content}");
+    }
+}
+
 /// An error in a body of status 200 is of the class of the status that it names.
 #[tokio::test]
 async fn an_error_in_a_body_that_reports_success_is_of_the_class_of_its_status() {

@@ -13,6 +13,7 @@ use self::stream::GatheredMessage;
 use super::adaptation::ParameterSet;
 use super::client::refusal::Requested;
 use super::client::stream::read;
+use super::client::surrogates::read_body;
 use super::client::{ApiWords, Client};
 use super::endpoint::Endpoint;
 use super::{Adaptations, ChatModel, ChatRequest, Failure, Listener, Tuning};
@@ -105,7 +106,8 @@ impl Anthropic {
         let client = &self.client;
         let status = answer.status();
         let body = answer.collect(ANSWER_CAP).await.map_err(|e| client.broke_off(&e, None))?;
-        let message: wire::MessageBody<'_> = match serde_json::from_slice(&body) {
+        let mut room = String::new();
+        let message: wire::MessageBody<'_> = match read_body(&body, &mut room) {
             Ok(message) => message,
             Err(error) => return Err(client.unreadable(status, &body, &error.to_string())),
         };

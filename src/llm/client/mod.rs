@@ -18,6 +18,7 @@ pub(super) mod probe;
 pub(super) mod refusal;
 pub(super) mod reported;
 pub(super) mod stream;
+pub(super) mod surrogates;
 pub(super) mod tool_calls;
 mod trouble;
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Client;
 use super::refusal::{Requested, complaint, meaning_of};
+use super::trouble::ANOTHER;
 use crate::event::kind::FailureClass;
 use crate::llm::Failure;
 use crate::llm::adaptation::ParameterSet;
@@ -25,8 +26,7 @@ impl Client {
         let (host, said_here) = (self.endpoint.host(), self.said(&said));
         let Some(status) = status_of(error) else {
             let what = format!("{host} sent an error {place}: {said_here}");
-            let advice = "Try again, or ask another model.";
-            let mut failed = self.trouble(FailureClass::BadResponse, &what, advice);
+            let mut failed = self.trouble(FailureClass::BadResponse, &what, ANOTHER);
             failed.partial = partial;
             return failed;
         };
@@ -43,6 +43,8 @@ impl Client {
         };
         let mut failed = self.trouble(class, &what, &advice);
         failed.status = Some(status);
+        // A quota that is used up is not there again in a second.
+        failed.should_retry = quota.then_some(false);
         failed.adapted = (!adapted.is_empty()).then(|| adapted.names());
         failed.partial = partial;
         failed

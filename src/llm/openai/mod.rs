@@ -17,6 +17,7 @@ use super::adaptation::ParameterSet;
 use super::client::refusal::Requested;
 use super::client::reported::bare_error;
 use super::client::stream::read;
+use super::client::surrogates::read_body;
 use super::client::{ApiWords, Client};
 use super::endpoint::Endpoint;
 use super::{Adaptations, ChatModel, ChatRequest, Failure, Listener, Tuning};
@@ -106,7 +107,8 @@ impl OpenAi {
         let client = &self.client;
         let status = answer.status();
         let body = answer.collect(ANSWER_CAP).await.map_err(|e| client.broke_off(&e, None))?;
-        let completion: wire::Completion<'_> = match serde_json::from_slice(&body) {
+        let mut room = String::new();
+        let completion: wire::Completion<'_> = match read_body(&body, &mut room) {
             Ok(completion) => completion,
             Err(error) => return Err(client.unreadable(status, &body, &error.to_string())),
         };
