@@ -252,6 +252,25 @@ async fn half_a_character_in_a_whole_answer_is_a_replacement_character() {
     }
 }
 
+/// Each provider's key has a variable of its own, and a refusal names that one.
+#[tokio::test]
+async fn a_refused_key_names_the_variable_of_its_provider() {
+    for (key, address) in [
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        ("GEMINI_API_KEY", "GEMINI_BASE_URL"),
+        ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"),
+        ("OLLAMA_API_KEY", "OLLAMA_HOST"),
+    ] {
+        let server = Server::start().await;
+        let model = server.model_of(key, address);
+        let failed = server.one(&*model, &json("401 Unauthorized", "{}")).await.expect_err(key);
+        check_text(&failed);
+        let advice = format!("Check {key} (from the shell) and what it may use.");
+        assert!(failed.text.ends_with(&advice), "{}", failed.text);
+    }
+}
+
 /// An error in a body of status 200 is of the class of the status that it names.
 #[tokio::test]
 async fn an_error_in_a_body_that_reports_success_is_of_the_class_of_its_status() {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{AttemptFailed, ChatMessage, Purpose, Reply, Speaker};
-use roundtable::llm::endpoint::{self, Asked, Endpoint};
+use roundtable::llm::anthropic::Anthropic;
+use roundtable::llm::endpoint::{self, Asked, Endpoint, Wire};
 use roundtable::llm::openai::OpenAi;
 use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener, Tuning};
 use roundtable::net::{Http, Via};
@@ -78,6 +79,17 @@ impl Server {
     pub fn keyed(&self, key: &str, stream: bool) -> OpenAi {
         let endpoint = endpoint_with(key, &format!("{}://{}/v1", self.scheme, self.host()));
         OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), stream)
+    }
+
+    /// The model behind this server, of the provider whose key and address are these variables.
+    pub fn model_of(&self, key: &str, address: &str) -> Box<dyn ChatModel> {
+        let endpoint =
+            found([(key, KEY), (address, &format!("{}://{}/v1", self.scheme, self.host()))]);
+        let (http, tuning) = (Http::new(Via::Direct), Tuning::default());
+        match endpoint.provider().wire() {
+            Wire::Chat => Box::new(OpenAi::new(http, endpoint, tuning, false)),
+            Wire::Messages => Box::new(Anthropic::new(http, endpoint, tuning, false)),
+        }
     }
 
     /// One call that is answered with these bytes on a connection that then closes.
