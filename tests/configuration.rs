@@ -350,8 +350,7 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
             "✓ timeout       12.0s an attempt, from the scenario".to_owned(),
             "✓ temperature   0.5, from the scenario".to_owned(),
             "✓ max_tokens    500, from the configuration".to_owned(),
-            "$0.40 in, $1.60 out, $0.10 cached for a million tokens, from the table of 2026-11-22"
-                .to_owned(),
+            "not known: list prices hold at the provider's own address".to_owned(),
             "not asked".to_owned(),
         ],
     );

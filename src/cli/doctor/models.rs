@@ -111,7 +111,7 @@ async fn one(
         format!("{} from {} ({})", endpoint.host(), url.origin, url.value.scheme()),
     ));
     findings.push(Finding::good("model", format!("{} from {}", name.value, name.origin)));
-    let price = in_force::price(None, endpoint.provider(), &name.value, config::in_force());
+    let price = in_force::price(None, endpoint, config::in_force());
     findings.push(Finding::good("price", per_million(&price)));
     let time = format::took(timeout.value);
     let bound = format!("{time} an attempt, from {}{}", timeout.origin, own_timeouts(entries));

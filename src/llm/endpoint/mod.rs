@@ -131,6 +131,10 @@ impl Endpoint {
         address::is_loopback(&self.base_url.value)
     }
     /// What the paths of the API are put behind.
+    /// Whether it is at the provider's own address, where its prices and its default model are known.
+    pub fn is_providers_own(&self) -> bool {
+        self.provider.value.is_at(&self.base_url.value)
+    }
     pub fn base_url(&self) -> &Found<Url> {
         &self.base_url
     }

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use reqwest::Url;
+
+use crate::net::http::host_of;
+
 /// The day on which the default models were chosen ([`Provider::model`]). Their prices are in
 /// `assets/prices.toml`, which has a date of its own.
 pub const DEFAULT_MODELS_DATE: &str = "2026-11-22";
@@ -116,6 +120,11 @@ impl Provider {
     /// Where it is found, where no address is set.
     pub fn base_url(self) -> &'static str {
         self.known().base_url
+    }
+
+    /// Whether this base URL is of its own host.
+    pub fn is_at(self, url: &Url) -> bool {
+        Url::parse(self.base_url()).is_ok_and(|own| host_of(&own) == host_of(url))
     }
 
     /// The model that is asked, where none is named.
