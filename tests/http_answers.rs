@@ -345,6 +345,8 @@ async fn a_body_that_never_ends_is_stopped_at_its_cap() {
 #[tokio::test]
 async fn a_probe_tells_what_is_there() {
     let listed = |names: &str| json("200 OK", &format!(r#"{{"object":"list","data":[{names}]}}"#));
+    let no_list =
+        |status, said: Option<&str>| Reach::NoList { status, said: said.map(str::to_owned) };
     let lists = |models, has_model, names: &[&str]| Reach::Lists {
         models,
         has_model,
@@ -366,8 +368,11 @@ async fn a_probe_tells_what_is_there() {
         (listed(r#"{"id":"a"}"#), lists(1, false, &["a"])),
         (listed(&odd.join(",")), lists(9, false, &["B", "b", &long])),
         (listed(&many.join(",")), lists(2_100, false, &first)),
-        (json("404 Not Found", "{}"), Reach::NoList { status: 404 }),
-        (json("200 OK", r#"{"ok":true}"#), Reach::NoList { status: 200 }),
+        (json("404 Not Found", "{}"), no_list(404, None)),
+        (json("400 Bad Request", r#"{"error":{"message":"No db."}}"#), no_list(400, Some("No db"))),
+        (json("400 Bad Request", &format!("bad\u{1b} {KEY}")), no_list(400, Some("bad␛ ***"))),
+        (answer("400 Bad Request", &[], ""), no_list(400, None)),
+        (json("200 OK", r#"{"ok":true}"#), no_list(200, None)),
     ] {
         let server = Server::start().await;
         let model = server.model();

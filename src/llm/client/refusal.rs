@@ -24,6 +24,16 @@ pub(in crate::llm) enum Requested {
     Models,
 }
 
+/// The body of a refusal.
+pub(super) struct RefusalBody {
+    /// As it came.
+    raw: String,
+    /// The same, where it is JSON.
+    json: Option<Value>,
+    /// What it says, as it may be repeated; empty where it says nothing.
+    pub(super) text: String,
+}
+
 impl Client {
     /// The failure of a response with an error status.
     pub(in crate::llm) async fn refusal(
@@ -34,14 +44,7 @@ impl Client {
         let status = answer.status();
         let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
         let to = answer.header("location").map(|to| self.said(to));
-        let (body, _) = beginning(answer, REFUSAL_BYTES).await;
-        let text = String::from_utf8_lossy(&body);
-        let json: Option<Value> = serde_json::from_slice(&body).ok();
-        let said = match &json {
-            Some(json) => complaint(json).map(|text| self.said(&text)).unwrap_or_default(),
-            None if text.trim_start().starts_with('<') => self.page(&text),
-            None => self.said(&text),
-        };
+        let RefusalBody { raw, json, text: said } = self.said_in(answer).await;
         let quota = json
             .as_ref()
             .and_then(|json| json.pointer("/error/code"))
@@ -55,7 +58,7 @@ impl Client {
             what = format!("{what}: {said}");
         }
         let adapted = match (requested, status) {
-            (Requested::Reply(sent), 400 | 422) => self.adapt(sent, json.as_ref(), &text),
+            (Requested::Reply(sent), 400 | 422) => self.adapt(sent, json.as_ref(), &raw),
             _ => ParameterSet::default(),
         };
         let wait = wait.map(millis);
@@ -70,6 +73,19 @@ impl Client {
         failed.should_retry = should_retry;
         failed.adapted = (!adapted.is_empty()).then(|| adapted.names());
         failed
+    }
+
+    /// What the body of a refusal says.
+    pub(super) async fn said_in(&self, answer: Answer) -> RefusalBody {
+        let (body, _) = beginning(answer, REFUSAL_BYTES).await;
+        let raw = String::from_utf8_lossy(&body).into_owned();
+        let json: Option<Value> = serde_json::from_slice(&body).ok();
+        let text = match &json {
+            Some(json) => complaint(json).map(|text| self.said(&text)).unwrap_or_default(),
+            None if raw.trim_start().starts_with('<') => self.page(&raw),
+            None => self.said(&raw),
+        };
+        RefusalBody { raw, json, text }
     }
 
     /// What a refusal names of what was sent: from now on, requests go without it. A request that
