@@ -436,6 +436,8 @@ async fn a_probe_asks_for_the_list_and_then_by_name() {
     };
     let ok = closing("200 OK", r#"{"type":"model","id":"other"}"#);
     let missing = closing("404 Not Found", &error("not_found_error", "model: claude-haiku-4-5"));
+    let no_list =
+        |status, said: Option<&str>| Reach::NoList { status, said: said.map(str::to_owned) };
     let lists = |has_model, name: &str| Reach::Lists {
         models: 1,
         has_model,
@@ -445,8 +447,8 @@ async fn a_probe_asks_for_the_list_and_then_by_name() {
         (vec![listed("claude-haiku-4-5")], lists(true, "claude-haiku-4-5")),
         (vec![listed("a"), ok], lists(true, "a")),
         (vec![listed("a"), missing.clone()], lists(false, "a")),
-        (vec![missing], Reach::NoList { status: 404 }),
-        (vec![closing("400 Bad Request", "{}")], Reach::NoList { status: 400 }),
+        (vec![missing], no_list(404, None)),
+        (vec![closing("400 Bad Request", "{}")], no_list(400, None)),
     ] {
         let server = Server::start().await;
         let model = anthropic(&server, false);

@@ -162,6 +162,30 @@ async fn streams_that_are_odd_and_whole() {
 }
 
 #[tokio::test]
+async fn halves_of_a_character_are_joined_across_events() {
+    let half = |text: &str| {
+        let delta = format!(r#"{{"type":"text_delta","text":"{text}"}}"#);
+        format!(
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{delta}}}\n\n"
+        )
+    };
+    for (halves, text) in [
+        (&[r" \ud83d", r"\udc4d b"][..], "Grün 👍 b"),
+        (&[r"\ud83d", "b"], "Grün\u{fffd}b"),
+        (&[r"\ud83d"], "Grün\u{fffd}"),
+    ] {
+        let halves: String = halves.iter().map(|text| half(text)).collect();
+        let reply = streamed(saying("Grün") + &halves + &ending("end_turn")).await.expect(text);
+        assert_eq!((&*reply.text, reply.finish.as_deref()), (text, Some("end_turn")));
+    }
+    let whole = r#"{"type":"message","content":[{"type":"text","text":"a \ud83d"}],"stop_reason":"end_turn"}"#;
+    let server = Server::start().await;
+    let model = anthropic(&server, false);
+    let (reply, _) = answered(&server, &model, &ask(false), closing("200 OK", whole)).await;
+    assert_eq!(&*reply.expect("a reply").text, "a \u{fffd}");
+}
+
+#[tokio::test]
 async fn errors_in_a_stream_have_the_class_of_their_type() {
     for (kind, class, status) in [
         ("overloaded_error", FailureClass::Status, Some(529)),

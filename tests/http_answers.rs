@@ -240,6 +240,74 @@ async fn what_is_no_chat_completion() {
 }
 
 #[tokio::test]
+async fn half_a_character_in_a_whole_answer_is_a_replacement_character() {
+    for (content, text) in [
+        (r"a \ud83d", "a \u{fffd}"),
+        (r"\udc4d \ud83d\udc4d", "\u{fffd} 👍"),
+        (r"a \ud83d\n", "a \u{fffd}\n"),
+    ] {
+        let body = format!(r#"{{"choices":[{{"message":{{"content":"{content}"}}}}]}}"#);
+        let server = Server::start().await;
+        let reply = server.one(&server.model(), &json("200 OK", &body)).await.expect(content);
+        assert_eq!(&*reply.text, text, "{content}");
+    }
+}
+
+/// Each provider's key has a variable of its own, and a refusal names that one.
+#[tokio::test]
+async fn a_refused_key_names_the_variable_of_its_provider() {
+    for (key, address) in [
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        ("GEMINI_API_KEY", "GEMINI_BASE_URL"),
+        ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"),
+        ("OLLAMA_API_KEY", "OLLAMA_HOST"),
+    ] {
+        let server = Server::start().await;
+        let model = server.model_of(key, address);
+        let failed = server.one(&*model, &json("401 Unauthorized", "{}")).await.expect_err(key);
+        check_text(&failed);
+        let advice = format!("Check {key} (from the shell) and what it may use.");
+        assert!(failed.text.ends_with(&advice), "{}", failed.text);
+    }
+}
+
+/// An error in a body of status 200 is of the class of the status that it names.
+#[tokio::test]
+async fn an_error_in_a_body_that_reports_success_is_of_the_class_of_its_status() {
+    for (body, class, status, words) in [
+        (
+            r#"{"error":{"code":503,"message":"no capacity"}}"#,
+            FailureClass::Status,
+            503,
+            "failed (error 503 instead of a chat completion): no capacity. Try again later.",
+        ),
+        (
+            r#"{"choices":[{"error":{"code":"429","message":"slow down"},"finish_reason":"error","message":{"content":""}}]}"#,
+            FailureClass::RateLimited,
+            429,
+            "limits the rate of calls (error 429 instead of a chat completion): slow down",
+        ),
+        (
+            r#"{"object":"error","message":"m","type":"NotFoundError","code":404}"#,
+            FailureClass::Status,
+            404,
+            "found no such address or model (error 404",
+        ),
+        (
+            r#"{"error":{"code":403,"message":"m"}}"#,
+            FailureClass::Auth,
+            403,
+            "Check OPENAI_API_KEY (from the shell)",
+        ),
+    ] {
+        let failed = failure_of(&json("200 OK", body)).await;
+        assert_eq!((failed.class, failed.status), (class, Some(status)), "{body}");
+        assert!(failed.text.contains(words), "{}", failed.text);
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_never_ends_is_stopped_at_its_cap() {
     for head in ["transfer-encoding: chunked", "connection: close"] {
         let server = Server::start().await;
@@ -278,6 +346,8 @@ async fn a_body_that_never_ends_is_stopped_at_its_cap() {
 #[tokio::test]
 async fn a_probe_tells_what_is_there() {
     let listed = |names: &str| json("200 OK", &format!(r#"{{"object":"list","data":[{names}]}}"#));
+    let no_list =
+        |status, said: Option<&str>| Reach::NoList { status, said: said.map(str::to_owned) };
     let lists = |models, has_model, names: &[&str]| Reach::Lists {
         models,
         has_model,
@@ -299,8 +369,11 @@ async fn a_probe_tells_what_is_there() {
         (listed(r#"{"id":"a"}"#), lists(1, false, &["a"])),
         (listed(&odd.join(",")), lists(9, false, &["B", "b", &long])),
         (listed(&many.join(",")), lists(2_100, false, &first)),
-        (json("404 Not Found", "{}"), Reach::NoList { status: 404 }),
-        (json("200 OK", r#"{"ok":true}"#), Reach::NoList { status: 200 }),
+        (json("404 Not Found", "{}"), no_list(404, None)),
+        (json("400 Bad Request", r#"{"error":{"message":"No db."}}"#), no_list(400, Some("No db"))),
+        (json("400 Bad Request", &format!("bad\u{1b} {KEY}")), no_list(400, Some("bad␛ ***"))),
+        (answer("400 Bad Request", &[], ""), no_list(400, None)),
+        (json("200 OK", r#"{"ok":true}"#), no_list(200, None)),
     ] {
         let server = Server::start().await;
         let model = server.model();

@@ -153,12 +153,15 @@ fn a_limit_of_cost_on_a_model_without_a_price_is_refused_before_anything_is_aske
     let refused = run("openai/nobody-knows-it", &[]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(
-        refused.err.contains("the price of openai/nobody-knows-it is not known"),
+        refused.err.contains("the price of openai/nobody-knows-it at 127.0.0.1:1 is not known"),
         "{refused:?}"
     );
     assert!(refused.err.contains("[prices."), "{refused:?}");
-    // A price, from the table or from the scenario, lets it start.
-    let priced = run("openai/gpt-4.1-mini", &[]);
+    // List prices hold at the provider's own address alone.
+    assert_eq!(run("openai/gpt-4.1-mini", &[]).code, Some(2));
+    // A price, from the configuration or from the scenario, lets it start.
+    home.write("config/roundtable/config.toml", "[prices.known]\ninput = 1\noutput = 2\n");
+    let priced = run("openai/known", &[]);
     assert_eq!(priced.code, Some(6), "{priced:?}");
     let prices = [
         "--set",

@@ -46,10 +46,9 @@ pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Paint)
         exists: file.exists,
         model: match &found {
             Ok(endpoint) => {
-                let (provider, model) = (endpoint.provider(), &endpoint.model().value);
                 let mut rows = in_force::endpoint(endpoint);
                 rows.push(in_force::timeout(None, endpoint));
-                rows.push(in_force::price(None, provider, model, &file.config));
+                rows.push(in_force::price(None, endpoint, &file.config));
                 rows
             }
             Err(_) => Vec::new(),

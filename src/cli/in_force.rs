@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::event::visible::visible_within;
-use crate::llm::endpoint::{Endpoint, Found, Origin, Provider};
-use crate::llm::prices::{Price, PriceTable, price_of};
+use crate::llm::endpoint::{Endpoint, Found, Origin};
+use crate::llm::prices::{Price, PriceTable, is_priced_elsewhere, price_of};
 use crate::llm::{JsonRung, Tuning};
 use crate::net::Redactor;
 use crate::scenario::config::{Config, ModelDefaults};
@@ -162,18 +162,16 @@ fn rung_word(rung: JsonRung) -> &'static str {
 }
 
 /// What a model costs, where that is known.
-pub fn price(
-    asking: Option<SetScenario<'_>>,
-    provider: Provider,
-    model: &str,
-    config: &Config,
-) -> InForce {
+pub fn price(asking: Option<SetScenario<'_>>, endpoint: &Endpoint, config: &Config) -> InForce {
     let own = asking.and_then(|asking| {
         let prices = asking.scenario.model.prices?;
         let value = Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million);
         Some(Found { value, origin: asking.origin(&["model", "prices"]) })
     });
-    match own.or_else(|| price_of(provider, model, &config.prices)) {
+    match own.or_else(|| price_of(endpoint, &config.prices)) {
+        None if is_priced_elsewhere(endpoint) => {
+            InForce::unset("price", "not known: list prices hold at the provider's own address")
+        }
         None => InForce::unset("price", "not known: tokens are counted, costs are not"),
         Some(Found { value, origin }) => {
             let found = InForce::new("price", json_of(&value), told(&value), origin);
@@ -208,6 +206,7 @@ pub fn told(price: &Price) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llm::endpoint::{Asked, find};
     use crate::scenario::{Origin as From, load};
 
     #[test]
@@ -244,8 +243,27 @@ mod tests {
             assert_eq!(found(key), expected, "{key}");
         }
         assert!(!found("extra.api_key").0.contains("k-1"), "{rows:?}");
-        let own = price(Some(asking), Provider::OpenAi, "gpt-4.1-mini", &config);
+        let endpoint = |shell: &[(&str, &str)]| {
+            let shell = shell.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            find(&shell.collect(), None, Asked::default()).expect("an endpoint")
+        };
+        let openai = endpoint(&[("OPENAI_API_KEY", "k")]);
+        let own = price(Some(asking), &openai, &config);
         assert_eq!((own.text.as_str(), own.origin), ("$1.00 in, $2.00 out", Origin::Scenario));
+        let listed = price(None, &openai, &config);
+        let table = format!("the table of {}", PriceTable::shipped().date);
+        assert_eq!(
+            (listed.text.as_str(), listed.from),
+            ("$0.40 in, $1.60 out, $0.10 cached", table)
+        );
+        let local = ("OPENAI_BASE_URL", "http://127.0.0.1:8089/v1");
+        for (shell, text) in [
+            (&[local][..], "not known: list prices hold at the provider's own address"),
+            (&[local, ("OPENAI_MODEL", "own")], "not known: tokens are counted, costs are not"),
+        ] {
+            let found = price(None, &endpoint(shell), &config);
+            assert_eq!((found.text.as_str(), found.value), (text, Value::Null), "{shell:?}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod research;
 mod research_fault;
 pub mod safe_json;
 pub mod stop;
+mod stop_advice;
 mod stop_text;
 pub mod task;
 pub mod team;

@@ -50,18 +50,31 @@ impl PriceTable {
     }
 }
 
-/// The price of a provider's model, and where it stands: in the configuration, else in the shipped table
-/// ([`Origin::Default`]). A snapshot (`gpt-4.1-mini-2025-04-14`) that has no price of its own has that
-/// of its name without the date.
-pub fn price_of(
+/// The price of an endpoint's model, and where it stands: in the configuration, else in the shipped table
+/// ([`Origin::Default`]), whose list prices hold at the provider's own address alone. A snapshot
+/// (`gpt-4.1-mini-2025-04-14`) that has no price of its own has that of its name without the date.
+pub fn price_of(endpoint: &Endpoint, configured: &[ConfiguredPrice]) -> Option<Found<Price>> {
+    let (provider, model) = (endpoint.provider(), &endpoint.model().value);
+    price_by_name(provider, model, configured, endpoint.is_providers_own())
+}
+
+/// Whether the shipped table has a price for an endpoint's model that does not hold at its address.
+pub fn is_priced_elsewhere(endpoint: &Endpoint) -> bool {
+    let (provider, model) = (endpoint.provider(), &endpoint.model().value);
+    !endpoint.is_providers_own() && price_by_name(provider, model, &[], true).is_some()
+}
+
+/// `listed`: whether list prices hold.
+fn price_by_name(
     provider: Provider,
     model: &str,
     configured: &[ConfiguredPrice],
+    listed: bool,
 ) -> Option<Found<Price>> {
     let exact = |model: &str| {
         let own = configured_price(provider, model, configured);
         let own = own.map(|value| Found { value, origin: Origin::Config });
-        let shipped = || PriceTable::shipped().get(provider, model);
+        let shipped = || PriceTable::shipped().get(provider, model).filter(|_| listed);
         own.or_else(|| Some(Found { value: shipped()?, origin: Origin::Default }))
     };
     exact(model).or_else(|| exact(undated(model)?))
@@ -76,8 +89,7 @@ pub fn prices_at<'a>(
     let mut all: Vec<ModelPriceHead> = Vec::new();
     for endpoint in endpoints {
         let model = endpoint.model().value.as_str();
-        let found = price_of(endpoint.provider(), model, configured);
-        let price = found.map(|found| found.value);
+        let price = price_of(endpoint, configured).map(|found| found.value);
         match all.iter_mut().find(|other| other.model == model) {
             Some(other) if other.price != price => other.price = None,
             Some(_) => {}
@@ -116,6 +128,7 @@ fn undated(model: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llm::endpoint::{Asked, find};
 
     #[test]
     fn every_row_of_the_shipped_table_is_a_price_of_a_provider() {
@@ -138,7 +151,7 @@ mod tests {
     #[test]
     fn the_default_model_of_each_provider_that_sells_any_has_a_price() {
         for provider in Provider::ALL {
-            let price = price_of(provider, provider.model(), &[]);
+            let price = price_by_name(provider, provider.model(), &[], true);
             assert_eq!(price.is_some(), provider != Provider::Ollama, "{provider}");
         }
     }
@@ -173,10 +186,50 @@ mod tests {
             (Ollama, "llama3.2", Some((0.0, Config))),
             (Ollama, "mistral", None),
         ] {
-            let found = price_of(provider, model, &own);
+            let found = price_by_name(provider, model, &own, true);
             let found = found.map(|found| (found.value.input, found.origin));
             assert_eq!(found, expected, "{provider}/{model}");
         }
+    }
+
+    #[test]
+    fn list_prices_hold_at_the_providers_own_address_alone() {
+        let at = |shell: &[(&str, &str)]| {
+            let shell = shell.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            find(&shell.collect(), None, Asked::default()).expect("an endpoint")
+        };
+        let (key, url, named) = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL");
+        let openrouter = ("OPENROUTER_API_KEY", "k");
+        for (shell, own, input) in [
+            (&[(key, "k")][..], true, Some(0.4)),
+            (&[(key, "k"), (url, "https://API.openai.com:443/v2/")], true, Some(0.4)),
+            (&[(key, "k"), (url, "https://api.openai.com.example/v1")], false, None),
+            (&[(key, "k"), (url, "https://api.openai.com:8443/v1")], false, None),
+            (&[(url, "http://127.0.0.1:8089/v1")], false, None),
+            (&[(key, "k"), (url, "http://127.0.0.1:8089/v1")], false, None),
+            (&[(key, "k"), (url, "https://gateway.example/v1")], false, None),
+            (&[openrouter], true, Some(0.4)),
+            (&[openrouter, ("OPENROUTER_BASE_URL", "https://eu.example/v1")], false, None),
+            (&[("OLLAMA_HOST", "localhost")], true, None),
+        ] {
+            let endpoint = at(shell);
+            let found = price_of(&endpoint, &[]).map(|found| found.value.input);
+            assert_eq!((endpoint.is_providers_own(), found), (own, input), "{shell:?}");
+            let elsewhere = !own && endpoint.provider() != Provider::Ollama;
+            assert_eq!(is_priced_elsewhere(&endpoint), elsewhere, "{shell:?}");
+            let heads = prices_at([&endpoint], &[]);
+            assert_eq!(heads[0].price.map(|price| price.input), input, "{shell:?}");
+        }
+        // What the configuration says holds anywhere.
+        let endpoint = at(&[(url, "http://127.0.0.1:8089/v1"), (named, "gpt-4.1-mini-2025-04-14")]);
+        assert!(price_of(&endpoint, &[]).is_none() && is_priced_elsewhere(&endpoint));
+        let row = ConfiguredPrice {
+            model: "openai/gpt-4.1-mini".to_owned(),
+            price: Price::new(3.0, 1.0),
+        };
+        let found = price_of(&endpoint, &[row]).map(|found| (found.value.input, found.origin));
+        assert_eq!(found, Some((3.0, Origin::Config)));
+        assert!(!is_priced_elsewhere(&at(&[(url, "http://127.0.0.1:1/v1"), (named, "own")])));
     }
 
     #[test]

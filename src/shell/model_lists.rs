@@ -105,7 +105,7 @@ async fn accepts(url: &Url) -> bool {
 async fn list_of(models: &LiveModels, endpoint: Endpoint) -> NameList {
     match models.probe(endpoint, PATIENCE).await {
         Ok(Reach::Lists { models, names, .. }) => NameList::Listed { names, all: models },
-        Ok(Reach::NoList { status }) => NameList::NotGiven { status },
+        Ok(Reach::NoList { status, .. }) => NameList::NotGiven { status },
         Err(failed) => NameList::Failed { why: failed.text },
     }
 }

@@ -159,13 +159,11 @@ fn look(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLive> 
 fn unpriced(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
     scenario.spending.max_cost_usd.filter(|_| scenario.model.prices.is_none())?;
     let prices = &config::in_force().prices;
-    let endpoint = endpoints
-        .each()
-        .into_iter()
-        .find(|at| price_of(at.provider(), &at.model().value, prices).is_none())?;
+    let endpoint = endpoints.each().into_iter().find(|at| price_of(at, prices).is_none())?;
+    let host = endpoint.host();
     let model = format!("{}/{}", endpoint.provider().word(), endpoint.model().value);
     Some(format!(
-        "budget.max_cost_usd is set, and the price of {model} is not known. Set it in the \
+        "budget.max_cost_usd is set, and the price of {model} at {host} is not known. Set it in the \
          configuration ([prices.\"{model}\"]) or in the scenario ([model.prices]), or limit \
          budget.max_total_tokens instead."
     ))

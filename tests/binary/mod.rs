@@ -26,11 +26,20 @@ impl Ended {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
+    /// Standard output with a blank in place of each line's end and all that is blank around it.
+    pub fn flat(&self) -> String {
+        flat(&self.out)
+    }
     /// Each line of standard output as JSON.
     pub fn lines(&self) -> Vec<Value> {
         let read = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         self.out.lines().map(read).collect()
     }
+}
+
+/// Words with one blank between two.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Home {

@@ -269,7 +269,7 @@ fn bytes_of(reply: &Reply, streamed: bool, counted: bool) -> Vec<u8> {
         })
         .collect();
     let usage = match counted {
-        true => json!({ "prompt_tokens": 100, "completion_tokens": 20 }),
+        true => json!({ "prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120 }),
         false => Value::Null,
     };
     let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
@@ -277,17 +277,30 @@ fn bytes_of(reply: &Reply, streamed: bool, counted: bool) -> Vec<u8> {
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
     }
+    let said = |object: &str, choices: Value, usage: &Value| {
+        json!({
+            "id": "c1",
+            "object": object,
+            "created": 1,
+            "model": "relayed",
+            "choices": choices,
+            "usage": usage,
+        })
+    };
     if !streamed {
-        let choices = json!([{ "message": message, "finish_reason": finish }]);
-        let body = json!({ "choices": choices, "usage": usage }).to_string();
+        let choices = json!([{ "index": 0, "message": message, "finish_reason": finish }]);
+        let body = said("chat.completion", choices, &usage).to_string();
         let head = ["content-type: application/json", "connection: close"];
         return answer("200 OK", &head, &body);
     }
-    let event = |data: Value| format!("data: {data}\n\n");
+    let event = |choices: Value, usage: &Value| {
+        format!("data: {}\n\n", said("chat.completion.chunk", choices, usage))
+    };
+    let choice = |delta: Value, finish: Option<&str>| json!([{ "index": 0, "delta": delta, "finish_reason": finish }]);
     let events = [
-        event(json!({ "choices": [{ "delta": message }] })),
-        event(json!({ "choices": [{ "delta": {}, "finish_reason": finish }] })),
-        event(json!({ "choices": [], "usage": usage })),
+        event(choice(message, None), &Value::Null),
+        event(choice(json!({}), Some(finish)), &Value::Null),
+        event(json!([]), &usage),
         "data: [DONE]\n\n".to_owned(),
     ];
     let events: String = events.iter().map(|event| chunk(event)).collect();

@@ -78,10 +78,14 @@ pub fn payload(asking: &Asking) -> Value {
 }
 
 pub fn completion(text: &str) -> Vec<u8> {
+    let message = json!({ "role": "assistant", "content": text });
     let body = json!({
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 1,
         "model": "model-that-answered",
-        "choices": [{ "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }],
-        "usage": { "prompt_tokens": 100, "completion_tokens": 10 },
+        "choices": [{ "index": 0, "message": message, "finish_reason": "stop" }],
+        "usage": { "prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110 },
     });
     answer("200 OK", &["content-type: application/json", "connection: close"], &body.to_string())
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtable::event::kind::{AttemptFailed, ChatMessage, Purpose, Reply, Speaker};
-use roundtable::llm::endpoint::{self, Asked, Endpoint};
+use roundtable::llm::anthropic::Anthropic;
+use roundtable::llm::endpoint::{self, Asked, Endpoint, Wire};
 use roundtable::llm::openai::OpenAi;
 use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener, Tuning};
 use roundtable::net::{Http, Via};
@@ -21,7 +22,7 @@ use tokio::sync::mpsc;
 pub const KEY: &str = "sk-test-4f9a8c7b6d5e";
 
 /// A chat completion that says `hello`.
-pub const HELLO: &str = r#"{"id":"c1","object":"chat.completion","model":"gpt-4.1-mini-2025",
+pub const HELLO: &str = r#"{"id":"c1","object":"chat.completion","created":1,"model":"gpt-4.1-mini-2025",
 "choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],
 "usage":{"prompt_tokens":12,"completion_tokens":3,"total_tokens":15}}"#;
 
@@ -78,6 +79,17 @@ impl Server {
     pub fn keyed(&self, key: &str, stream: bool) -> OpenAi {
         let endpoint = endpoint_with(key, &format!("{}://{}/v1", self.scheme, self.host()));
         OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), stream)
+    }
+
+    /// The model behind this server, of the provider whose key and address are these variables.
+    pub fn model_of(&self, key: &str, address: &str) -> Box<dyn ChatModel> {
+        let endpoint =
+            found([(key, KEY), (address, &format!("{}://{}/v1", self.scheme, self.host()))]);
+        let (http, tuning) = (Http::new(Via::Direct), Tuning::default());
+        match endpoint.provider().wire() {
+            Wire::Chat => Box::new(OpenAi::new(http, endpoint, tuning, false)),
+            Wire::Messages => Box::new(Anthropic::new(http, endpoint, tuning, false)),
+        }
     }
 
     /// One call that is answered with these bytes on a connection that then closes.
@@ -227,16 +239,29 @@ pub fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
+/// How every chunk of a streamed chat completion begins: the fields that clients of vendors require.
+macro_rules! chunk_head {
+    () => {
+        r#"data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"gpt-4.1-mini-2025","#
+    };
+}
+
 /// The event that brings this piece of a reply.
 pub fn piece(text: &str) -> String {
     let text = serde_json::Value::from(text);
-    format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}}}}]}}\n\n")
+    let choice = format!(r#"{{"index":0,"delta":{{"content":{text}}},"finish_reason":null}}"#);
+    format!("{}\"choices\":[{choice}]}}\n\n", chunk_head!())
 }
 
 /// The event that ends a reply, the one that counts tokens, and the one that ends the stream.
-pub const ENDING: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
-     data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}\n\n\
-     data: [DONE]\n\n";
+pub const ENDING: &str = concat!(
+    chunk_head!(),
+    r#""choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+    "\n\n",
+    chunk_head!(),
+    r#""choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}"#,
+    "\n\ndata: [DONE]\n\n",
+);
 
 /// What is asked in every test.
 pub fn ask(json: bool) -> ChatRequest {

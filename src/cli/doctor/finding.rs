@@ -11,6 +11,9 @@ use crate::ui::theme::Role;
 /// The most columns of what a line is about, before the lines lose their alignment.
 const ABOUT: usize = 28;
 
+/// Columns of a line.
+const WIDTH: usize = 80;
+
 /// What one line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rating {
@@ -80,11 +83,80 @@ fn line(finding: &Finding, width: usize, paint: &Paint) -> String {
     };
     let sign = paint.role(role, paint.glyph(glyph));
     let about = visible(&finding.about);
-    let gap = " ".repeat(width.saturating_sub(columns(&about)));
-    let mut text = format!("{sign} {about}{gap} {}\n", visible(&finding.text));
+    let gap = width.checked_sub(columns(&about));
+    // The sign and two blanks.
+    let rows = whole_words(&visible(&finding.text), WIDTH - width - 3);
+    let mut text = format!("{sign} {about}");
+    for (nth, row) in rows.iter().enumerate() {
+        text += &match gap.filter(|_| nth == 0) {
+            Some(gap) => format!("{} {row}", " ".repeat(gap)),
+            None => format!("\n  {:<width$} {row}", ""),
+        };
+    }
+    text.push('\n');
     if let Some(advice) = &finding.advice {
-        let advice = paint.role(Role::Dim, &visible(advice));
-        text += &format!("  {:<width$} {} {advice}\n", "", paint.glyph(Glyph::Arrow));
+        let arrow = paint.glyph(Glyph::Arrow);
+        let room = WIDTH - width - 4 - columns(arrow);
+        for (nth, row) in whole_words(&visible(advice), room).iter().enumerate() {
+            let lead = if nth == 0 { arrow.to_owned() } else { " ".repeat(columns(arrow)) };
+            text += &format!("  {:<width$} {lead} {}\n", "", paint.role(Role::Dim, row));
+        }
     }
     text
+}
+
+/// Rows of at most `width` columns. A word that is longer, a path or an address, has a row of its own and
+/// stays whole, so that it can be copied.
+fn whole_words(text: &str, width: usize) -> Vec<String> {
+    let mut rows: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        match rows.last_mut() {
+            Some(row) if row.is_empty() => row.push_str(word),
+            Some(row) if columns(row) + 1 + columns(word) <= width => {
+                row.push(' ');
+                row.push_str(word);
+            }
+            _ => rows.push(word.to_owned()),
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::theme::Theme;
+
+    #[test]
+    fn rows_are_of_whole_words() {
+        let long = "/home/somebody/a-path-that-is-longer-than-a-row";
+        for (text, rows) in [
+            ("", &[""][..]),
+            ("one two three", &["one two", "three"]),
+            ("exactly ten", &["exactly", "ten"]),
+            ("five five x", &["five five", "x"]),
+            (&format!("at {long} there"), &["at", long, "there"]),
+            ("größe 日本 語", &["größe 日本", "語"]),
+        ] {
+            assert_eq!(whole_words(text, 10), rows, "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_have_eighty_columns() {
+        let words = "a few words and ".repeat(12);
+        let file = tempfile::tempfile().expect("no terminal");
+        let paint = Paint::on(&file, Theme::default(), false);
+        for about in
+            ["key", "role market_research_analyst", "role somebody_with_a_name_of_forty_columns"]
+        {
+            let findings =
+                [Finding::bad(about.to_owned(), &words, &words), Finding::good("x", "y")];
+            let text = lines(&findings, &paint);
+            let rows: Vec<&str> = text.lines().collect();
+            assert!(rows.len() > 6, "{text}");
+            assert!(rows.iter().all(|row| columns(row) <= 80), "{text}");
+            assert!(rows[1].starts_with("    "), "what goes on stands below: {text}");
+        }
+    }
 }

@@ -111,7 +111,7 @@ async fn one(
         format!("{} from {} ({})", endpoint.host(), url.origin, url.value.scheme()),
     ));
     findings.push(Finding::good("model", format!("{} from {}", name.value, name.origin)));
-    let price = in_force::price(None, endpoint.provider(), &name.value, config::in_force());
+    let price = in_force::price(None, endpoint, config::in_force());
     findings.push(Finding::good("price", per_million(&price)));
     let time = format::took(timeout.value);
     let bound = format!("{time} an attempt, from {}{}", timeout.origin, own_timeouts(entries));
@@ -164,7 +164,7 @@ fn own_timeouts(entries: &[Entry]) -> String {
 /// Asks an endpoint for its models, and says whether the one that is asked for is among them.
 pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
     let about = "reach";
-    let (host, name) = (endpoint.host().to_owned(), endpoint.model().value.clone());
+    let (host, name) = (endpoint.host(), &endpoint.model().value);
     let asked = Instant::now();
     match models.probe(endpoint.clone(), PATIENCE).await {
         Ok(Reach::Lists { models, has_model, .. }) => {
@@ -173,27 +173,37 @@ pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
             let text = format!("{host} answered in {time} and lists {count}");
             let advice = "name one that it lists: with --model, in the scenario, or for OpenAI in \
                           OPENAI_MODEL";
-            match (has_model, endpoint.model().origin) {
-                (true, _) => Finding::good(about, format!("{text}, {name} among them")),
-                (false, Origin::Default) => {
-                    let lost = format!(
-                        "{name}, our default of {DEFAULT_MODELS_DATE}, is not among them any more"
-                    );
-                    Finding::bad(about, format!("{text}; {lost}"), advice)
-                }
-                (false, origin) => {
-                    let lost = format!("{name}, from {origin}, is not among them");
-                    Finding::bad(about, format!("{text}; {lost}"), advice)
+            match has_model {
+                true => Finding::good(about, format!("{text}, {name} among them")),
+                false => {
+                    let text = format!("{text}; {}", lost(endpoint));
+                    Finding::bad(about, text, advice)
                 }
             }
         }
-        Ok(Reach::NoList { status }) => Finding::note(
-            about,
-            format!("{host} answered, without a list of models (status {status})"),
-            "the first call shows whether it has the model; where that is refused too, check the \
-             base URL: most end in /v1",
-        ),
+        Ok(Reach::NoList { status, said }) => {
+            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+            Finding::note(
+                about,
+                format!("{host} answered, without a list of models (status {status}){said}"),
+                "the first call shows whether it has the model; where that is refused too, check \
+                 the key and the base URL: most end in /v1",
+            )
+        }
         Err(failed) => Finding::bad(about, failed.text, "").plain(),
+    }
+}
+
+/// What is said of a model that its endpoint does not list. Our default was once on the provider's own
+/// list; other servers never had to have it.
+fn lost(endpoint: &Endpoint) -> String {
+    let Found { value: name, origin } = endpoint.model();
+    match origin {
+        Origin::Default if endpoint.is_providers_own() => {
+            format!("{name}, our default of {DEFAULT_MODELS_DATE}, is not among them any more")
+        }
+        Origin::Default => format!("{name}, our default, is not among them"),
+        origin => format!("{name}, from {origin}, is not among them"),
     }
 }
 
@@ -228,7 +238,7 @@ async fn ollama(live: bool, found: Found<Endpoint>) -> Option<Finding> {
             };
             Some(Finding { advice: Some(advice.to_owned()), ..Finding::good("ollama", text) })
         }
-        Ok(Reach::NoList { status }) if named => {
+        Ok(Reach::NoList { status, .. }) if named => {
             let text = format!("{host} from {origin} answers, without a list (status {status})");
             Some(Finding::note("ollama", text, "check OLLAMA_HOST"))
         }
@@ -266,6 +276,28 @@ mod tests {
         let shell: BTreeMap<_, _> = shell.collect();
         let found = endpoint::ollama(shell, None, host).expect("an endpoint");
         ollama(false, found).await.map(|finding| finding.text)
+    }
+
+    #[test]
+    fn only_the_providers_own_list_has_ever_had_our_default() {
+        let at = |shell: &[(&str, &str)]| {
+            let shell = shell.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            lost(&endpoint::find(&shell.collect(), None, Asked::default()).expect("an endpoint"))
+        };
+        let key = ("OPENAI_API_KEY", "k");
+        let any_more = format!(
+            "gpt-4.1-mini, our default of {DEFAULT_MODELS_DATE}, is not among them any more"
+        );
+        for (shell, said) in [
+            (&[key][..], any_more.as_str()),
+            (
+                &[key, ("OPENAI_BASE_URL", "http://127.0.0.1:8089/v1")],
+                "gpt-4.1-mini, our default, is not among them",
+            ),
+            (&[key, ("OPENAI_MODEL", "m")], "m, from the shell, is not among them"),
+        ] {
+            assert_eq!(at(shell), said, "{shell:?}");
+        }
     }
 
     #[tokio::test]

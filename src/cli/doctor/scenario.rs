@@ -112,7 +112,7 @@ fn distinct(all: &[CallerModel]) -> Vec<&Endpoint> {
 /// What holds for one model: its key, its price.
 fn of_endpoint(endpoint: &Endpoint, several: bool, asking: SetScenario<'_>) -> Vec<Finding> {
     let (provider, name) = (endpoint.provider(), &endpoint.model().value);
-    let price = in_force::price(Some(asking), provider, name, config::in_force());
+    let price = in_force::price(Some(asking), endpoint, config::in_force());
     let of = if several { format!(", of {}/{name}", provider.word()) } else { String::new() };
     let mut findings = vec![key(endpoint)];
     findings.push(Finding::good("price", format!("{}{of}", per_million(&price))));

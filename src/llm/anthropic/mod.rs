@@ -10,8 +10,10 @@ use tokio::time::Instant;
 
 use self::parameters::MessageParameters;
 use self::stream::GatheredMessage;
+use super::adaptation::ParameterSet;
 use super::client::refusal::Requested;
 use super::client::stream::read;
+use super::client::surrogates::read_body;
 use super::client::{ApiWords, Client};
 use super::endpoint::Endpoint;
 use super::{Adaptations, ChatModel, ChatRequest, Failure, Listener, Tuning};
@@ -22,7 +24,6 @@ use crate::net::{Answer, Http, Target};
 
 mod blocks;
 mod conversation;
-mod fault;
 mod parameters;
 mod schema;
 mod stream;
@@ -105,12 +106,18 @@ impl Anthropic {
         let client = &self.client;
         let status = answer.status();
         let body = answer.collect(ANSWER_CAP).await.map_err(|e| client.broke_off(&e, None))?;
-        let message: wire::MessageBody<'_> = match serde_json::from_slice(&body) {
+        let mut room = String::new();
+        let message: wire::MessageBody<'_> = match read_body(&body, &mut room) {
             Ok(message) => message,
             Err(error) => return Err(client.unreadable(status, &body, &error.to_string())),
         };
         if let Some(error) = &message.error {
-            return Err(fault::reported(client, error, "instead of a message", None));
+            return Err(client.complained(
+                error,
+                "instead of a message",
+                ParameterSet::default(),
+                None,
+            ));
         }
         let Some(content) = message.content else {
             return Err(client.unreadable(status, &body, "it has no `content`"));

@@ -7,14 +7,15 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::blocks::ReplyBlocks;
-use super::fault;
 use super::wire::{
     BlockDelta, BlockStart, MessageDelta, MessageStart, MessageUsage, StreamEventKind, finish,
 };
 use crate::event::kind::Reply;
+use crate::llm::adaptation::ParameterSet;
 use crate::llm::client::Client;
 use crate::llm::client::json::JsonText;
-use crate::llm::client::stream::{BadEvent, Gathers, StreamStep};
+use crate::llm::client::stream::{BadEvent, Gathers, StreamStep, event_place};
+use crate::llm::client::surrogates::Surrogates;
 use crate::llm::{ChatRequest, Failure, Listener};
 use crate::net::redact::Unfinished;
 use crate::net::sse::SseEvent;
@@ -38,6 +39,8 @@ pub(super) struct GatheredMessage<'a> {
     blocks: ReplyBlocks,
     /// How much of the text the listener has been told.
     said: Unfinished,
+    /// The half of a character with which the last event ended.
+    halves: Surrogates,
     first_token_ms: Option<u64>,
     counted: Option<MessageUsage>,
     model: Option<Arc<str>>,
@@ -54,6 +57,7 @@ impl<'a> GatheredMessage<'a> {
             begun: false,
             blocks: ReplyBlocks::default(),
             said: Unfinished::default(),
+            halves: Surrogates::default(),
             first_token_ms: None,
             counted: None,
             model: None,
@@ -135,13 +139,13 @@ impl<'a> GatheredMessage<'a> {
     }
 
     fn failed(&self, bad: BadMessageEvent) -> Box<Failure> {
-        let place = format!("in event {} of the stream", self.events);
         match bad {
             BadMessageEvent::Reported(error) => {
-                fault::reported(self.client, &error, &place, self.partial())
+                let (place, none) = (event_place(self.events), ParameterSet::default());
+                self.client.complained(&error, &place, none, self.partial())
             }
             BadMessageEvent::Unreadable { why, data } => {
-                self.client.unreadable_event(&place, &data, &why, self.partial())
+                self.client.unreadable_event(self.events, &data, &why, self.partial())
             }
         }
     }
@@ -154,7 +158,15 @@ impl Gathers for GatheredMessage<'_> {
         listener: &dyn Listener,
     ) -> Result<StreamStep, BadEvent> {
         self.events += 1;
-        self.read(event, listener).map_err(|bad| {
+        let continued = self.halves.continued(event.data);
+        let data = continued.as_deref().unwrap_or(event.data);
+        let mut read = self.read(SseEvent { data, ..event }, listener);
+        if let (Err(BadMessageEvent::Unreadable { .. }), None) = (&read, &continued)
+            && let Some(data) = self.halves.repaired(event.data)
+        {
+            read = self.read(SseEvent { data: &data, ..event }, listener);
+        }
+        read.map_err(|bad| {
             let reported = matches!(bad, BadMessageEvent::Reported(_));
             BadEvent { failure: self.failed(bad), reported }
         })
@@ -174,9 +186,12 @@ impl Gathers for GatheredMessage<'_> {
         self.finish.is_some()
     }
 
-    fn done(self) -> Result<Reply, Box<Failure>> {
+    fn done(mut self) -> Result<Reply, Box<Failure>> {
         if !self.begun {
             return Err(self.client.ended_without("a message"));
+        }
+        if self.halves.left_in("text") {
+            self.blocks.text.push(char::REPLACEMENT_CHARACTER);
         }
         let partial = self.partial();
         let said = self.blocks.done(self.client, &self.request.messages);

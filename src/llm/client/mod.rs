@@ -16,7 +16,9 @@ use crate::net::{Answer, Http, Redactor};
 pub(super) mod json;
 pub(super) mod probe;
 pub(super) mod refusal;
+pub(super) mod reported;
 pub(super) mod stream;
+pub(super) mod surrogates;
 pub(super) mod tool_calls;
 mod trouble;
 

@@ -38,6 +38,8 @@ pub enum Reach {
     NoList {
         /// The status it answered with.
         status: u16,
+        /// What it says of a request that it found bad (400): that can be more than that it has no list.
+        said: Option<String>,
     },
 }
 
@@ -85,7 +87,11 @@ impl Client {
         let status = answer.status();
         match status {
             200..=299 => {}
-            400 | 404 | 405 | 501 => return Ok(Reach::NoList { status }),
+            400 => {
+                let said = Some(self.said_in(answer).await.text).filter(|said| !said.is_empty());
+                return Ok(Reach::NoList { status, said });
+            }
+            404 | 405 | 501 => return Ok(Reach::NoList { status, said: None }),
             _ => return Err(self.refusal(answer, Requested::Models).await),
         }
         let body = answer.collect(LIST_CAP).await.map_err(|error| self.broke_off(&error, None))?;
@@ -99,7 +105,7 @@ impl Client {
                 Ok(Reach::Lists { models: models.data.len(), has_model, names })
             }
             Err(_) if body.first().is_some_and(|first| *first == b'{') => {
-                Ok(Reach::NoList { status })
+                Ok(Reach::NoList { status, said: None })
             }
             Err(error) => Err(self.unreadable(status, &body, &error.to_string())),
         }

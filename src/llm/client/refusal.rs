@@ -1,7 +1,5 @@
 //! Responses with an error status: what the server says, and what to do about it.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::Client;
@@ -26,6 +24,16 @@ pub(in crate::llm) enum Requested {
     Models,
 }
 
+/// The body of a refusal.
+pub(super) struct RefusalBody {
+    /// As it came.
+    raw: String,
+    /// The same, where it is JSON.
+    json: Option<Value>,
+    /// What it says, as it may be repeated; empty where it says nothing.
+    pub(super) text: String,
+}
+
 impl Client {
     /// The failure of a response with an error status.
     pub(in crate::llm) async fn refusal(
@@ -36,14 +44,7 @@ impl Client {
         let status = answer.status();
         let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
         let to = answer.header("location").map(|to| self.said(to));
-        let (body, _) = beginning(answer, REFUSAL_BYTES).await;
-        let text = String::from_utf8_lossy(&body);
-        let json: Option<Value> = serde_json::from_slice(&body).ok();
-        let said = match &json {
-            Some(json) => complaint(json).map(|text| self.said(&text)).unwrap_or_default(),
-            None if text.trim_start().starts_with('<') => self.page(&text),
-            None => self.said(&text),
-        };
+        let RefusalBody { raw, json, text: said } = self.said_in(answer).await;
         let quota = json
             .as_ref()
             .and_then(|json| json.pointer("/error/code"))
@@ -57,7 +58,7 @@ impl Client {
             what = format!("{what}: {said}");
         }
         let adapted = match (requested, status) {
-            (Requested::Reply(sent), 400 | 422) => self.adapt(sent, json.as_ref(), &text),
+            (Requested::Reply(sent), 400 | 422) => self.adapt(sent, json.as_ref(), &raw),
             _ => ParameterSet::default(),
         };
         let wait = wait.map(millis);
@@ -75,32 +76,28 @@ impl Client {
         failed
     }
 
-    /// An error that stands for a status, inside an answer that reports success.
-    pub(in crate::llm) fn reported(
-        &self,
-        status: u16,
-        error: &Value,
-        place: &str,
-        partial: Option<Arc<str>>,
-    ) -> Box<Failure> {
-        let said = complaint(error).unwrap_or_else(|| error.to_string());
-        let (class, meaning) = meaning_of(status, false);
-        let (host, said) = (self.endpoint.host(), self.said(&said));
-        let what = format!("{host} {meaning} (error {status} {place}): {said}");
-        let mut failed = self.trouble(
-            class,
-            &what,
-            &self.advice(status, false, None, Requested::Reply(ParameterSet::default())),
-        );
-        failed.status = Some(status);
-        failed.partial = partial;
-        failed
+    /// What the body of a refusal says.
+    pub(super) async fn said_in(&self, answer: Answer) -> RefusalBody {
+        let (body, _) = beginning(answer, REFUSAL_BYTES).await;
+        let raw = String::from_utf8_lossy(&body).into_owned();
+        let json: Option<Value> = serde_json::from_slice(&body).ok();
+        let text = match &json {
+            Some(json) => complaint(json).map(|text| self.said(&text)).unwrap_or_default(),
+            None if raw.trim_start().starts_with('<') => self.page(&raw),
+            None => self.said(&raw),
+        };
+        RefusalBody { raw, json, text }
     }
 
     /// What a refusal names of what was sent: from now on, requests go without it. A request that
     /// was sent before another one's refusal was known is refused for the same, and takes nothing
     /// more away.
-    fn adapt(&self, sent: ParameterSet, json: Option<&Value>, text: &str) -> ParameterSet {
+    pub(super) fn adapt(
+        &self,
+        sent: ParameterSet,
+        json: Option<&Value>,
+        text: &str,
+    ) -> ParameterSet {
         let error = json.map(|json| json.get("error").unwrap_or(json));
         let param = error.and_then(|error| error.get("param")).and_then(Value::as_str);
         let said = json.and_then(complaint);
@@ -109,7 +106,7 @@ impl Client {
         named
     }
 
-    fn advice(
+    pub(super) fn advice(
         &self,
         status: u16,
         quota: bool,
@@ -167,7 +164,7 @@ impl Client {
 }
 
 /// The class of a status, and what it means in words. `quota`: the server says that it is used up.
-fn meaning_of(status: u16, quota: bool) -> (FailureClass, &'static str) {
+pub(super) fn meaning_of(status: u16, quota: bool) -> (FailureClass, &'static str) {
     match status {
         401 => (FailureClass::Auth, "did not take the key"),
         403 => (FailureClass::Auth, "does not let this key in"),

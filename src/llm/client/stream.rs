@@ -48,6 +48,11 @@ pub(in crate::llm) trait Gathers {
     fn done(self) -> Result<Reply, Box<Failure>>;
 }
 
+/// Where an event stands, for the texts of failures; `nth` counts from 1.
+pub(in crate::llm) fn event_place(nth: usize) -> String {
+    format!("in event {nth} of the stream")
+}
+
 /// Reads a stream to its end.
 ///
 /// # Errors

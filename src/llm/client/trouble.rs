@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::Client;
-use super::refusal::complaint;
+use super::stream::event_place;
 use super::tool_calls::{MOST, Miscalled, NAME_CAP};
 use crate::event::kind::FailureClass;
 use crate::event::visible::visible_within;
@@ -16,6 +14,9 @@ use crate::net::sse::SseError;
 
 /// The most characters of it that are the endpoint's own.
 pub(super) const SAID_CHARS: usize = 140;
+
+/// What to do where the address is right and the answer is not.
+pub(super) const ANOTHER: &str = "Try again, or ask another model.";
 
 impl Client {
     /// A failure: what happened, then what to do. Foreign text in `what` has been through
@@ -108,7 +109,10 @@ impl Client {
             SseError::NotUtf8(_) => FailureClass::BadResponse,
         };
         let what = format!("{error}{}", so_far(&partial));
-        let advice = format!("Is it an endpoint for {}s?", self.api.reply);
+        let advice = match partial {
+            Some(_) => ANOTHER.to_owned(),
+            None => format!("Is it an endpoint for {}s?", self.api.reply),
+        };
         let mut failed = self.trouble(class, &what, &advice);
         failed.partial = partial;
         failed
@@ -132,17 +136,22 @@ impl Client {
         self.misplaced(&what)
     }
 
-    /// An event of a stream that is no piece of a chat completion.
+    /// An event of a stream, the `nth` from 1, that is no piece of a chat completion.
     pub(in crate::llm) fn unreadable_event(
         &self,
-        place: &str,
+        nth: usize,
         data: &str,
         why: &str,
         partial: Option<Arc<str>>,
     ) -> Box<Failure> {
         let (why, data) = (self.said(why), visible_within(&self.said(data), SAID_CHARS / 2));
-        let (host, reply) = (self.endpoint.host(), self.api.reply);
-        let mut failed = self.misplaced(&format!("{host} sent no {reply} {place} ({why}): {data}"));
+        let (host, reply, place) = (self.endpoint.host(), self.api.reply, event_place(nth));
+        let what = format!("{host} sent no {reply} {place} ({why}): {data}");
+        let mut failed = match nth {
+            // After good events the address is the right one.
+            2.. => self.trouble(FailureClass::BadResponse, &what, ANOTHER),
+            _ => self.misplaced(&what),
+        };
         failed.partial = partial;
         failed
     }
@@ -151,21 +160,6 @@ impl Client {
         let url = self.endpoint.base_url().origin;
         let advice = format!("Check the base URL (from {url}); most end in /v1.");
         self.trouble(FailureClass::BadResponse, what, &advice)
-    }
-
-    /// An error inside an answer that reports success.
-    pub(in crate::llm) fn complained(
-        &self,
-        error: &Value,
-        place: &str,
-        partial: Option<Arc<str>>,
-    ) -> Box<Failure> {
-        let said = complaint(error).unwrap_or_else(|| error.to_string());
-        let what = format!("{} sent an error {place}: {}", self.endpoint.host(), self.said(&said));
-        let mut failed =
-            self.trouble(FailureClass::BadResponse, &what, "Try again, or ask another model.");
-        failed.partial = partial;
-        failed
     }
 
     /// Calls of tools that cannot be taken.

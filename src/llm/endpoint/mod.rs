@@ -30,6 +30,7 @@ mod tests;
 
 pub use error::EndpointError;
 use pair::Places;
+use provider::unknown_provider;
 pub use provider::{DEFAULT_MODELS_DATE, Provider, Wire, named};
 
 /// The base URL where none is set.
@@ -129,6 +130,10 @@ impl Endpoint {
     /// Whether it is on this machine.
     pub fn is_local(&self) -> bool {
         address::is_loopback(&self.base_url.value)
+    }
+    /// Whether it is at the provider's own address, where its prices and its default model are known.
+    pub fn is_providers_own(&self) -> bool {
+        self.provider.value.is_at(&self.base_url.value)
     }
     /// What the paths of the API are put behind.
     pub fn base_url(&self) -> &Found<Url> {
@@ -285,6 +290,7 @@ pub fn find(
         }
         notes.push(format!("the key and the prompts go to {host} over plain http"));
     }
+    notes.extend(unknown_provider(provider.value, &base_url.value, model.value));
     let headers = headers(provider.value, key.as_ref())?;
     if model.value.chars().count() > 200 || model.value.chars().any(char::is_control) {
         return Err(EndpointError::Model { origin: model.origin });

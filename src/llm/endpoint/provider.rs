@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+use reqwest::Url;
+
+use crate::event::visible::visible_within;
+use crate::net::http::host_of;
+
 /// The day on which the default models were chosen ([`Provider::model`]). Their prices are in
 /// `assets/prices.toml`, which has a date of its own.
 pub const DEFAULT_MODELS_DATE: &str = "2026-11-22";
@@ -118,6 +123,11 @@ impl Provider {
         self.known().base_url
     }
 
+    /// Whether this base URL is of its own host.
+    pub fn is_at(self, url: &Url) -> bool {
+        Url::parse(self.base_url()).is_ok_and(|own| host_of(&own) == host_of(url))
+    }
+
     /// The model that is asked, where none is named.
     pub fn model(self) -> &'static str {
         self.known().model
@@ -150,9 +160,57 @@ pub fn named(text: &str) -> (Option<Provider>, &str) {
     }
 }
 
+/// What is said of a model whose name begins with a provider that is not known, where the one that is
+/// asked has no names like that. Compatible servers and OpenRouter do (`org/model`).
+pub(super) fn unknown_provider(asked: Provider, url: &Url, model: &str) -> Option<String> {
+    let (word, _) = model.split_once('/')?;
+    let plain = match asked {
+        Provider::OpenAi | Provider::Anthropic => true,
+        // Its own list puts this before each name.
+        Provider::Gemini => word != "models",
+        Provider::OpenRouter | Provider::Ollama => false,
+    };
+    if !plain || !asked.is_at(url) || Provider::of(word.trim()).is_some() {
+        return None;
+    }
+    let known = Provider::ALL.map(Provider::word).join(", ");
+    let (model, word) = (visible_within(model, 60), visible_within(word, 40));
+    Some(format!(
+        "{model} is sent to {asked} as it stands: `{word}` is no known provider ({known})"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_provider_that_is_not_known_is_told_where_no_model_is_called_that() {
+        for (asked, url, model, told) in [
+            (Provider::OpenAi, "https://api.openai.com/v1", "mistral/large", true),
+            (Provider::OpenAi, "https://api.openai.com/v1", "ft:gpt-4.1-mini", false),
+            (Provider::OpenAi, "https://api.openai.com/v1", "openai/", false),
+            (Provider::OpenAi, "http://127.0.0.1:8089/v1", "mistral/large", false),
+            (Provider::OpenAi, "https://gateway.example/v1", "mistral/large", false),
+            (Provider::Anthropic, "https://api.anthropic.com/v1", "mistral/large", true),
+            (Provider::Gemini, Provider::Gemini.base_url(), "mistral/large", true),
+            (Provider::Gemini, Provider::Gemini.base_url(), "models/gemini-2.5-flash", false),
+            (Provider::OpenRouter, "https://openrouter.ai/api/v1", "mistral/large", false),
+            (Provider::Ollama, "http://localhost:11434/v1", "hf.co/some/model", false),
+        ] {
+            let url = Url::parse(url).expect(url);
+            let note = unknown_provider(asked, &url, model);
+            assert_eq!(note.is_some(), told, "{asked} {url} {model}: {note:?}");
+        }
+        let url = Url::parse(Provider::OpenAi.base_url()).expect("an address");
+        assert_eq!(
+            unknown_provider(Provider::OpenAi, &url, "mistral/large").as_deref(),
+            Some(
+                "mistral/large is sent to OpenAI as it stands: `mistral` is no known provider \
+                 (openai, anthropic, gemini, openrouter, ollama)"
+            )
+        );
+    }
 
     #[test]
     fn a_name_has_a_provider_only_where_it_is_known() {

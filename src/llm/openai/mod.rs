@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use self::calls::Calls;
 use self::parameters::ChatParameters;
 use self::stream::Gathered;
+use super::adaptation::ParameterSet;
 use super::client::refusal::Requested;
+use super::client::reported::bare_error;
 use super::client::stream::read;
+use super::client::surrogates::read_body;
 use super::client::{ApiWords, Client};
 use super::endpoint::Endpoint;
 use super::{Adaptations, ChatModel, ChatRequest, Failure, Listener, Tuning};
@@ -87,10 +91,10 @@ impl OpenAi {
             return Err(Box::pin(client.refusal(answer, Requested::Reply(parameters.sent))).await);
         }
         if client.comes_in_events(&mut answer, self.stream).await? {
-            let reply = Gathered::of(client, request, asked);
+            let reply = Gathered::of(client, request, asked, parameters.sent);
             Box::pin(read(client, answer, reply, listener)).await
         } else {
-            self.read_whole(request, answer).await
+            self.read_whole(request, answer, parameters.sent).await
         }
     }
 
@@ -98,20 +102,31 @@ impl OpenAi {
         &self,
         request: &ChatRequest,
         answer: Answer,
+        sent: ParameterSet,
     ) -> Result<Reply, Box<Failure>> {
         let client = &self.client;
         let status = answer.status();
         let body = answer.collect(ANSWER_CAP).await.map_err(|e| client.broke_off(&e, None))?;
-        let completion: wire::Completion<'_> = match serde_json::from_slice(&body) {
+        let mut room = String::new();
+        let completion: wire::Completion<'_> = match read_body(&body, &mut room) {
             Ok(completion) => completion,
             Err(error) => return Err(client.unreadable(status, &body, &error.to_string())),
         };
+        let complained = |error: &Value| {
+            Err(client.complained(error, "instead of a chat completion", sent, None))
+        };
         if let Some(error) = &completion.error {
-            return Err(client.complained(error, "instead of a chat completion", None));
+            return complained(error);
         }
         let Some(choice) = completion.choices.and_then(|choices| choices.into_iter().next()) else {
-            return Err(client.unreadable(status, &body, "it has no `choices`"));
+            return match bare_error(&body) {
+                Some(error) => complained(&error),
+                None => Err(client.unreadable(status, &body, "it has no `choices`")),
+            };
         };
+        if let Some(error) = &choice.error {
+            return complained(error);
+        }
         let Some(message) = choice.message else {
             return Err(client.unreadable(status, &body, "its first choice has no `message`"));
         };

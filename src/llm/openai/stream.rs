@@ -8,8 +8,11 @@ use super::TEXT_CAP;
 use super::calls::Calls;
 use super::wire::{Completion, Counted};
 use crate::event::kind::{Reply, Usage};
+use crate::llm::adaptation::ParameterSet;
 use crate::llm::client::Client;
-use crate::llm::client::stream::{BadEvent, Gathers, StreamStep};
+use crate::llm::client::reported::bare_error;
+use crate::llm::client::stream::{BadEvent, Gathers, StreamStep, event_place};
+use crate::llm::client::surrogates::Surrogates;
 use crate::llm::client::tool_calls::Miscalled;
 use crate::llm::{ChatRequest, Failure, Listener};
 use crate::net::redact::Unfinished;
@@ -30,6 +33,8 @@ pub(super) struct Gathered<'a> {
     by: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,
+    /// The parameters that the request could have gone without.
+    sent: ParameterSet,
     events: usize,
     /// A choice has come, be it an empty one.
     chosen: bool,
@@ -37,6 +42,8 @@ pub(super) struct Gathered<'a> {
     calls: Calls,
     /// How much of the text the listener has been told.
     said: Unfinished,
+    /// The half of a character with which the last event ended.
+    halves: Surrogates,
     first_token_ms: Option<u64>,
     usage: Option<Usage>,
     model: Option<Arc<str>>,
@@ -45,16 +52,23 @@ pub(super) struct Gathered<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    pub(super) fn of(by: &'a Client, request: &'a ChatRequest, asked: Instant) -> Self {
+    pub(super) fn of(
+        by: &'a Client,
+        request: &'a ChatRequest,
+        asked: Instant,
+        sent: ParameterSet,
+    ) -> Self {
         Self {
             by,
             request,
             asked,
+            sent,
             events: 0,
             chosen: false,
             text: String::new(),
             calls: Calls::default(),
             said: Unfinished::default(),
+            halves: Surrogates::default(),
             first_token_ms: None,
             usage: None,
             model: None,
@@ -81,7 +95,10 @@ impl<'a> Gathered<'a> {
             return Err(Bad::Reported(serde_json::from_str(event.data).unwrap_or_default()));
         }
         if piece.choices.is_none() && piece.usage.is_none() {
-            return Err(unreadable(event.data, "it has no `choices`".to_owned()));
+            return Err(match bare_error(event.data.as_bytes()) {
+                Some(error) => Bad::Reported(error),
+                None => unreadable(event.data, "it has no `choices`".to_owned()),
+            });
         }
         if let Some(usage) = piece.usage.and_then(Counted::usage) {
             self.usage = Some(usage);
@@ -107,6 +124,9 @@ impl<'a> Gathered<'a> {
                 self.calls.piece(piece, &self.request.tools).map_err(Bad::Miscalled)?;
             }
         }
+        if let Some(error) = choice.error {
+            return Err(Bad::Reported(error));
+        }
         if let Some(reason) = choice.finish_reason {
             self.finish = Some(reason.0.into_owned());
         }
@@ -129,12 +149,16 @@ impl<'a> Gathered<'a> {
     }
 
     fn failed(&self, bad: Bad) -> Box<Failure> {
-        let place = format!("in event {} of the stream", self.events);
         match bad {
-            Bad::Reported(error) => self.by.complained(&error, &place, self.partial()),
+            Bad::Reported(error) => {
+                // What had answered had taken the request as it was.
+                let begun = self.first_token_ms.is_some();
+                let sent = if begun { ParameterSet::default() } else { self.sent };
+                self.by.complained(&error, &event_place(self.events), sent, self.partial())
+            }
             Bad::Miscalled(why) => self.by.miscalled(why, self.partial()),
             Bad::Unreadable { why, data } => {
-                self.by.unreadable_event(&place, &data, &why, self.partial())
+                self.by.unreadable_event(self.events, &data, &why, self.partial())
             }
         }
     }
@@ -147,7 +171,15 @@ impl Gathers for Gathered<'_> {
         listener: &dyn Listener,
     ) -> Result<StreamStep, BadEvent> {
         self.events += 1;
-        self.read(event, listener).map_err(|bad| {
+        let continued = self.halves.continued(event.data);
+        let data = continued.as_deref().unwrap_or(event.data);
+        let mut read = self.read(SseEvent { data, ..event }, listener);
+        if let (Err(Bad::Unreadable { .. }), None) = (&read, &continued)
+            && let Some(data) = self.halves.repaired(event.data)
+        {
+            read = self.read(SseEvent { data: &data, ..event }, listener);
+        }
+        read.map_err(|bad| {
             let reported = matches!(bad, Bad::Reported(_));
             BadEvent { failure: self.failed(bad), reported }
         })
@@ -161,9 +193,14 @@ impl Gathers for Gathered<'_> {
         self.finish.is_some()
     }
 
-    fn done(self) -> Result<Reply, Box<Failure>> {
+    fn done(mut self) -> Result<Reply, Box<Failure>> {
         if !self.chosen {
             return Err(self.by.ended_without("a single choice"));
+        }
+        for (field, text) in [("content", &mut self.text), ("refusal", &mut self.refusal)] {
+            if self.halves.left_in(field) {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
         }
         let partial = self.partial();
         let calls = self.calls.done(self.by, &self.request.messages);

@@ -138,6 +138,9 @@ pub(super) struct Choice<'a> {
     pub(super) delta: Option<Message<'a>>,
     #[serde(borrow, default)]
     pub(super) finish_reason: Option<JsonText<'a>>,
+    /// OpenRouter puts the error of whom it asked here.
+    #[serde(default)]
+    pub(super) error: Option<Value>,
 }
 
 /// What the model says, whole or the next piece of it.

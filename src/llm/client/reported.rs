@@ -1,0 +1,146 @@
+//! Errors inside an answer that reports success: they fail as the HTTP status that they stand for.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Client;
+use super::refusal::{Requested, complaint, meaning_of};
+use super::trouble::ANOTHER;
+use crate::event::kind::FailureClass;
+use crate::llm::Failure;
+use crate::llm::adaptation::ParameterSet;
+
+impl Client {
+    /// An error inside an answer that reports success. `sent`: the parameters that the request could
+    /// have gone without; none where a part of the reply had come, since the request was good then.
+    pub(in crate::llm) fn complained(
+        &self,
+        error: &Value,
+        place: &str,
+        sent: ParameterSet,
+        partial: Option<Arc<str>>,
+    ) -> Box<Failure> {
+        let error = innermost(error);
+        let said = complaint(error).unwrap_or_else(|| error.to_string());
+        let (host, said_here) = (self.endpoint.host(), self.said(&said));
+        let Some(status) = status_of(error) else {
+            let what = format!("{host} sent an error {place}: {said_here}");
+            let mut failed = self.trouble(FailureClass::BadResponse, &what, ANOTHER);
+            failed.partial = partial;
+            return failed;
+        };
+        let quota = words(error).any(|word| word == "insufficient_quota");
+        let (class, meaning) = meaning_of(status, quota);
+        let what = format!("{host} {meaning} (error {status} {place}): {said_here}");
+        let adapted = match status {
+            400 | 422 => self.adapt(sent, Some(error), &said),
+            _ => ParameterSet::default(),
+        };
+        let advice = match adapted.is_empty() {
+            true => self.advice(status, quota, None, Requested::Reply(sent)),
+            false => adapted.remedies(),
+        };
+        let mut failed = self.trouble(class, &what, &advice);
+        failed.status = Some(status);
+        // A quota that is used up is not there again in a second.
+        failed.should_retry = quota.then_some(false);
+        failed.adapted = (!adapted.is_empty()).then(|| adapted.names());
+        failed.partial = partial;
+        failed
+    }
+}
+
+/// An error that stands bare where an answer is expected: `{"object": "error", "message": …}`, as
+/// older servers have it.
+pub(in crate::llm) fn bare_error(data: &[u8]) -> Option<Value> {
+    let value: Value = serde_json::from_slice(data).ok()?;
+    value.get("object").is_some_and(|object| object == "error").then_some(value)
+}
+
+/// The error object itself, which some servers put into a list, or into another `error`.
+fn innermost(error: &Value) -> &Value {
+    let error = error.get(0).unwrap_or(error);
+    error.get("error").filter(|inner| inner.is_object()).unwrap_or(error)
+}
+
+/// The status that an error stands for: a number in its fields, else what its code or type is called.
+fn status_of(error: &Value) -> Option<u16> {
+    let numbers = ["code", "status", "status_code"].into_iter().filter_map(|name| {
+        let value = error.get(name)?;
+        let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())?;
+        u16::try_from(number).ok().filter(|status| (400..600).contains(status))
+    });
+    numbers.into_iter().next().or_else(|| words(error).find_map(status_called))
+}
+
+/// What an error calls itself.
+fn words(error: &Value) -> impl Iterator<Item = &str> {
+    ["code", "type"].into_iter().filter_map(|name| error.get(name)?.as_str())
+}
+
+/// The status of an error of this name, as OpenAI, Anthropic, llama.cpp and what follows them call it.
+fn status_called(word: &str) -> Option<u16> {
+    Some(match word {
+        "invalid_request_error" => 400,
+        "authentication_error" | "invalid_api_key" => 401,
+        "billing_error" => 402,
+        "permission_error" => 403,
+        "not_found_error" | "model_not_found" => 404,
+        "request_too_large" => 413,
+        "rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota" => 429,
+        "api_error" | "server_error" | "internal_server_error" => 500,
+        "unavailable_error" | "service_unavailable" => 503,
+        "timeout_error" => 504,
+        "overloaded_error" => 529,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_status_that_an_error_stands_for() {
+        for (error, status) in [
+            (json!({ "code": 500, "type": "server_error", "message": "m" }), Some(500)),
+            (json!({ "code": 429 }), Some(429)),
+            (json!({ "code": "429" }), Some(429)),
+            (json!({ "code": " 503 " }), Some(503)),
+            (json!({ "status": 401 }), Some(401)),
+            (json!({ "status": "UNAVAILABLE", "code": 503 }), Some(503)),
+            (json!({ "type": "invalid_request_error", "status_code": 422 }), Some(422)),
+            // A number that is no status of an error says nothing, and the name counts.
+            (json!({ "code": "3505", "type": "rate_limit_error" }), Some(429)),
+            (json!({ "code": 200, "status": 529 }), Some(529)),
+            (json!({ "code": 600 }), None),
+            (json!({ "code": 399 }), None),
+            (json!({ "code": -500 }), None),
+            (json!({ "code": 500.5 }), None),
+            // The code says more than the type.
+            (json!({ "code": "rate_limit_exceeded", "type": "tokens" }), Some(429)),
+            (json!({ "code": "invalid_api_key", "type": "invalid_request_error" }), Some(401)),
+            (json!({ "code": null, "type": "server_error" }), Some(500)),
+            (json!({ "type": "overloaded_error" }), Some(529)),
+            (json!({ "type": "generation", "message": "m" }), None),
+            (json!({ "message": "code 500" }), None),
+            (json!("code 500"), None),
+        ] {
+            assert_eq!(status_of(&error), status, "{error}");
+        }
+    }
+
+    #[test]
+    fn the_error_within_its_wrapping() {
+        let error = json!({ "code": 503, "message": "m" });
+        for wrapped in
+            [error.clone(), json!([error]), json!({ "error": error }), json!([{ "error": error }])]
+        {
+            assert_eq!(innermost(&wrapped), &error, "{wrapped}");
+        }
+        assert_eq!(innermost(&json!({ "error": "m" })), &json!({ "error": "m" }));
+    }
+}

@@ -1,0 +1,304 @@
+//! Halves of characters. JSON may escape a character as a pair (`\ud83d\udc4d`), and servers that cut
+//! text between the two send one half in each event, which is no text to serde_json.
+//!
+//! Halves are joined where they fit, and are U+FFFD where they do not. Nothing here is done to an event
+//! that can be read, unless the one before it ended with a half.
+
+use serde::Deserialize;
+
+/// The fields whose text goes on in the next event.
+const GROWING: [&str; 6] = ["content", "refusal", "arguments", "text", "partial_json", "thinking"];
+
+/// What stands for a half that has no other.
+const ESCAPED_REPLACEMENT: &str = "\\ufffd";
+
+/// The half with which an event of a stream ended, until the other one comes.
+#[derive(Debug, Default)]
+pub(in crate::llm) struct Surrogates {
+    held: Option<HeldHalf>,
+}
+
+/// The first half of a pair, and the field that ended with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct HeldHalf {
+    field: String,
+    high: u16,
+}
+
+impl Surrogates {
+    /// The data of the next event with the half that is held; `None`: none is.
+    pub(in crate::llm) fn continued(&mut self, data: &str) -> Option<String> {
+        self.held.is_some().then(|| self.rewritten(data).text)
+    }
+
+    /// The data of an event that cannot be read, without halves; `None`: it has none.
+    pub(in crate::llm) fn repaired(&mut self, data: &str) -> Option<String> {
+        let rewritten = self.rewritten(data);
+        rewritten.changed.then_some(rewritten.text)
+    }
+
+    /// Whether a half of this field is held for which there was no other.
+    pub(in crate::llm) fn left_in(&self, field: &str) -> bool {
+        self.held.as_ref().is_some_and(|held| held.field == field)
+    }
+
+    fn rewritten(&mut self, data: &str) -> Rewriter {
+        let mut rewriter =
+            Rewriter { before: self.held.take(), streamed: true, ..Rewriter::default() };
+        rewriter.read(data);
+        self.held =
+            rewriter.held.take().or_else(|| rewriter.before.take_if(|_| !rewriter.continued));
+        rewriter
+    }
+}
+
+/// Reads a body of JSON. Where it cannot be read because of halves of characters, `room` holds it
+/// without them.
+///
+/// # Errors
+/// It is no JSON of this form.
+pub(in crate::llm) fn read_body<'a, T: Deserialize<'a>>(
+    body: &'a [u8],
+    room: &'a mut String,
+) -> serde_json::Result<T> {
+    let error = match serde_json::from_slice(body) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
+    };
+    let mut rewriter = Rewriter::default();
+    rewriter.read(std::str::from_utf8(body).unwrap_or_default());
+    if !rewriter.changed {
+        return Err(error);
+    }
+    *room = rewriter.text;
+    serde_json::from_str(room)
+}
+
+/// Copies JSON, valid or not, and changes nothing of it but halves of characters.
+#[derive(Debug, Default)]
+struct Rewriter {
+    /// The half with which the event before ended.
+    before: Option<HeldHalf>,
+    /// Another event may come, with the other half.
+    streamed: bool,
+    text: String,
+    changed: bool,
+    /// The half that was held has been put into its place.
+    continued: bool,
+    held: Option<HeldHalf>,
+}
+
+impl Rewriter {
+    fn read(&mut self, json: &str) {
+        let (mut rest, mut field) = (json, "");
+        while let Some((before, string, after)) = next_string(rest) {
+            self.text.push_str(before);
+            self.text.push('"');
+            if after.trim_start().starts_with(':') {
+                field = string;
+                self.string(string, "");
+            } else {
+                self.string(string, field);
+            }
+            self.text.push('"');
+            rest = after;
+        }
+        self.text.push_str(rest);
+    }
+
+    /// Copies what stands between two quotes.
+    fn string(&mut self, string: &str, field: &str) {
+        let mut rest = string;
+        if let Some(held) =
+            self.before.as_ref().filter(|held| held.field == field && !rest.is_empty())
+        {
+            (self.changed, self.continued) = (true, true);
+            match escaped(rest) {
+                Some(Half::Low(low)) => {
+                    self.text.push_str(&format!("\\u{:04x}\\u{low:04x}", held.high));
+                    rest = skip(rest, ESCAPE);
+                }
+                _ => self.text.push_str(ESCAPED_REPLACEMENT),
+            }
+        }
+        while let Some(at) = rest.find('\\') {
+            self.text.push_str(rest.get(..at).unwrap_or_default());
+            rest = skip(rest, at);
+            let next = skip(rest, ESCAPE);
+            match (escaped(rest), escaped(next)) {
+                (Some(Half::High(_)), Some(Half::Low(_))) => rest = self.copy(rest, 2 * ESCAPE),
+                (Some(Half::High(high)), _)
+                    if self.streamed && next.is_empty() && GROWING.contains(&field) =>
+                {
+                    self.changed = true;
+                    self.held = Some(HeldHalf { field: field.to_owned(), high });
+                    rest = next;
+                }
+                (Some(_), _) => {
+                    self.changed = true;
+                    self.text.push_str(ESCAPED_REPLACEMENT);
+                    rest = next;
+                }
+                (None, _) => {
+                    let after = rest.char_indices().nth(2).map_or(rest.len(), |(at, _)| at);
+                    rest = self.copy(rest, after);
+                }
+            }
+        }
+        self.text.push_str(rest);
+    }
+
+    /// Copies so many bytes, and gives what comes after them.
+    fn copy<'t>(&mut self, text: &'t str, bytes: usize) -> &'t str {
+        self.text.push_str(text.get(..bytes).unwrap_or_default());
+        skip(text, bytes)
+    }
+}
+
+/// The bytes of `\ud83d`.
+const ESCAPE: usize = 6;
+
+/// One half of a pair.
+enum Half {
+    High(u16),
+    Low(u16),
+}
+
+/// The half that the escape at the beginning of a text stands for.
+fn escaped(text: &str) -> Option<Half> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    match u16::from_str_radix(digits, 16).ok()? {
+        high @ 0xd800..=0xdbff => Some(Half::High(high)),
+        low @ 0xdc00..=0xdfff => Some(Half::Low(low)),
+        _ => None,
+    }
+}
+
+fn skip(text: &str, bytes: usize) -> &str {
+    text.get(bytes..).unwrap_or_default()
+}
+
+/// What stands before the next string, the string without its quotes, and what stands after it.
+fn next_string(json: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = json.split_once('"')?;
+    let mut escaped = false;
+    let end = rest.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    })?;
+    Some((before, rest.get(..end)?, rest.get(end + 1..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn content(data: &str) -> String {
+        let value: Value = serde_json::from_str(data).expect(data);
+        value["content"].as_str().expect(data).to_owned()
+    }
+
+    /// The text of events that are read as a stream's are.
+    fn joined(events: &[&str]) -> String {
+        let (mut halves, mut text) = (Surrogates::default(), String::new());
+        for event in events {
+            let data = format!(r#"{{"id":"a","content":"{event}"}}"#);
+            let continued = halves.continued(&data);
+            let data = continued.unwrap_or(data);
+            match serde_json::from_str::<Value>(&data) {
+                Ok(_) => text += &content(&data),
+                Err(_) => text += &content(&halves.repaired(&data).expect("it has halves")),
+            }
+        }
+        if halves.left_in("content") {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+        text
+    }
+
+    #[test]
+    fn halves_are_joined_where_they_fit() {
+        for (events, text) in [
+            (&[r"a \ud83d", r"\udc4d b"][..], "a 👍 b"),
+            (&[r"a \uD83D", r"\uDC4D"], "a 👍"),
+            // What has nothing of the text in it is no answer to a half.
+            (&[r"\ud83d", "", r"\udc4d"], "👍"),
+            (&[r"\ud83d", r"\udc4d\ud83d", r"\udc4e"], "👍👎"),
+            (&[r"\ud83d", "b"], "\u{fffd}b"),
+            (&[r"\ud83d", r"\ud83d", r"\udc4d"], "\u{fffd}👍"),
+            (&[r"a \ud83d"], "a \u{fffd}"),
+            (&[r"\udc4d a"], "\u{fffd} a"),
+            (&[r"a \ud83d b"], "a \u{fffd} b"),
+            (&[r"a \ud83d\n"], "a \u{fffd}\n"),
+            // What is whole stays as it is, beside a half too.
+            (&[r"\ud83d\udc4d \\ud83d \u00fc \ud83d", r"\udc4d"], "👍 \\ud83d ü 👍"),
+            (&["a", "b"], "ab"),
+        ] {
+            assert_eq!(joined(events), text, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn a_half_belongs_to_its_field() {
+        let mut halves = Surrogates::default();
+        let data =
+            r#"{"delta":{"content":"a \ud83d"},"message":{"content":"a \ud83d"},"id":"\ud83d"}"#;
+        let repaired = halves.repaired(data).expect("it has halves");
+        assert_eq!(
+            repaired,
+            r#"{"delta":{"content":"a "},"message":{"content":"a "},"id":"\ufffd"}"#
+        );
+        // An event without the field leaves it where it is.
+        let other = r#"{"delta":{"role":"assistant"},"usage":null}"#;
+        assert_eq!(halves.continued(other).as_deref(), Some(other));
+        let data = r#"{"message":{"content":"\udc4d"},"delta":{ "content" : "\udc4d" }}"#;
+        let whole =
+            r#"{"message":{"content":"\ud83d\udc4d"},"delta":{ "content" : "\ud83d\udc4d" }}"#;
+        assert_eq!(halves.continued(data).as_deref(), Some(whole));
+        assert!(!halves.left_in("content") && halves.continued(data).is_none());
+    }
+
+    #[test]
+    fn a_whole_body_is_read_without_its_halves() {
+        for (body, text) in [
+            (r#"{"content":"a \ud83d"}"#, Some("a \u{fffd}")),
+            (r#"{"content":"\udc4d\ud83d\udc4d"}"#, Some("\u{fffd}👍")),
+            (r#"{"content":"a"}"#, Some("a")),
+            (r#"{"content":"a \ud83d"#, None),
+            (r#"{"content":"a"#, None),
+        ] {
+            let mut room = String::new();
+            let read = read_body::<Value>(body.as_bytes(), &mut room).ok();
+            let found = read.as_ref().and_then(|value| value["content"].as_str());
+            assert_eq!(found, text, "{body}");
+        }
+        assert!(read_body::<Value>(b"{\"content\":\"\xff\\ud83d\"}", &mut String::new()).is_err());
+    }
+
+    proptest! {
+        /// Whatever comes, nothing panics, and what has no halves is copied.
+        #[test]
+        fn what_has_no_halves_is_copied(json in r#"([a-zü":{}, ]|\\n|\\u00fc|\\ud83d\\udc4d){0,40}"#) {
+            let mut halves = Surrogates::default();
+            prop_assert_eq!(halves.repaired(&json), None);
+        }
+
+        /// A text that is cut between any two of its units comes whole.
+        #[test]
+        fn a_text_cut_anywhere_is_whole(text in "[a👍ü\"]{1,8}", at in 0_usize..12) {
+            let units: Vec<u16> = text.encode_utf16().collect();
+            let (first, second) = units.split_at(at.min(units.len()));
+            let [first, second] = [first, second].map(|units| {
+                units.iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>()
+            });
+            prop_assert_eq!(joined(&[&first, &second]), text);
+        }
+    }
+}
