@@ -11,6 +11,7 @@ use tokio::time::sleep;
 
 use super::gate::{Gate, Stop};
 use super::lanes::Lanes;
+use super::phase::Phase;
 use super::rosters::Rosters;
 use super::session::Session;
 use super::spending::{self, Reserved, Spending};
@@ -78,7 +79,7 @@ pub struct RunContext {
     today: Day,
     spending: Spending,
     in_flight: Arc<AtomicU32>,
-    phase: Mutex<Option<String>>,
+    phase: Mutex<Option<Phase>>,
     /// The models and parameters that were told to be left out.
     adapted: Mutex<BTreeSet<(String, String)>>,
 }
@@ -277,13 +278,14 @@ impl RunContext {
 
     /// Says where the run is, in the words of the source (`round_2:risk_analyst`): what a stop at
     /// any moment from now on is put down to.
-    pub fn at_phase(&self, phase: String) {
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some(phase);
+    pub fn at_phase(&self, phase: impl Into<Phase>) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some(phase.into());
     }
 
     /// Where the run is.
     pub fn phase(&self) -> Option<String> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        phase.as_ref().map(Phase::to_string)
     }
 
     /// The counter of attempts that are out.

@@ -82,6 +82,7 @@ async fn plan(
             Ok(tasks)
         }
         Err(reason) => {
+            let raw = raw.of(&text);
             let details = changed_number(&raw, &text, &allowed, max_tasks).map(Arc::new);
             let (told, raw) = (reason.clone(), Arc::new(raw));
             cx.publish(call, EventKind::PlanRefused { reason: told, raw, details });
