@@ -123,13 +123,12 @@ fn bare(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
             let request = client.post(&*url);
             let request = match wire {
                 Wire::Chat => request.bearer_auth("sk-bench"),
-                Wire::Messages => {
-                    request.header("x-api-key", "sk-bench").header("anthropic-version", "2023-06-01")
-                }
+                Wire::Messages => request
+                    .header("x-api-key", "sk-bench")
+                    .header("anthropic-version", "2023-06-01"),
             };
-            let request = request
-                .header("content-type", "application/json")
-                .body(body.as_bytes().to_vec());
+            let request =
+                request.header("content-type", "application/json").body(body.as_bytes().to_vec());
             async move {
                 let answer = request.send().await?.error_for_status()?.bytes().await?;
                 if answer.len() == length { Ok(()) } else { Err("another answer".into()) }

@@ -82,6 +82,8 @@ pub struct RunContext {
     phase: Mutex<Option<Phase>>,
     /// The models and parameters that were told to be left out.
     adapted: Mutex<BTreeSet<(String, String)>>,
+    /// What calls share that show nothing to conditions.
+    nothing_shown: Arc<Shown>,
 }
 
 /// What is asked of the model.
@@ -101,8 +103,8 @@ pub struct Ask {
     pub tools: Arc<[ToolOffer]>,
     /// The form that the reply must have.
     pub form: Form,
-    /// What conditions of a script may look at.
-    pub shown: Arc<Shown>,
+    /// What conditions of a script may look at, where any do.
+    pub shown: Option<Arc<Shown>>,
     /// How often the same was asked before and the reply was refused.
     pub again: u32,
 }
@@ -125,7 +127,7 @@ impl Ask {
             prompt: Prompt::whole(messages),
             tools: Arc::default(),
             form,
-            shown: Arc::new(shown.unwrap_or_default()),
+            shown: shown.map(Arc::new),
             again: 0,
         }
     }
@@ -190,6 +192,7 @@ impl RunContext {
             in_flight: Arc::default(),
             phase: Mutex::new(None),
             adapted: Mutex::default(),
+            nothing_shown: Arc::default(),
         }
     }
 
@@ -489,7 +492,7 @@ impl Callee for Asked<'_> {
             attempt: attempt.number,
             again: self.ask.again,
             draw: draw(cx.seed, self.scope.path, attempt.number, "model"),
-            shown: Arc::clone(&self.ask.shown),
+            shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.nothing_shown)),
         };
         Box::pin(async move {
             let listener = ToSlot { bus: &cx.bus, call: attempt.call, live: attempt.live };

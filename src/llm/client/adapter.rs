@@ -13,9 +13,9 @@ use super::probe::Reach;
 use super::refusal::Requested;
 use super::stream::{Gathers, read};
 use super::{ANSWER_CAP, ApiWords, Client};
-use crate::event::kind::{ModelLabel, Reply};
 #[cfg(doc)]
 use crate::event::kind::FailureClass;
+use crate::event::kind::{ModelLabel, Reply};
 use crate::llm::adaptation::ParameterSet;
 use crate::llm::endpoint::Endpoint;
 use crate::llm::{Adaptations, ChatModel, ChatRequest, Failure, Listener, Tuning};

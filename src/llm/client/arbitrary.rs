@@ -70,7 +70,10 @@ fn tuning() -> impl Strategy<Value = Tuning> {
     let extra = prop_oneof![
         Just(Map::new()),
         Just(Map::from_iter([("temperature".to_owned(), Value::from(1))])),
-        Just(Map::from_iter([("top_k".to_owned(), json!([1, "\n"])), ("model".to_owned(), json!(1))])),
+        Just(Map::from_iter([
+            ("top_k".to_owned(), json!([1, "\n"])),
+            ("model".to_owned(), json!(1))
+        ])),
     ];
     let effort = prop::option::of(Just("low".to_owned()));
     (prop::option::of(0.0..2.0_f64), prop::option::of(1_u32..9), effort, extra).prop_map(

@@ -86,7 +86,9 @@ impl RequestBody {
             }
             let clean = (marks.trailing_zeros() / 8) as usize;
             self.0.truncate(self.0.len() - (8 - clean));
-            let Some((byte, after)) = rest.get(clean..).and_then(<[u8]>::split_first) else { break };
+            let Some((byte, after)) = rest.get(clean..).and_then(<[u8]>::split_first) else {
+                break;
+            };
             self.escaped(*byte);
             rest = after;
         }
@@ -233,7 +235,9 @@ mod tests {
 
     #[test]
     fn a_body_that_is_no_utf8_is_read_as_serde_json_reads_it() {
-        for body in [&b"{\"a\": \"\xff\"}"[..], b"\"\xff\"", b"{\"a\": 1", b"{\"\xc3\xbc\": \"\xc3\xbc\"}"] {
+        for body in
+            [&b"{\"a\": \"\xff\"}"[..], b"\"\xff\"", b"{\"a\": 1", b"{\"\xc3\xbc\": \"\xc3\xbc\"}"]
+        {
             let (ours, theirs) = (read::<Value>(body), serde_json::from_slice::<Value>(body));
             assert_eq!(ours.as_ref().ok(), theirs.as_ref().ok());
             let said = |read: Result<Value, serde_json::Error>| read.err().map(|e| e.to_string());

@@ -53,9 +53,8 @@ impl RoleTexts {
 impl TableTexts {
     /// Those of this scenario.
     pub fn of(scenario: &Scenario, spec: &CollaborationSpec) -> Self {
-        let texts = |(name, role): (&RoleName, &Role)| {
-            (name.clone(), RoleTexts::of(name, &role.prompt))
-        };
+        let texts =
+            |(name, role): (&RoleName, &Role)| (name.clone(), RoleTexts::of(name, &role.prompt));
         Self {
             // Facts are JSON already, and can be written.
             facts: to_raw_value(&*scenario.facts).unwrap_or_else(|_| RawValue::NULL.to_owned()),

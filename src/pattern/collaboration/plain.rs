@@ -44,9 +44,11 @@ pub fn judge(text: &str, expected: &RoleName, allowed: &RoleSet) -> Option<Accep
     if !(0.0..=1.0).contains(&plain.confidence) || plain.actions.is_empty() {
         return None;
     }
-    let actions: Option<Vec<&str>> =
-        plain.actions.iter().map(|action| policy::filled_text(&action.0)).collect();
-    Some(policy::accepted(expected, stance, summary, plain.confidence, &actions?))
+    if plain.actions.iter().any(|action| policy::filled_text(&action.0).is_none()) {
+        return None;
+    }
+    let actions = plain.actions.iter().map(|action| action.0.trim());
+    Some(policy::accepted(expected, stance, summary, plain.confidence, actions))
 }
 
 #[cfg(test)]
@@ -137,7 +139,9 @@ mod tests {
             any::<i64>().prop_map(Value::from),
             text.prop_map(Value::from),
         ];
-        leaf.prop_recursive(2, 12, 5, |inner| prop::collection::vec(inner, 0..5).prop_map(Value::from))
+        leaf.prop_recursive(2, 12, 5, |inner| {
+            prop::collection::vec(inner, 0..5).prop_map(Value::from)
+        })
     }
 
     proptest! {

@@ -213,15 +213,9 @@ impl<'a> Table<'a> {
             shown
         });
         let purpose = Purpose::Contribution { round, seat: seat.place, role: seat.role.clone() };
-        let path = message(round, seat).id().to_string();
-        let messages = payload::for_role(
-            instructions,
-            goal,
-            seat.role,
-            facts,
-            recent,
-            &self.open_conflicts,
-        );
+        let path = message(round, seat).text();
+        let messages =
+            payload::for_role(instructions, goal, seat.role, facts, recent, &self.open_conflicts);
         Ask::once(span, purpose, path, messages, form, shown)
     }
 

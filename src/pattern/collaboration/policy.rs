@@ -2,6 +2,7 @@
 //! table has decided. Checks run in the source's order, so the first that fails names the reason.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -80,27 +81,28 @@ fn validate(raw: &Value, allowed: &RoleSet) -> Result<Accepted, ContributionFaul
         .collect::<Result<Vec<&str>, _>>()?;
 
     let extra_keys = count(object.len() - KEYS.len());
-    Ok(Accepted { extra_keys, ..accepted(agent, stance, summary, confidence, &actions) })
+    Ok(Accepted { extra_keys, ..accepted(agent, stance, summary, confidence, actions.into_iter()) })
 }
 
 /// A contribution of these parts, which have been found good; of no keys beyond the contract.
-pub(super) fn accepted(
+pub(super) fn accepted<'a>(
     agent: &RoleName,
     stance: Stance,
     summary: &str,
     confidence: f64,
-    actions: &[&str],
+    actions: impl ExactSizeIterator<Item = &'a str>,
 ) -> Accepted {
+    let extra_actions = count(actions.len().saturating_sub(MAX_ACTIONS));
     Accepted {
         contribution: Contribution {
             agent: agent.clone(),
             stance,
             summary: summary.into(),
             confidence: round_to_thousandths(confidence),
-            actions: actions.iter().take(MAX_ACTIONS).map(|action| (*action).into()).collect(),
+            actions: actions.take(MAX_ACTIONS).map(Arc::from).collect(),
         },
         extra_keys: 0,
-        extra_actions: count(actions.len().saturating_sub(MAX_ACTIONS)),
+        extra_actions,
     }
 }
 

@@ -63,7 +63,7 @@ async fn plan(
         shown.set("flags", &asked::value(&cx.gate().flags()));
         shown
     });
-    let path = Boundary::Plan.id().to_string();
+    let path = Boundary::Plan.text();
     let messages = payload::for_plan(scenario, spec);
     let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, payload::form(spec), shown);
     let allowed: BTreeSet<ToolName> = spec.workers.iter().map(|it| it.name.clone()).collect();
