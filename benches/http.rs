@@ -1,10 +1,14 @@
 //! What a model call over HTTP costs: CPU time of this process for a call that is not streamed, to
-//! a server in another process that answers at once, 50 in flight.
+//! a server in another process that answers at once, 50 in flight; on both wires, chat completions
+//! and Messages.
 //!
 //! `cargo bench --bench http` prints, for each contender, the median of its rounds and the median of
-//! its ratios to a bare reqwest loop that ran right before or after it. A ratio above its bound
-//! fails; the absolute figures fail nothing. Without `--bench` (as `cargo test --benches` starts it)
-//! it only makes sure that everything answers.
+//! its ratios to a bare reqwest loop on the same wire that ran right before or after it. A ratio above
+//! its bound fails; the absolute figures fail nothing. Without `--bench` (as `cargo test --benches`
+//! starts it) it only makes sure that everything answers.
+//!
+//! `-- alone=engine` runs one contender alone, for a profiler (`alone=messages-engine` on the other
+//! wire; `calls=2000` says how many calls).
 
 mod paired;
 
@@ -23,7 +27,8 @@ use roundtable::engine::{Engine, EngineSettings, Launch, ModelChoice};
 use roundtable::event::kind::{ChatMessage, Purpose, Speaker};
 use roundtable::event::{Seq, World};
 use roundtable::llm::Tuning;
-use roundtable::llm::endpoint::{self, Asked};
+use roundtable::llm::anthropic::Anthropic;
+use roundtable::llm::endpoint::{self, Asked, Wire};
 use roundtable::llm::openai::OpenAi;
 use roundtable::llm::{ChatModel, ChatRequest, Conversation, Form, Listener};
 use roundtable::net::{Http, Via};
@@ -50,56 +55,93 @@ const SYSTEM: &str = "You judge payment safety: failures, chargebacks, incidents
     JSON object of the keys agent, stance, summary, confidence and actions.";
 const USER: &str = r#"{"goal":"Decide whether the campaign may start.","role":"risk_analyst","shared_context":{"demand_signals":{"projected_orders":15200,"conversion_lift_pct":12.4,"traffic_risk":"medium"},"risk_signals":{"failed_payment_rate":0.028,"chargeback_alerts":4,"critical_incidents":0}},"recent_rounds":[],"open_conflicts":[]}"#;
 
-/// What the server answers, always.
-const ANSWER: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1760000000,"model":"gpt-4.1-mini","choices":[{"index":0,"message":{"role":"assistant","content":"{\"agent\":\"risk_analyst\",\"stance\":\"go\",\"summary\":\"Within limits.\",\"confidence\":0.8,\"actions\":[\"Watch chargebacks\"]}","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":212,"completion_tokens":41,"total_tokens":253},"system_fingerprint":"fp_1"}"#;
+/// What the server answers to chat completions, always.
+const COMPLETION: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1760000000,"model":"gpt-4.1-mini","choices":[{"index":0,"message":{"role":"assistant","content":"{\"agent\":\"risk_analyst\",\"stance\":\"go\",\"summary\":\"Within limits.\",\"confidence\":0.8,\"actions\":[\"Watch chargebacks\"]}","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":212,"completion_tokens":41,"total_tokens":253},"system_fingerprint":"fp_1"}"#;
+
+/// The same reply as a message of the Messages API.
+const MESSAGE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-haiku-4-5","content":[{"type":"text","text":"{\"agent\":\"risk_analyst\",\"stance\":\"go\",\"summary\":\"Within limits.\",\"confidence\":0.8,\"actions\":[\"Watch chargebacks\"]}"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":212,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":41,"service_tier":"standard"}}"#;
 
 /// Makes calls in its own way.
 struct Contender {
     name: &'static str,
-    /// How many times the CPU of a bare loop it may take; `None` for what is compared with.
+    /// What `alone=` calls it.
+    word: &'static str,
+    wire: Wire,
+    /// How many times the CPU of the bare loop on its wire it may take; `None` for that loop.
     bound: Option<f64>,
     /// Makes so many calls, [`IN_FLIGHT`] at once.
     run: Box<dyn Fn(usize) -> BoxFuture<'static, Outcome<()>>>,
 }
 
-/// Whoever is compared, the one to compare with first. Each calls a port of its own, so that its
-/// connections can be counted.
-const CONTENDERS: [fn(SocketAddr) -> Outcome<Contender>; 3] = [bare, model, engine];
+/// Whoever is compared, on each wire the one to compare with first. Each calls a port of its own, so
+/// that its connections can be counted.
+const CONTENDERS: [(fn(SocketAddr, Wire) -> Outcome<Contender>, Wire); 6] = [
+    (bare, Wire::Chat),
+    (model, Wire::Chat),
+    (engine, Wire::Chat),
+    (bare, Wire::Messages),
+    (model, Wire::Messages),
+    (engine, Wire::Messages),
+];
+
+fn answer_of(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Chat => COMPLETION,
+        Wire::Messages => MESSAGE,
+    }
+}
+
+/// The body that the chat model sends for [`SYSTEM`] and [`USER`].
+fn body_of(wire: Wire) -> Outcome<String> {
+    let (system, user) = (serde_json::to_string(SYSTEM)?, serde_json::to_string(USER)?);
+    Ok(match wire {
+        Wire::Chat => format!(
+            r#"{{"model":"gpt-4.1-mini","messages":[{{"role":"system","content":{system}}},{{"role":"user","content":{user}}}],"response_format":{{"type":"json_object"}}}}"#
+        ),
+        Wire::Messages => format!(
+            r#"{{"model":"claude-haiku-4-5","system":[{{"type":"text","text":{system},"cache_control":{{"type":"ephemeral"}}}}],"messages":[{{"role":"user","content":[{{"type":"text","text":{user}}}]}}],"max_tokens":4096}}"#
+        ),
+    })
+}
 
 /// A loop around reqwest that knows nothing of its bodies: the request is there, the answer is read
 /// and thrown away.
-fn bare(at: SocketAddr) -> Outcome<Contender> {
+fn bare(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
     // An error means that there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
-    let body = format!(
-        r#"{{"model":"gpt-4.1-mini","messages":[{{"role":"system","content":{}}},{{"role":"user","content":{}}}],"temperature":0,"response_format":{{"type":"json_object"}}}}"#,
-        serde_json::to_string(SYSTEM)?,
-        serde_json::to_string(USER)?,
-    );
-    let body: Arc<str> = body.into();
-    let url: Arc<str> = format!("http://{at}/v1/chat/completions").into();
+    let body: Arc<str> = body_of(wire)?.into();
+    let (path, name, word) = match wire {
+        Wire::Chat => ("chat/completions", "a bare reqwest loop", "bare"),
+        Wire::Messages => ("messages", "bare, Messages", "messages-bare"),
+    };
+    let url: Arc<str> = format!("http://{at}/v1/{path}").into();
+    let length = answer_of(wire).len();
     let run = move |calls| {
         let (client, url, body) = (client.clone(), Arc::clone(&url), Arc::clone(&body));
         spread(calls, move || {
-            let request = client
-                .post(&*url)
-                .bearer_auth("sk-bench")
-                .header("content-type", "application/json")
-                .body(body.as_bytes().to_vec());
+            let request = client.post(&*url);
+            let request = match wire {
+                Wire::Chat => request.bearer_auth("sk-bench"),
+                Wire::Messages => request
+                    .header("x-api-key", "sk-bench")
+                    .header("anthropic-version", "2023-06-01"),
+            };
+            let request =
+                request.header("content-type", "application/json").body(body.as_bytes().to_vec());
             async move {
                 let answer = request.send().await?.error_for_status()?.bytes().await?;
-                if answer.len() == ANSWER.len() { Ok(()) } else { Err("another answer".into()) }
+                if answer.len() == length { Ok(()) } else { Err("another answer".into()) }
             }
             .boxed()
         })
     };
-    Ok(Contender { name: "a bare reqwest loop", bound: None, run: Box::new(run) })
+    Ok(Contender { name, word, wire, bound: None, run: Box::new(run) })
 }
 
 /// The chat model alone, as the gateway calls it.
-fn model(at: SocketAddr) -> Outcome<Contender> {
-    let model = Arc::new(open(at)?);
+fn model(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
+    let model = open(at, wire)?;
     let message = |role, content: &str| ChatMessage::new(role, content);
     let request = Arc::new(ChatRequest {
         messages: Conversation::from(Arc::from([
@@ -126,7 +168,11 @@ fn model(at: SocketAddr) -> Outcome<Contender> {
             .boxed()
         })
     };
-    Ok(Contender { name: "the chat model", bound: Some(1.3), run: Box::new(run) })
+    let (name, word) = match wire {
+        Wire::Chat => ("the chat model", "model"),
+        Wire::Messages => ("the model, Messages", "messages-model"),
+    };
+    Ok(Contender { name, word, wire, bound: Some(1.3), run: Box::new(run) })
 }
 
 /// Calls of one run of [`TABLE`]: three contributions and the brief.
@@ -162,11 +208,11 @@ stream = false
 "#;
 
 /// The whole engine: runs with their log, gate, gateway and policy, each folded to its outcome.
-fn engine(at: SocketAddr) -> Outcome<Contender> {
+fn engine(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
     let origin = Origin::File("table.toml".into());
     let scenario = scenario::load(TABLE, origin, &[]).map_err(|problems| problems.pretty(false))?;
     let scenario = Arc::new(scenario);
-    let model: Arc<dyn ChatModel> = Arc::new(open(at)?);
+    let model = open(at, wire)?;
     let engine =
         Arc::new(Engine::new(EngineSettings { finished_bytes: 8 << 20, ..Default::default() }));
     let run = move |calls: usize| {
@@ -191,17 +237,29 @@ fn engine(at: SocketAddr) -> Outcome<Contender> {
             .boxed()
         })
     };
-    Ok(Contender { name: "the whole engine", bound: Some(2.0), run: Box::new(run) })
+    let (name, word) = match wire {
+        Wire::Chat => ("the whole engine", "engine"),
+        Wire::Messages => ("the engine, Messages", "messages-engine"),
+    };
+    Ok(Contender { name, word, wire, bound: Some(2.0), run: Box::new(run) })
 }
 
 /// The model at this address, not streamed.
-fn open(at: SocketAddr) -> Outcome<OpenAi> {
+fn open(at: SocketAddr, wire: Wire) -> Outcome<Arc<dyn ChatModel>> {
+    let (key, address) = match wire {
+        Wire::Chat => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        Wire::Messages => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    };
     let shell = BTreeMap::from([
-        ("OPENAI_API_KEY".to_owned(), "sk-bench".to_owned()),
-        ("OPENAI_BASE_URL".to_owned(), format!("http://{at}/v1")),
+        (key.to_owned(), "sk-bench".to_owned()),
+        (address.to_owned(), format!("http://{at}/v1")),
     ]);
     let endpoint = endpoint::find(&shell, None, Asked::default())?;
-    Ok(OpenAi::new(Http::new(Via::Direct), endpoint, Tuning::default(), false))
+    let (http, tuning) = (Http::new(Via::Direct), Tuning::default());
+    Ok(match wire {
+        Wire::Chat => Arc::new(OpenAi::new(http, endpoint, tuning, false)),
+        Wire::Messages => Arc::new(Anthropic::new(http, endpoint, tuning, false)),
+    })
 }
 
 struct Deaf;
@@ -242,13 +300,15 @@ fn main() -> Outcome<()> {
         .spawn()?;
     let mut told = BufReader::new(server.stdout.take().ok_or("no pipe")?).lines();
     let mut contenders = Vec::with_capacity(CONTENDERS.len());
-    for contender in CONTENDERS {
-        contenders.push(contender(told.next().ok_or("no server")??.parse()?)?);
+    for (contender, wire) in CONTENDERS {
+        contenders.push(contender(told.next().ok_or("no server")??.parse()?, wire)?);
     }
     let whole = arguments.iter().any(|argument| argument == "--bench");
-    let alone = arguments.iter().find_map(|argument| argument.strip_prefix("alone="));
-    let judged = match alone.and_then(|name| contenders.iter().find(|it| it.name.ends_with(name))) {
-        Some(one) => runtime.block_on(alone_for_a_profiler(one)),
+    let value = |key| arguments.iter().find_map(|argument| argument.strip_prefix(key));
+    let alone = value("alone=");
+    let calls = value("calls=").map_or(Ok(ROUNDS * CALLS), str::parse)?;
+    let judged = match alone.and_then(|word| contenders.iter().find(|it| it.word == word)) {
+        Some(one) => runtime.block_on(alone_for_a_profiler(one, calls)),
         None => runtime.block_on(compare(&contenders, whole)),
     };
     // The server ends when its input does, and says how many connections were made at each port.
@@ -261,11 +321,11 @@ fn main() -> Outcome<()> {
 }
 
 /// Only one of them, so that a profiler sees nothing else: `cargo bench --bench http -- alone=engine`.
-async fn alone_for_a_profiler(contender: &Contender) -> Outcome<()> {
+async fn alone_for_a_profiler(contender: &Contender, calls: usize) -> Outcome<()> {
     (contender.run)(500).await?;
     let before = cpu();
-    (contender.run)(ROUNDS * CALLS).await?;
-    let micros = (cpu() - before).as_secs_f64() * 1e6 / (ROUNDS * CALLS) as f64;
+    (contender.run)(calls).await?;
+    let micros = (cpu() - before).as_secs_f64() * 1e6 / calls as f64;
     println!("{:<24} {micros:>8.1} µs a call", contender.name);
     Ok(())
 }
@@ -295,7 +355,8 @@ async fn compare(contenders: &[Contender], whole: bool) -> Outcome<()> {
     let mut missed = Vec::new();
     for (contender, own) in contenders.iter().zip(&costs) {
         let micros = median(own.clone()) * 1e6;
-        let ratio = median(own.iter().zip(&costs[0]).map(|(own, bare)| own / bare).collect());
+        let first = contenders.iter().position(|it| it.wire == contender.wire).unwrap_or(0);
+        let ratio = median(own.iter().zip(&costs[first]).map(|(own, bare)| own / bare).collect());
         let bound = contender.bound.map_or(String::new(), |bound| format!(", at most {bound}x"));
         println!("{:<24} {micros:>8.1} µs a call {ratio:>6.2}x{bound}", contender.name);
         if contender.bound.is_some_and(|bound| ratio > bound) {
@@ -314,14 +375,15 @@ fn median(mut values: Vec<f64>) -> f64 {
 /// The other process: answers whatever it is asked, at once, until its input ends.
 async fn serve() -> Outcome<()> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
-    let answer: Arc<[u8]> = format!("{head}{}\r\n\r\n{ANSWER}", ANSWER.len()).into_bytes().into();
     let mut counts = Vec::with_capacity(CONTENDERS.len());
-    for _ in CONTENDERS {
+    for (_, wire) in CONTENDERS {
+        let answer = answer_of(wire);
+        let answer = format!("{head}{}\r\n\r\n{answer}", answer.len()).into_bytes();
+        let answer: Arc<[u8]> = answer.into();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         println!("{}", listener.local_addr()?);
         let count = Arc::new(AtomicUsize::new(0));
         counts.push(Arc::clone(&count));
-        let answer = Arc::clone(&answer);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);

@@ -14,7 +14,7 @@ mod live;
 mod reader;
 mod segment;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -22,6 +22,7 @@ use std::task::Waker;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use self::live::LiveSlots;
 use self::segment::{HEAVY, Held, Segment};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
@@ -57,7 +58,7 @@ struct Log {
     tail: Mutex<Tail>,
     held: Arc<Held>,
     spans: AtomicU32,
-    live: Mutex<BTreeMap<SpanId, Arc<Mutex<LiveText>>>>,
+    live: Mutex<LiveSlots>,
     live_version: AtomicU64,
     live_changed: Notify,
 }

@@ -183,6 +183,8 @@ impl Shared {
                 let facts = handle.bus().len();
                 self.session
                     .publish(SpanId::RUN, EventKind::SessionRunForgotten { run: oldest, facts });
+                // Mostly one.
+                forgotten.reserve_exact(1);
                 forgotten.push(handle);
             }
         }
@@ -203,7 +205,7 @@ pub struct RunHandle {
     in_flight: Arc<AtomicU32>,
     done: watch::Receiver<bool>,
     /// Of a log that does not keep all of its facts.
-    first: Arc<Mutex<Option<Reader>>>,
+    first: Option<Arc<Mutex<Option<Reader>>>>,
 }
 
 impl RunHandle {
@@ -221,7 +223,9 @@ impl RunHandle {
     /// nothing, however small the log's window is. The run waits for it once it is too far behind.
     /// Whoever asks later gets a reader of what the log still holds.
     pub fn follow(&self) -> Reader {
-        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let first = self.first.as_ref();
+        let first =
+            first.and_then(|first| first.lock().unwrap_or_else(PoisonError::into_inner).take());
         first.unwrap_or_else(|| self.bus.reader(Seq(0)))
     }
 
@@ -380,7 +384,7 @@ impl Engine {
                 session: session.clone(),
                 in_flight: context.flight(),
                 done: done_later,
-                first: Arc::new(Mutex::new(first)),
+                first: first.map(|first| Arc::new(Mutex::new(Some(first)))),
             };
             runs.by_id.insert(id, handle.clone());
             self.shared.share(&runs, None);

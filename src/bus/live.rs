@@ -1,6 +1,7 @@
 //! Live text: what has come so far of a text that is still on its way. It stands beside the log, not
 //! in it, and goes with its span.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -10,21 +11,27 @@ use crate::event::{Elapsed, SpanId};
 impl Bus {
     /// Opens the live slot of a span; it is gone when the returned handle is dropped.
     pub fn live(&self, span: SpanId) -> LiveSlot {
-        let text = Arc::new(Mutex::new(LiveText::default()));
-        lock(&self.0.live).insert(span, Arc::clone(&text));
+        let mut live = lock(&self.0.live);
+        // One that somebody still looks at is left to them.
+        let mut text = live.spare.take().unwrap_or_default();
+        if Arc::get_mut(&mut text).is_none() {
+            text = Arc::default();
+        }
+        live.slots.insert(span, Arc::clone(&text));
+        drop(live);
         LiveSlot { bus: self.clone(), span, text }
     }
 
     /// Looks at the text that has come so far in a span; `None` when it has no live slot.
     pub fn with_live<T>(&self, span: SpanId, look: impl FnOnce(&LiveText) -> T) -> Option<T> {
-        let text = Arc::clone(lock(&self.0.live).get(&span)?);
+        let text = Arc::clone(lock(&self.0.live).slots.get(&span)?);
         let text = lock(&text);
         Some(look(&text))
     }
 
     /// The spans that have a live slot now, by their ids.
     pub fn live_spans(&self) -> Vec<SpanId> {
-        lock(&self.0.live).keys().copied().collect()
+        lock(&self.0.live).slots.keys().copied().collect()
     }
 
     /// Grows with every change of any live slot: equal numbers mean nothing new to show.
@@ -50,6 +57,14 @@ impl Bus {
         self.0.live_version.fetch_add(1, Ordering::AcqRel);
         self.0.live_changed.notify_waiters();
     }
+}
+
+/// The live slots of a log.
+#[derive(Default)]
+pub(super) struct LiveSlots {
+    slots: BTreeMap<SpanId, Arc<Mutex<LiveText>>>,
+    /// An empty text that is free again.
+    spare: Option<Arc<Mutex<LiveText>>>,
 }
 
 /// The text of a span while it comes.
@@ -99,7 +114,10 @@ impl LiveSlot {
 
 impl Drop for LiveSlot {
     fn drop(&mut self) {
-        lock(&self.bus.0.live).remove(&self.span);
+        let mut live = lock(&self.bus.0.live);
+        // One that nothing was written to serves the next span.
+        live.spare = live.slots.remove(&self.span).filter(|text| lock(text).pieces == 0);
+        drop(live);
         self.bus.touch_live();
     }
 }

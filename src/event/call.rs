@@ -313,6 +313,18 @@ pub enum Speaker {
     Tool,
 }
 
+impl Speaker {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
 /// A reply, whole: a model's text or a tool's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reply {

@@ -1,6 +1,6 @@
 //! Identity of what a log holds.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -188,22 +188,15 @@ impl ResearchStep {
 impl Boundary {
     /// Its id: the same in every run of one scenario.
     pub fn id(&self) -> BoundaryId {
-        BoundaryId::new(match self {
-            Self::Round(round) => format!("round:{round}"),
-            Self::Message { round, role, nth: 1 } => format!("message:{round}:{role}"),
-            Self::Message { round, role, nth } => format!("message:{round}:{role}#{nth}"),
-            Self::Plan => "plan".to_owned(),
-            Self::Dispatch { task, attempt } => format!("dispatch:{attempt}:{task}"),
-            Self::Turn { agent, turn } => format!("turn:{turn}:{agent}"),
-            Self::Ask { path, round, .. } => format!("ask:{round}:{path}"),
-            Self::Handoff { handoff, to, outer: true, .. } => format!("handoff:{handoff}:{to}"),
-            Self::Handoff { path, handoff, to, outer: false } => {
-                format!("handoff:{handoff}:{path}/{to}")
-            }
-            Self::Step(step) => step.word().to_owned(),
-            Self::Source(place) => format!("source:{place}"),
-            Self::Finalize => "finalize".to_owned(),
-        })
+        BoundaryId::new(self.text())
+    }
+
+    /// The text of its id.
+    pub fn text(&self) -> String {
+        let mut text = String::with_capacity(48);
+        // A string takes all that is written to it.
+        let _ = write!(text, "{self}");
+        text
     }
 
     /// Whether `S` (step one round) comes to rest here.
@@ -214,6 +207,27 @@ impl Boundary {
             Self::Message { .. } | Self::Dispatch { .. } | Self::Turn { .. } | Self::Source(_) => {
                 false
             }
+        }
+    }
+}
+
+impl fmt::Display for Boundary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Round(round) => write!(f, "round:{round}"),
+            Self::Message { round, role, nth: 1 } => write!(f, "message:{round}:{role}"),
+            Self::Message { round, role, nth } => write!(f, "message:{round}:{role}#{nth}"),
+            Self::Plan => f.write_str("plan"),
+            Self::Dispatch { task, attempt } => write!(f, "dispatch:{attempt}:{task}"),
+            Self::Turn { agent, turn } => write!(f, "turn:{turn}:{agent}"),
+            Self::Ask { path, round, .. } => write!(f, "ask:{round}:{path}"),
+            Self::Handoff { handoff, to, outer: true, .. } => write!(f, "handoff:{handoff}:{to}"),
+            Self::Handoff { path, handoff, to, outer: false } => {
+                write!(f, "handoff:{handoff}:{path}/{to}")
+            }
+            Self::Step(step) => f.write_str(step.word()),
+            Self::Source(place) => write!(f, "source:{place}"),
+            Self::Finalize => f.write_str("finalize"),
         }
     }
 }

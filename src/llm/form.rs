@@ -1,7 +1,7 @@
 //! The form that a reply must have.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -27,6 +27,9 @@ pub struct Contract {
     pub strict: bool,
     /// Its text, made when an endpoint is first sent it: a script needs none.
     schema: LazyLock<Box<RawValue>, Box<dyn FnOnce() -> Box<RawValue> + Send>>,
+    /// The same for an API that takes no bounds, once such an endpoint is sent it; `None`: there are
+    /// none in it.
+    without_bounds: OnceLock<Option<Box<RawValue>>>,
 }
 
 impl fmt::Debug for Contract {
@@ -39,6 +42,16 @@ impl Contract {
     /// The schema, as the JSON that is sent.
     pub fn schema(&self) -> &RawValue {
         &self.schema
+    }
+
+    /// The schema for an API that takes no bounds: what `change` makes of it the first time, `None` where
+    /// it stays as it is.
+    pub(super) fn schema_without_bounds(
+        &self,
+        change: impl FnOnce(&RawValue) -> Option<Box<RawValue>>,
+    ) -> &RawValue {
+        let changed = self.without_bounds.get_or_init(|| change(self.schema()));
+        changed.as_deref().unwrap_or_else(|| self.schema())
     }
 
     /// An object of exactly these keys, which a schema says of each. Providers take the subset of JSON
@@ -71,7 +84,8 @@ impl Form {
         // A schema of ours can always be written.
         let text = || to_raw_value(&schema()).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let schema = LazyLock::new(Box::new(text) as Box<dyn FnOnce() -> Box<RawValue> + Send>);
-        Self::Contract(Arc::new(Contract { name, strict, schema }))
+        let without_bounds = OnceLock::new();
+        Self::Contract(Arc::new(Contract { name, strict, schema, without_bounds }))
     }
 
     /// Whether the reply must be JSON.

@@ -55,7 +55,9 @@ pub struct ChatRequest {
 /// that a long chain of calls stays linear in what was said.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
-    parts: Arc<Vec<Part>>,
+    /// Most conversations have one part, and need nothing more.
+    first: Option<Part>,
+    more: Option<Arc<Vec<Part>>>,
 }
 
 /// What was said between two calls.
@@ -78,21 +80,29 @@ impl Conversation {
     pub fn push(&mut self, messages: Arc<[ChatMessage]>) {
         if !messages.is_empty() {
             let part = Part { messages, words: OnceLock::new() };
-            Arc::make_mut(&mut self.parts).push(part);
+            match &mut self.first {
+                None => self.first = Some(part),
+                Some(_) => Arc::make_mut(self.more.get_or_insert_default()).push(part),
+            }
         }
+    }
+
+    fn parts(&self) -> impl DoubleEndedIterator<Item = &Part> {
+        self.first.iter().chain(self.more.iter().flat_map(|more| &**more))
     }
 
     /// The messages in their order.
     pub fn iter(&self) -> impl Iterator<Item = &ChatMessage> {
-        self.parts.iter().flat_map(|part| &*part.messages)
+        self.parts().flat_map(|part| &*part.messages)
     }
 
     /// What stands for its tokens offline: words, counted. Each part is counted once, however many
     /// calls it is sent with.
     pub fn words(&self) -> u64 {
-        let counted = self.parts.iter().rposition(|part| part.words.get().is_some());
-        let new = self.parts.get(counted.unwrap_or(0)..).unwrap_or_default();
-        new.iter().fold(0, |before, part| {
+        let uncounted = self.parts().rev().take_while(|part| part.words.get().is_none()).count();
+        let counted = self.parts().rev().nth(uncounted);
+        let before = counted.and_then(|part| part.words.get().copied()).unwrap_or_default();
+        self.parts().skip(self.end().parts - uncounted).fold(before, |before, part| {
             let own = || part.messages.iter().map(words_of).sum::<u64>();
             *part.words.get_or_init(|| before + own())
         })
@@ -100,13 +110,23 @@ impl Conversation {
 
     /// Its end, to go back to.
     pub fn end(&self) -> Bookmark {
-        Bookmark { parts: self.parts.len() }
+        let more = self.more.as_ref().map_or(0, |more| more.len());
+        Bookmark { parts: usize::from(self.first.is_some()) + more }
     }
 
     /// Takes away what was added since.
     pub fn go_back(&mut self, to: Bookmark) {
-        if to.parts < self.parts.len() {
-            Arc::make_mut(&mut self.parts).truncate(to.parts);
+        if to.parts >= self.end().parts {
+            return;
+        }
+        match to.parts.checked_sub(1) {
+            None => *self = Self::default(),
+            Some(0) => self.more = None,
+            Some(more) => {
+                if let Some(parts) = &mut self.more {
+                    Arc::make_mut(parts).truncate(more);
+                }
+            }
         }
     }
 }
@@ -187,9 +207,44 @@ pub trait ChatModel: Send + Sync {
 mod tests {
     use proptest::prelude::*;
 
-    use super::words;
+    use super::{Conversation, words};
+    use crate::event::kind::{ChatMessage, Speaker};
 
     proptest! {
+        /// Whatever is added, taken away and counted on the way, it is the list of what was said.
+        #[test]
+        fn a_conversation_is_the_list_of_what_was_said(
+            steps in prop::collection::vec((0_usize..4, any::<bool>(), any::<bool>()), 0..20),
+        ) {
+            let mut conversation = Conversation::default();
+            let (mut list, mut marks) = (Vec::new(), Vec::new());
+            for (step, (adds, goes_back, counts)) in steps.into_iter().enumerate() {
+                marks.push((conversation.end(), list.len()));
+                let other = conversation.clone();
+                let said = |nth: usize| ChatMessage::new(Speaker::User, format!("{step} {nth}"));
+                let added: Vec<ChatMessage> = (0..adds).map(said).collect();
+                list.extend(added.clone());
+                conversation.push(added.into());
+                if goes_back {
+                    let (mark, length) = marks[step / 2];
+                    if length < list.len() {
+                        conversation.go_back(mark);
+                        list.truncate(length);
+                        marks.truncate(step / 2 + 1);
+                        while marks.len() <= step {
+                            marks.push((conversation.end(), list.len()));
+                        }
+                    }
+                }
+                if counts {
+                    prop_assert_eq!(conversation.words(), 2 * list.len() as u64);
+                    prop_assert_eq!(other.words(), 2 * other.iter().count() as u64);
+                }
+                prop_assert_eq!(conversation.iter().cloned().collect::<Vec<_>>(), list.clone());
+            }
+        }
+
+
         #[test]
         fn words_are_those_between_white_space(text in "[a ü\t\n\u{b}\u{c}\r\u{85}\u{a0} ]{0,80}") {
             prop_assert_eq!(words(&text), text.split_ascii_whitespace().count() as u64);

@@ -64,6 +64,9 @@ impl Models {
 
     /// What the run's head calls them: the names and hosts of all that are asked, each once.
     pub fn label(&self) -> ModelLabel {
+        if self.own.is_empty() {
+            return self.usual.label();
+        }
         let (mut names, mut hosts) = (Vec::new(), Vec::new());
         let once = |list: &mut Vec<String>, word: String| {
             if !list.contains(&word) {

@@ -56,7 +56,7 @@ pub(super) async fn answer(
     messages: Arc<[ChatMessage]>,
     shown: Option<Shown>,
 ) -> Result<(), StopReason> {
-    let path = Boundary::Finalize.id().to_string();
+    let path = Boundary::Finalize.text();
     let ask = Ask::once(SpanId::RUN, Purpose::Finalize, path, messages, Form::Text, shown);
     let (call, reply) = cx.ask(ask).await.map_err(|failed| failed.reason)?;
     let text = reply.text.trim();

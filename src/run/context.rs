@@ -11,6 +11,7 @@ use tokio::time::sleep;
 
 use super::gate::{Gate, Stop};
 use super::lanes::Lanes;
+use super::phase::Phase;
 use super::rosters::Rosters;
 use super::session::Session;
 use super::spending::{self, Reserved, Spending};
@@ -78,9 +79,11 @@ pub struct RunContext {
     today: Day,
     spending: Spending,
     in_flight: Arc<AtomicU32>,
-    phase: Mutex<Option<String>>,
+    phase: Mutex<Option<Phase>>,
     /// The models and parameters that were told to be left out.
     adapted: Mutex<BTreeSet<(String, String)>>,
+    /// What calls share that show nothing to conditions.
+    nothing_shown: Arc<Shown>,
 }
 
 /// What is asked of the model.
@@ -100,8 +103,8 @@ pub struct Ask {
     pub tools: Arc<[ToolOffer]>,
     /// The form that the reply must have.
     pub form: Form,
-    /// What conditions of a script may look at.
-    pub shown: Arc<Shown>,
+    /// What conditions of a script may look at, where any do.
+    pub shown: Option<Arc<Shown>>,
     /// How often the same was asked before and the reply was refused.
     pub again: u32,
 }
@@ -124,7 +127,7 @@ impl Ask {
             prompt: Prompt::whole(messages),
             tools: Arc::default(),
             form,
-            shown: Arc::new(shown.unwrap_or_default()),
+            shown: shown.map(Arc::new),
             again: 0,
         }
     }
@@ -192,6 +195,7 @@ impl RunContext {
             in_flight: Arc::default(),
             phase: Mutex::new(None),
             adapted: Mutex::default(),
+            nothing_shown: Arc::default(),
         }
     }
 
@@ -280,13 +284,14 @@ impl RunContext {
 
     /// Says where the run is, in the words of the source (`round_2:risk_analyst`): what a stop at
     /// any moment from now on is put down to.
-    pub fn at_phase(&self, phase: String) {
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some(phase);
+    pub fn at_phase(&self, phase: impl Into<Phase>) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some(phase.into());
     }
 
     /// Where the run is.
     pub fn phase(&self) -> Option<String> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        phase.as_ref().map(Phase::to_string)
     }
 
     /// The counter of attempts that are out.
@@ -511,7 +516,7 @@ impl Callee for Asked<'_> {
             attempt: attempt.number,
             again: self.ask.again,
             draw: draw(cx.seed, self.scope.path, attempt.number, "model"),
-            shown: Arc::clone(&self.ask.shown),
+            shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.nothing_shown)),
         };
         Box::pin(async move {
             let listener = ToSlot { bus: &cx.bus, call: attempt.call, live: attempt.live };

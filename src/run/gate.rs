@@ -60,7 +60,8 @@ struct State {
     scheduled: Vec<(BoundaryId, FlagName, bool)>,
     /// Boundaries to rest at that were named before the run began, and have not come so far.
     awaited: BTreeSet<BoundaryId>,
-    last: Option<BoundaryId>,
+    /// The last boundary that was passed.
+    last: Option<Boundary>,
     cancelled: bool,
     /// The run may not go on, for this reason.
     stopped: Option<StopReason>,
@@ -260,9 +261,19 @@ impl Gate {
                 () = self.bus.room() => {}
             }
         }
-        let id = boundary.id();
+        let id;
         let standing = {
             let mut state = self.lock();
+            if state.is_free() {
+                return match self.over(&state) {
+                    Some(reason) => Err(Stop(reason)),
+                    None => {
+                        state.last = Some(boundary.clone());
+                        Ok(())
+                    }
+                };
+            }
+            id = boundary.id();
             state.awaited.remove(&id);
             if state.breaks.contains(&id) {
                 self.hold(&mut state, By::Breakpoint);
@@ -294,7 +305,7 @@ impl Gate {
                 }
                 if state.hold == Hold::Going || !state.standing.contains_key(&standing.arrival) {
                     self.turn_flags(&mut state, &id);
-                    state.last = Some(id);
+                    state.last = Some(boundary.clone());
                     return Ok(());
                 }
             }
@@ -428,11 +439,21 @@ impl Gate {
         state.start_clock();
         state.hold = Hold::Going;
         state.closed = true;
-        (state.active(), state.paused, state.last.clone())
+        (state.active(), state.paused, state.last.as_ref().map(Boundary::id))
     }
 }
 
 impl State {
+    /// Whether nothing is to happen at the next boundary, wherever it is.
+    fn is_free(&self) -> bool {
+        self.hold == Hold::Going
+            && !self.rest_at_round
+            && self.breaks.is_empty()
+            && self.awaited.is_empty()
+            && self.asked.is_empty()
+            && self.scheduled.is_empty()
+    }
+
     /// Since when the clock stands, if it does.
     fn standing_since(&self) -> Option<Instant> {
         match self.hold {

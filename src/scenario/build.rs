@@ -23,6 +23,7 @@ use super::model::{
 };
 use super::name::{FlagName, InputName, RoleName, ScenarioName};
 use super::named::Entry;
+use super::prepared::Prepared;
 use super::reader::Reader;
 use super::script;
 use super::shape::Prose;
@@ -116,6 +117,7 @@ pub(super) fn scenario(
         seed: u64::from(file.seed.0),
         warnings: Vec::new(),
         silent: Vec::new(),
+        prepared: Prepared::default(),
     })
 }
 

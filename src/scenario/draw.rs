@@ -1,6 +1,7 @@
 //! Random numbers of a run: a hash of (seed, path, attempt, use) each, never a shared stream, so
 //! what runs side by side cannot change what another draws.
 
+use std::hash::Hasher;
 use std::time::Duration;
 
 use siphasher::sip::SipHasher13;
@@ -10,12 +11,11 @@ use super::model::Latency;
 /// A random number of its own. `path` is where in the run (the same text in every run), `what`
 /// tells two uses at one place apart.
 pub fn draw(seed: u64, path: &str, attempt: u32, what: &str) -> u64 {
-    let mut bytes = Vec::with_capacity(path.len() + what.len() + 5);
-    bytes.extend_from_slice(&attempt.to_le_bytes());
-    bytes.extend_from_slice(path.as_bytes());
-    bytes.push(0);
-    bytes.extend_from_slice(what.as_bytes());
-    SipHasher13::new_with_keys(seed, 0).hash(&bytes)
+    let mut hasher = SipHasher13::new_with_keys(seed, 0);
+    for part in [&attempt.to_le_bytes()[..], path.as_bytes(), &[0], what.as_bytes()] {
+        hasher.write(part);
+    }
+    hasher.finish()
 }
 
 /// A share of `whole` between nothing and all of it, as evenly as the draw's 64 bits are.
@@ -37,6 +37,22 @@ pub fn happens(share: f64, draw: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_draw_is_the_hash_of_its_parts_in_a_row() {
+        for (seed, path, attempt, what) in [
+            (42, "message:1:risk_analyst", 1, "wait"),
+            (0, "", 0, ""),
+            (u64::MAX, "ü", 9, "a\u{0}"),
+        ] {
+            let mut bytes = u32::to_le_bytes(attempt).to_vec();
+            bytes.extend_from_slice(path.as_bytes());
+            bytes.push(0);
+            bytes.extend_from_slice(what.as_bytes());
+            let hash = SipHasher13::new_with_keys(seed, 0).hash(&bytes);
+            assert_eq!(draw(seed, path, attempt, what), hash);
+        }
+    }
 
     #[test]
     fn draws_differ_by_each_of_their_parts_and_repeat() {

@@ -44,6 +44,7 @@ mod nesting;
 pub mod orchestrator;
 mod overrides;
 mod pattern;
+pub mod prepared;
 pub mod price;
 mod problem;
 mod reader;

@@ -14,6 +14,7 @@ use super::condition::Condition;
 use super::live::Unset;
 use super::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use super::orchestrator::OrchestratorSpec;
+use super::prepared::Prepared;
 use super::repair::Repairs;
 use super::research::ResearchSpec;
 use super::resilience::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
@@ -70,6 +71,8 @@ pub struct Scenario {
     pub warnings: Vec<String>,
     /// What offline runs alone lack: steps, roles or agents that have no scripted reply.
     pub silent: Vec<String>,
+    /// What its pattern makes of it for all of its runs.
+    pub prepared: Prepared,
 }
 
 impl Scenario {

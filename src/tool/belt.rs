@@ -1,6 +1,5 @@
 //! The tools of one run, each behind its guard; those that are shared belong to the session.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -72,38 +71,36 @@ impl GuardedTool {
 
 /// The tools of one run, which its log watches as long as this lives.
 pub struct Belt {
-    tools: BTreeMap<ToolName, Arc<GuardedTool>>,
-    order: Vec<ToolName>,
-    watches: Mutex<Vec<(ToolName, u64)>>,
+    /// In their order, the model first; a run has few.
+    tools: Vec<Arc<GuardedTool>>,
+    /// The number under which each of them has the log, once it is watched.
+    watches: Mutex<Vec<u64>>,
 }
 
 impl Belt {
     /// These tools.
     pub fn new(tools: Vec<Arc<GuardedTool>>) -> Self {
-        let order: Vec<ToolName> = tools.iter().map(|tool| tool.guard.name().clone()).collect();
-        let tools = tools.into_iter().map(|tool| (tool.guard.name().clone(), tool)).collect();
-        Self { tools, order, watches: Mutex::default() }
+        Self { tools, watches: Mutex::default() }
     }
 
     /// From now on this log is told of every move, and at once of each breaker that is not at rest:
     /// called once the log has its head.
     pub fn watch(&self, bus: &Bus) {
-        let watches = self.iter().map(|it| (it.guard.name().clone(), it.guard.watch(bus)));
-        self.watches().extend(watches);
+        *self.watches() = self.tools.iter().map(|tool| tool.guard.watch(bus)).collect();
     }
 
-    fn watches(&self) -> MutexGuard<'_, Vec<(ToolName, u64)>> {
+    fn watches(&self) -> MutexGuard<'_, Vec<u64>> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tool of this name.
     pub fn get(&self, name: &ToolName) -> Option<&Arc<GuardedTool>> {
-        self.tools.get(name)
+        self.tools.iter().find(|tool| tool.guard.name() == name)
     }
 
     /// The tools in their order, the model first.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<GuardedTool>> {
-        self.order.iter().filter_map(|name| self.tools.get(name))
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<GuardedTool>> {
+        self.tools.iter()
     }
 
     /// Everything of every guard, each at one moment.
@@ -114,7 +111,7 @@ impl Belt {
     /// Takes a command about a tool; gives back any other. One about a tool that is not there does
     /// nothing.
     pub fn command(&self, command: Command) -> Option<Command> {
-        let guard = |tool: &ToolName| self.tools.get(tool).map(|tool| &tool.guard);
+        let guard = |tool: &ToolName| self.get(tool).map(|tool| &tool.guard);
         match command {
             Command::SetLimit { tool, change, by } => {
                 if let Some(guard) = guard(&tool) {
@@ -143,10 +140,8 @@ impl Belt {
 
     /// The run has ended: its log is told no more.
     pub fn release(&self) {
-        for (name, number) in self.watches().drain(..) {
-            if let Some(tool) = self.tools.get(&name) {
-                tool.guard.unwatch(number);
-            }
+        for (tool, number) in self.tools.iter().zip(self.watches().drain(..)) {
+            tool.guard.unwatch(number);
         }
     }
 }

@@ -200,6 +200,8 @@ impl Guard {
         }
         state.watched += 1;
         let number = state.watched;
+        // Most tools are one run's own.
+        state.watchers.reserve_exact(1);
         state.watchers.push((number, bus.clone()));
         number
     }

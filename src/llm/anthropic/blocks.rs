@@ -1,8 +1,12 @@
 //! The blocks of a reply, whole or gathered piece by piece: its text, its calls, and, where the
 //! model has thought, all of them in their order, to be sent back as they came.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use super::wire::Delta;
@@ -15,6 +19,58 @@ use crate::llm::client::tool_calls::{MOST, Miscalled, NAME_CAP, tell_apart};
 
 /// The most bytes of all blocks of a reply, thinking included, which is kept but not shown.
 pub const BLOCKS_CAP: usize = 1 << 20;
+
+/// A block of an answer that came in one piece.
+pub(super) trait WholeBlock {
+    /// Adds it to those before it.
+    fn add(self, index: u64, to: &mut ReplyBlocks);
+}
+
+impl WholeBlock for Map<String, Value> {
+    fn add(self, index: u64, to: &mut ReplyBlocks) {
+        to.start(index, self);
+    }
+}
+
+/// A block that is a type and a text and nothing else, which most answers have alone. Where all are,
+/// none has to be sent back as it came.
+#[derive(Debug)]
+pub(super) struct PlainBlock<'a>(Cow<'a, str>);
+
+impl WholeBlock for PlainBlock<'_> {
+    fn add(self, _: u64, to: &mut ReplyBlocks) {
+        to.add_text(&self.0);
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for PlainBlock<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(PlainBlockIn)
+    }
+}
+
+struct PlainBlockIn;
+
+impl<'de> Visitor<'de> for PlainBlockIn {
+    type Value = PlainBlock<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a block of text alone")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let is = |text: &Option<JsonText<'de>>, word| JsonText::of(text) == Some(word);
+        let other = || A::Error::custom("another block");
+        if !is(&map.next_key()?, "type")
+            || !is(&Some(map.next_value()?), "text")
+            || !is(&map.next_key()?, "text")
+        {
+            return Err(other());
+        }
+        let JsonText(text) = map.next_value()?;
+        if map.next_key::<IgnoredAny>()?.is_some() { Err(other()) } else { Ok(PlainBlock(text)) }
+    }
+}
 
 /// The blocks of a reply, as far as they have come.
 #[derive(Debug, Default)]
@@ -86,10 +142,7 @@ impl ReplyBlocks {
         let of = |name: &str| start.get(name).and_then(Value::as_str).unwrap_or_default();
         let text = kind.field().map(of).unwrap_or_default().to_owned();
         match kind {
-            BlockKind::Text => {
-                self.text.push_str(&text);
-                self.other += 32;
-            }
+            BlockKind::Text => self.add_text(&text),
             BlockKind::ToolUse => {
                 let input = start.get("input").map_or(0, |input| input.to_string().len());
                 self.called += of("id").len() + of("name").len() + input;
@@ -99,6 +152,11 @@ impl ReplyBlocks {
             _ => self.other += start.iter().map(|(name, value)| weight(name, value)).sum::<usize>(),
         }
         self.made.push(ReplyBlock { index, kind, start, text, json: String::new() });
+    }
+
+    fn add_text(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.other += 32;
     }
 
     /// More of a block; whether it is something that the model says or calls.

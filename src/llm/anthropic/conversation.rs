@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::event::kind::{ChatMessage, Speaker};
 use crate::llm::Conversation;
+use crate::llm::client::json::RequestBody;
 use crate::scenario::tool::ToolCall;
 
 /// What the user says where a conversation would otherwise not begin with a user's turn, which the
@@ -25,45 +26,90 @@ pub(super) fn instructions(conversation: &Conversation) -> impl Iterator<Item = 
 }
 
 /// Who has a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Serialize), serde(rename_all = "snake_case"))]
 enum TurnRole {
     User,
     Assistant,
 }
 
 /// One turn.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(Serialize))]
 pub(super) struct MessageTurn<'a> {
     role: TurnRole,
     content: Vec<TurnBlock<'a>>,
 }
 
 /// One block of a turn.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
+#[derive(Debug)]
+#[cfg_attr(test, derive(Serialize), serde(tag = "type", rename_all = "snake_case"))]
 enum TurnBlock<'a> {
     Text {
-        #[serde(rename = "type")]
-        kind: &'static str,
         text: &'a str,
     },
     ToolUse {
-        #[serde(rename = "type")]
-        kind: &'static str,
         id: Cow<'a, str>,
         name: Cow<'a, str>,
         input: CallInput<'a>,
     },
     ToolResult {
-        #[serde(rename = "type")]
-        kind: &'static str,
         tool_use_id: Cow<'a, str>,
-        #[serde(skip_serializing_if = "str::is_empty")]
+        #[cfg_attr(test, serde(skip_serializing_if = "str::is_empty"))]
         content: &'a str,
     },
     /// As the model gave it.
+    #[cfg_attr(test, serde(untagged))]
     Kept(&'a Value),
+}
+
+impl MessageTurn<'_> {
+    /// Adds it to a request.
+    ///
+    /// # Errors
+    /// None that a turn of ours can cause; serde_json's signature has one.
+    pub(super) fn write(&self, body: &mut RequestBody) -> Result<(), serde_json::Error> {
+        body.raw(match self.role {
+            TurnRole::User => r#"{"role":"user","content":["#,
+            TurnRole::Assistant => r#"{"role":"assistant","content":["#,
+        });
+        for (nth, block) in self.content.iter().enumerate() {
+            body.raw(if nth == 0 { "" } else { "," });
+            block.write(body)?;
+        }
+        body.raw("]}");
+        Ok(())
+    }
+}
+
+impl TurnBlock<'_> {
+    fn write(&self, body: &mut RequestBody) -> Result<(), serde_json::Error> {
+        match self {
+            Self::Text { text } => {
+                body.raw(r#"{"type":"text","text":"#);
+                body.text(text);
+            }
+            Self::ToolUse { id, name, input } => {
+                body.raw(r#"{"type":"tool_use","id":"#);
+                body.text(id);
+                body.raw(r#","name":"#);
+                body.text(name);
+                body.raw(r#","input":"#);
+                body.value(input)?;
+            }
+            Self::ToolResult { tool_use_id, content } => {
+                body.raw(r#"{"type":"tool_result","tool_use_id":"#);
+                body.text(tool_use_id);
+                if !content.is_empty() {
+                    body.raw(r#","content":"#);
+                    body.text(content);
+                }
+            }
+            Self::Kept(block) => return body.value(block),
+        }
+        body.raw("}");
+        Ok(())
+    }
 }
 
 /// The arguments of a call: an object, whatever the model made of them.
@@ -145,7 +191,7 @@ fn said(message: &ChatMessage) -> Vec<TurnBlock<'_>> {
 }
 
 fn text(text: &str) -> Option<TurnBlock<'_>> {
-    (!is_blank(text)).then_some(TurnBlock::Text { kind: "text", text })
+    (!is_blank(text)).then_some(TurnBlock::Text { text })
 }
 
 /// The API refuses texts of white space alone.
@@ -159,7 +205,6 @@ fn call(call: &ToolCall) -> TurnBlock<'_> {
         None => &call.name,
     };
     TurnBlock::ToolUse {
-        kind: "tool_use",
         id: plain(&call.id),
         name: plain(name),
         input: CallInput::of(&call.arguments),
@@ -169,7 +214,6 @@ fn call(call: &ToolCall) -> TurnBlock<'_> {
 fn result(message: &ChatMessage, as_it_came: bool) -> TurnBlock<'_> {
     let id = message.tool_call_id.as_deref().unwrap_or_default();
     TurnBlock::ToolResult {
-        kind: "tool_result",
         tool_use_id: if as_it_came { Cow::Borrowed(id) } else { plain(id) },
         content: &message.content,
     }

@@ -1,12 +1,10 @@
 //! The parameters of a request beside the conversation and the tools.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
-use super::schema::sendable;
+use super::schema::without_bounds;
 use crate::llm::adaptation::{Parameter, ParameterSet};
 use crate::llm::{Form, JsonRung, Tuning};
 
@@ -38,7 +36,7 @@ struct OutputConfig<'a> {
 struct OutputFormat<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    schema: Cow<'a, RawValue>,
+    schema: &'a RawValue,
 }
 
 impl<'a> MessageParameters<'a> {
@@ -60,7 +58,7 @@ impl<'a> MessageParameters<'a> {
         let contract = form.contract().filter(|contract| by_schema && contract.strict);
         let format = contract.map(|contract| OutputFormat {
             kind: "json_schema",
-            schema: sendable(contract.schema()),
+            schema: contract.schema_without_bounds(without_bounds),
         });
         let mut sent = ParameterSet::default();
         let warm = tuning.has_extra("temperature") && !refused.has(Parameter::Temperature);

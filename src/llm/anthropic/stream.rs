@@ -29,7 +29,7 @@ enum BadMessageEvent {
 }
 
 /// What has come of a reply.
-pub(super) struct GatheredMessage<'a> {
+pub(in crate::llm) struct GatheredMessage<'a> {
     client: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,

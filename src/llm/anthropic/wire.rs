@@ -2,70 +2,18 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::conversation::{MessageTurn, instructions, turns};
+use super::conversation::{instructions, turns};
 use super::parameters::MessageParameters;
 use crate::event::kind::Usage;
 use crate::llm::ChatRequest;
 use crate::llm::client::Client;
 use crate::llm::client::json::{JsonText, RequestBody};
-use crate::scenario::tool::ToolOffer;
 
-#[derive(Serialize)]
-struct MessageRequest<'a> {
-    model: &'a str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Instruction<'a>>,
-    messages: Vec<MessageTurn<'a>>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "tools")]
-    tools: &'a [ToolOffer],
-    #[serde(flatten)]
-    parameters: &'a MessageParameters<'a>,
-}
-
-/// What is the same in the next request is read from the provider's cache.
-#[derive(Serialize)]
-struct CacheControl {
-    #[serde(rename = "type")]
-    kind: &'static str,
-}
-
-impl CacheControl {
-    /// At the last of a list: all up to there is kept.
-    fn at(last: bool) -> Option<Self> {
-        last.then_some(Self { kind: "ephemeral" })
-    }
-}
-
-#[derive(Serialize)]
-struct Instruction<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-#[derive(Serialize)]
-struct OfferedTool<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    input_schema: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-fn tools<S: Serializer>(offered: &&[ToolOffer], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(offered.iter().enumerate().map(|(at, tool)| OfferedTool {
-        name: &tool.name,
-        description: &tool.description,
-        input_schema: &tool.parameters,
-        cache_control: CacheControl::at(at + 1 == offered.len()),
-    }))
-}
+/// Marks the end of what is the same in the next request: the provider's cache has it from then on.
+const CACHED: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// The body of a request.
 ///
@@ -77,26 +25,51 @@ pub(super) fn body(
     parameters: &MessageParameters<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 60).sum();
-    let mut body = RequestBody::with_room_for(texts + texts / 4 + model.len() + 200);
-    let mut system: Vec<Instruction<'_>> = instructions(&request.messages)
-        .map(|text| Instruction { kind: "text", text, cache_control: None })
-        .collect();
-    if let Some(last) = system.last_mut() {
-        last.cache_control = CacheControl::at(true);
+    let schema = request.form.contract().map_or(0, |contract| contract.schema().get().len() + 80);
+    let room = texts + texts / 4 + schema + model.len() + 200;
+    let mut body = RequestBody::with_room_for(room);
+    body.raw(r#"{"model":"#);
+    body.text(model);
+    let mut system = instructions(&request.messages).peekable();
+    let mut begin = r#","system":["#;
+    while let Some(text) = system.next() {
+        body.raw(std::mem::replace(&mut begin, ","));
+        body.raw(r#"{"type":"text","text":"#);
+        body.text(text);
+        // The last of them: all up to there is kept.
+        body.raw(if system.peek().is_none() { CACHED } else { "" });
+        body.raw(if system.peek().is_none() { "}]" } else { "}" });
     }
-    let (messages, tools) = (turns(&request.messages), &*request.tools);
-    serde_json::to_writer(
-        &mut body,
-        &MessageRequest { model, system, messages, tools, parameters },
-    )?;
+    body.raw(r#","messages":["#);
+    for (nth, turn) in turns(&request.messages).iter().enumerate() {
+        body.raw(if nth == 0 { "" } else { "," });
+        turn.write(&mut body)?;
+    }
+    body.raw("]");
+    let tools = &*request.tools;
+    for (nth, tool) in tools.iter().enumerate() {
+        let last = nth + 1 == tools.len();
+        body.raw(if nth == 0 { r#","tools":[{"name":"# } else { r#",{"name":"# });
+        body.text(&tool.name);
+        if !tool.description.is_empty() {
+            body.raw(r#","description":"#);
+            body.text(&tool.description);
+        }
+        body.raw(r#","input_schema":"#);
+        body.value(&*tool.parameters)?;
+        body.raw(if last { CACHED } else { "" });
+        body.raw(if last { "}]" } else { "}" });
+    }
+    body.end_with(parameters)?;
     Ok(body.bytes())
 }
 
-/// A whole answer.
+/// A whole answer, with blocks of any kind or of one.
 #[derive(Debug, Deserialize)]
-pub(super) struct MessageBody<'a> {
+#[serde(bound(deserialize = "B: Deserialize<'de>"))]
+pub(super) struct MessageBody<'a, B = Map<String, Value>> {
     #[serde(default)]
-    pub(super) content: Option<Vec<Map<String, Value>>>,
+    pub(super) content: Option<Vec<B>>,
     #[serde(borrow, default)]
     pub(super) model: Option<JsonText<'a>>,
     #[serde(borrow, default)]
@@ -242,5 +215,64 @@ impl MessageUsage {
                 tokens(self.output_tokens),
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::Serialize;
+    use serde_json::json;
+
+    use super::super::conversation::MessageTurn;
+    use super::*;
+    use crate::llm::client::arbitrary::request;
+
+    /// The same body, as serde's own tree of it.
+    #[derive(Serialize)]
+    struct Tree<'a> {
+        model: &'a str,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        system: Vec<Value>,
+        messages: Vec<MessageTurn<'a>>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tools: Vec<Value>,
+        #[serde(flatten)]
+        parameters: &'a MessageParameters<'a>,
+    }
+
+    fn tree(model: &str, request: &ChatRequest, parameters: &MessageParameters<'_>) -> String {
+        let text = |text: &str| json!({ "type": "text", "text": text });
+        let mut system: Vec<Value> = instructions(&request.messages).map(text).collect();
+        let tools = request.tools.iter().map(|tool| {
+            let mut offered = json!({ "name": *tool.name });
+            if !tool.description.is_empty() {
+                offered["description"] = json!(*tool.description);
+            }
+            offered["input_schema"] = (*tool.parameters).clone();
+            offered
+        });
+        let mut tools: Vec<Value> = tools.collect();
+        for last in [system.last_mut(), tools.last_mut()].into_iter().flatten() {
+            last["cache_control"] = json!({ "type": "ephemeral" });
+        }
+        let messages = turns(&request.messages);
+        let tree = Tree { model, system, messages, tools, parameters };
+        serde_json::to_string(&tree).expect("JSON")
+    }
+
+    proptest! {
+        #[test]
+        fn a_body_is_what_serde_json_writes_of_its_tree(
+            (request, tuning) in request(),
+            model in "[a-z\"\\\\]{0,9}",
+            stream in any::<bool>(),
+        ) {
+            let parameters =
+                MessageParameters::of(&tuning, &request.form, stream, Default::default());
+            let body = body(&model, &request, &parameters).expect("JSON");
+            let expected = tree(&model, &request, &parameters);
+            prop_assert_eq!(String::from_utf8(body).expect("UTF-8"), expected);
+        }
     }
 }

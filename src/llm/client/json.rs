@@ -3,10 +3,15 @@
 use std::borrow::Cow;
 use std::io;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// Takes a body as it is written: mostly a byte or two at a time, quotes and their backslashes,
-/// which need no call to copy memory.
+/// Every byte of a word is one.
+const ONES: u64 = u64::MAX / 255;
+/// The highest bit of every byte of a word.
+const HIGH: u64 = ONES << 7;
+
+/// A body as it is written. Its shape is written as text, byte for byte what serde_json writes: most
+/// of a body is texts that hold JSON themselves, and those are escaped eight bytes at a time.
 pub(in crate::llm) struct RequestBody(Vec<u8>);
 
 impl RequestBody {
@@ -17,6 +22,125 @@ impl RequestBody {
     pub(in crate::llm) fn bytes(self) -> Vec<u8> {
         self.0
     }
+
+    /// JSON as it stands.
+    #[inline]
+    pub(in crate::llm) fn raw(&mut self, json: &str) {
+        self.0.extend_from_slice(json.as_bytes());
+    }
+
+    /// A string.
+    pub(in crate::llm) fn text(&mut self, text: &str) {
+        self.0.push(b'"');
+        self.escape(text.as_bytes());
+        self.0.push(b'"');
+    }
+
+    /// Anything, as serde writes it.
+    ///
+    /// # Errors
+    /// As `serde_json::to_writer`.
+    pub(in crate::llm) fn value(
+        &mut self,
+        value: &(impl Serialize + ?Sized),
+    ) -> Result<(), serde_json::Error> {
+        serde_json::to_writer(&mut *self, value)
+    }
+
+    /// The end of an object that has been begun and has a field already: the fields of this one too.
+    ///
+    /// # Errors
+    /// As `serde_json::to_writer`.
+    pub(in crate::llm) fn end_with(
+        &mut self,
+        fields: &impl Serialize,
+    ) -> Result<(), serde_json::Error> {
+        let begins = self.0.len();
+        self.value(fields)?;
+        match self.0.get(begins..) {
+            Some(b"{}") => {
+                self.0.truncate(begins);
+                self.0.push(b'}');
+            }
+            _ => {
+                if let Some(brace) = self.0.get_mut(begins) {
+                    *brace = b',';
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn escape(&mut self, text: &[u8]) {
+        // It may be that nothing has to be escaped, and mostly little has.
+        self.0.reserve(text.len() + text.len() / 8 + 16);
+        let mut rest = text;
+        while let Some((eight, after)) = rest.split_first_chunk::<8>() {
+            // All eight are written, and those taken back that stand at or after one to be escaped:
+            // cheaper than to find out first how many to copy.
+            self.0.extend_from_slice(eight);
+            let marks = to_be_escaped(u64::from_le_bytes(*eight));
+            if marks == 0 {
+                rest = after;
+                continue;
+            }
+            let clean = (marks.trailing_zeros() / 8) as usize;
+            self.0.truncate(self.0.len() - (8 - clean));
+            let Some((byte, after)) = rest.get(clean..).and_then(<[u8]>::split_first) else {
+                break;
+            };
+            self.escaped(*byte);
+            rest = after;
+        }
+        for byte in rest {
+            if is_escaped(*byte) {
+                self.escaped(*byte);
+            } else {
+                self.0.push(*byte);
+            }
+        }
+    }
+
+    #[inline]
+    fn escaped(&mut self, byte: u8) {
+        match byte {
+            b'"' | b'\\' => self.0.extend_from_slice(&[b'\\', byte]),
+            b'\n' => self.0.extend_from_slice(b"\\n"),
+            other => self.control(other),
+        }
+    }
+
+    fn control(&mut self, byte: u8) {
+        let short = match byte {
+            0x08 => b'b',
+            b'\t' => b't',
+            0x0c => b'f',
+            b'\r' => b'r',
+            _ => {
+                let digit = |half: u8| if half < 10 { b'0' + half } else { b'a' + half - 10 };
+                let digits = [digit(byte >> 4), digit(byte & 0xf)];
+                self.0.extend_from_slice(b"\\u00");
+                self.0.extend_from_slice(&digits);
+                return;
+            }
+        };
+        self.0.extend_from_slice(&[b'\\', short]);
+    }
+}
+
+/// Whether a byte may not stand in a JSON string as it is.
+fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+/// The highest bits of those bytes of a word that may not stand in a JSON string as they are. Right up
+/// to the lowest such byte; above it others may be marked too.
+fn to_be_escaped(word: u64) -> u64 {
+    let is_zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    let quote = is_zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = is_zero(word ^ (ONES * u64::from(b'\\')));
+    (control | quote | backslash) & HIGH
 }
 
 impl io::Write for RequestBody {
@@ -43,6 +167,18 @@ impl io::Write for RequestBody {
     }
 }
 
+/// Reads a body. One that is UTF-8 throughout, as nearly all are, is looked at once for that, and not
+/// again in each of its texts.
+///
+/// # Errors
+/// As `serde_json::from_slice`.
+pub(in crate::llm) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, serde_json::Error> {
+    match std::str::from_utf8(body) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(body),
+    }
+}
+
 /// A string that is borrowed where it can be, also within an `Option`.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
@@ -52,5 +188,70 @@ impl JsonText<'_> {
     /// The text of one that may be missing.
     pub(in crate::llm) fn of<'t>(text: &'t Option<JsonText<'_>>) -> Option<&'t str> {
         text.as_ref().map(|text| &*text.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut RequestBody)) -> String {
+        let mut body = RequestBody::with_room_for(0);
+        write(&mut body);
+        String::from_utf8(body.bytes()).expect("UTF-8")
+    }
+
+    #[test]
+    fn every_byte_is_escaped_at_every_place_as_serde_json_does() {
+        for byte in 0..=0x7f_u8 {
+            for before in 0..17 {
+                for after in [0, 1, 7, 8, 20] {
+                    let byte = char::from(byte);
+                    let text = format!("{}{byte}{}", "a".repeat(before), "ü".repeat(after));
+                    let expected = serde_json::to_string(&text).expect("JSON");
+                    assert_eq!(written(|body| body.text(&text)), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_goes_on_with_the_fields_of_another() {
+        for (fields, expected) in [
+            (json!({}), r#"{"a":1}"#),
+            (json!({ "b": [] }), r#"{"a":1,"b":[]}"#),
+            (json!({ "b": {}, "c": "{" }), r#"{"a":1,"b":{},"c":"{"}"#),
+        ] {
+            let body = written(|body| {
+                body.raw(r#"{"a":1"#);
+                body.end_with(&fields).expect("JSON");
+            });
+            assert_eq!(body, expected);
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_no_utf8_is_read_as_serde_json_reads_it() {
+        for body in
+            [&b"{\"a\": \"\xff\"}"[..], b"\"\xff\"", b"{\"a\": 1", b"{\"\xc3\xbc\": \"\xc3\xbc\"}"]
+        {
+            let (ours, theirs) = (read::<Value>(body), serde_json::from_slice::<Value>(body));
+            assert_eq!(ours.as_ref().ok(), theirs.as_ref().ok());
+            let said = |read: Result<Value, serde_json::Error>| read.err().map(|e| e.to_string());
+            assert_eq!(said(ours), said(theirs));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_written_as_serde_json_writes_it(
+            text in prop_oneof!["\\PC{0,60}", "[\"\\\\{}:,a-z \u{0}-\u{1f}\u{7f}-\u{ff}\u{1f600}]{0,60}"],
+        ) {
+            let expected = serde_json::to_string(&text).expect("JSON");
+            prop_assert_eq!(written(|body| body.text(&text)), expected);
+        }
     }
 }

@@ -13,6 +13,9 @@ use crate::event::kind::ModelLabel;
 use crate::event::visible::visible_within;
 use crate::net::{Answer, Http, Redactor};
 
+pub(super) mod adapter;
+#[cfg(test)]
+pub(super) mod arbitrary;
 pub(super) mod json;
 pub(super) mod probe;
 pub(super) mod refusal;

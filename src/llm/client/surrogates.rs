@@ -61,7 +61,7 @@ pub(in crate::llm) fn read_body<'a, T: Deserialize<'a>>(
     body: &'a [u8],
     room: &'a mut String,
 ) -> serde_json::Result<T> {
-    let error = match serde_json::from_slice(body) {
+    let error = match super::json::read(body) {
         Ok(read) => return Ok(read),
         Err(error) => error,
     };

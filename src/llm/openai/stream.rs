@@ -29,7 +29,7 @@ enum Bad {
 }
 
 /// What has come of a reply.
-pub(super) struct Gathered<'a> {
+pub(in crate::llm) struct Gathered<'a> {
     by: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,

@@ -5,85 +5,13 @@ use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::parameters::ChatParameters;
-use crate::event::kind::{ChatMessage, Speaker, Usage};
+use crate::event::kind::{ChatMessage, Usage};
+use crate::llm::ChatRequest;
 use crate::llm::client::json::{JsonText, RequestBody};
-use crate::llm::{ChatRequest, Conversation};
-use crate::scenario::tool::{ToolCall, ToolOffer};
-
-#[derive(Serialize)]
-struct Ask<'a> {
-    model: &'a str,
-    #[serde(serialize_with = "messages")]
-    messages: &'a Conversation,
-    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "tools")]
-    tools: &'a [ToolOffer],
-    #[serde(flatten)]
-    parameters: &'a ChatParameters<'a>,
-}
-
-fn messages<S: Serializer>(conversation: &&Conversation, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(conversation.iter().map(Said::of))
-}
-
-/// A message as it is sent; the log has a form of its own.
-#[derive(Serialize)]
-struct Said<'a> {
-    role: Speaker,
-    /// `null` beside calls where nothing is said.
-    content: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "calls")]
-    tool_calls: &'a [ToolCall],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
-}
-
-impl<'a> Said<'a> {
-    fn of(message: &'a ChatMessage) -> Self {
-        let silent = message.content.is_empty() && !message.tool_calls.is_empty();
-        Self {
-            role: message.role,
-            content: (!silent).then_some(&*message.content),
-            tool_calls: &message.tool_calls,
-            tool_call_id: message.tool_call_id.as_deref(),
-        }
-    }
-}
-
-/// `{"type": "function", "function": …}`, as tools and calls of them are written.
-#[derive(Serialize)]
-struct Function<'a, T> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: T,
-}
-
-#[derive(Serialize)]
-struct CallOut<'a> {
-    name: &'a str,
-    arguments: Cow<'a, str>,
-}
-
-fn calls<S: Serializer>(calls: &&[ToolCall], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(calls.iter().map(|call| Function {
-        id: Some(&*call.id),
-        kind: "function",
-        function: CallOut { name: &call.name, arguments: sendable(&call.arguments) },
-    }))
-}
-
-fn tools<S: Serializer>(offered: &&[ToolOffer], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(offered.iter().map(|tool| Function {
-        id: None,
-        kind: "function",
-        function: tool,
-    }))
-}
 
 /// Arguments of an earlier call. llama.cpp, vLLM and Ollama refuse a whole conversation in which
 /// some are no JSON object, so what a model got wrong goes back to it within one.
@@ -108,11 +36,62 @@ pub(super) fn body(
     parameters: &ChatParameters<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
+    let schema = request.form.contract().map_or(0, |contract| contract.schema().get().len() + 100);
     // Text that is JSON itself grows by a backslash for each quote.
-    let mut body = RequestBody::with_room_for(texts + texts / 4 + model.len() + 160);
-    let ask = Ask { model, messages: &request.messages, tools: &request.tools, parameters };
-    serde_json::to_writer(&mut body, &ask)?;
+    let room = texts + texts / 4 + schema + model.len() + 160;
+    let mut body = RequestBody::with_room_for(room);
+    body.raw(r#"{"model":"#);
+    body.text(model);
+    body.raw(r#","messages":["#);
+    for (nth, message) in request.messages.iter().enumerate() {
+        if nth > 0 {
+            body.raw(",");
+        }
+        said(&mut body, message);
+    }
+    body.raw("]");
+    for (nth, tool) in request.tools.iter().enumerate() {
+        body.raw(if nth == 0 { r#","tools":["# } else { "," });
+        body.raw(r#"{"type":"function","function":"#);
+        body.value(tool)?;
+        body.raw("}");
+    }
+    if !request.tools.is_empty() {
+        body.raw("]");
+    }
+    body.end_with(parameters)?;
     Ok(body.bytes())
+}
+
+/// A message as it is sent; the log has a form of its own.
+fn said(body: &mut RequestBody, message: &ChatMessage) {
+    body.raw(r#"{"role":""#);
+    body.raw(message.role.word());
+    // Nothing is said beside calls: the content is `null`.
+    if message.content.is_empty() && !message.tool_calls.is_empty() {
+        body.raw(r#"","content":null"#);
+    } else {
+        body.raw(r#"","content":"#);
+        body.text(&message.content);
+    }
+    for (nth, call) in message.tool_calls.iter().enumerate() {
+        body.raw(if nth == 0 { r#","tool_calls":["# } else { "," });
+        body.raw(r#"{"id":"#);
+        body.text(&call.id);
+        body.raw(r#","type":"function","function":{"name":"#);
+        body.text(&call.name);
+        body.raw(r#","arguments":"#);
+        body.text(&sendable(&call.arguments));
+        body.raw("}}");
+    }
+    if !message.tool_calls.is_empty() {
+        body.raw("]");
+    }
+    if let Some(id) = &message.tool_call_id {
+        body.raw(r#","tool_call_id":"#);
+        body.text(id);
+    }
+    body.raw("}");
 }
 
 /// A whole answer, or one event of a stream.
@@ -267,5 +246,69 @@ impl Counted {
             ),
             ..Usage::new(tokens(self.prompt_tokens), tokens(self.completion_tokens))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::event::kind::{Speaker, ToolCall};
+    use crate::llm::client::arbitrary::request;
+
+    /// The same body, built as a tree and written by serde_json.
+    fn tree(model: &str, request: &ChatRequest, parameters: &ChatParameters<'_>) -> String {
+        let call = |call: &ToolCall| {
+            let arguments = sendable(&call.arguments);
+            let function = json!({ "name": *call.name, "arguments": arguments });
+            json!({ "id": *call.id, "type": "function", "function": function })
+        };
+        let message = |message: &ChatMessage| {
+            let silent = message.content.is_empty() && !message.tool_calls.is_empty();
+            let content = if silent { Value::Null } else { Value::from(&*message.content) };
+            let mut said = json!({ "role": message.role, "content": content });
+            if !message.tool_calls.is_empty() {
+                said["tool_calls"] = message.tool_calls.iter().map(call).collect();
+            }
+            if let Some(id) = &message.tool_call_id {
+                said["tool_call_id"] = Value::from(&**id);
+            }
+            said
+        };
+        let messages: Vec<Value> = request.messages.iter().map(message).collect();
+        let mut body = json!({ "model": model, "messages": messages });
+        if !request.tools.is_empty() {
+            let tool = |tool| json!({ "type": "function", "function": tool });
+            body["tools"] = request.tools.iter().map(tool).collect();
+        }
+        let parameters = serde_json::to_value(parameters).expect("JSON");
+        for (name, value) in parameters.as_object().expect("an object") {
+            body[name] = value.clone();
+        }
+        body.to_string()
+    }
+
+    #[test]
+    fn roles_are_called_what_the_log_calls_them() {
+        for role in [Speaker::System, Speaker::User, Speaker::Assistant, Speaker::Tool] {
+            assert_eq!(json!(role), json!(role.word()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_body_is_what_serde_json_writes_of_its_tree(
+            (request, tuning) in request(),
+            model in "[a-z\"\\\\]{0,9}",
+            stream in any::<bool>(),
+        ) {
+            let parameters =
+                ChatParameters::of(&tuning, &request.form, stream, Default::default());
+            let body = body(&model, &request, &parameters).expect("JSON");
+            let expected = tree(&model, &request, &parameters);
+            prop_assert_eq!(String::from_utf8(body).expect("UTF-8"), expected);
+        }
     }
 }

@@ -3,5 +3,6 @@
 
 mod detail;
 pub mod payload;
+pub mod plain;
 pub mod play;
 pub mod policy;

@@ -1,14 +1,18 @@
 //! What is asked: the source's payloads (`000`, `propose_contribution` and
 //! `compose_final_answer`), with instructions of our own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{ChatMessage, Speaker};
 use crate::llm::{Contract, Form};
+use crate::scenario::Scenario;
+use crate::scenario::model::{CollaborationSpec, Role};
 use crate::scenario::name::RoleName;
 
 /// Rounds that a role is shown again.
@@ -18,6 +22,47 @@ pub const RECENT_ROUNDS: usize = 2;
 const REPLY_CONTRACT: &str = r#"Answer with a single JSON object and nothing around it:
 {"agent": "<your role>", "stance": "go" | "caution" | "block", "summary": "<one short paragraph>", "confidence": <number from 0 to 1>, "actions": ["<concrete step>", "... at most three"]}
 `agent` is the value of `role` in the message you are given. Rest your judgement on the facts given there alone, and name steps that someone can carry out."#;
+
+/// What is the same in every run of a scenario: made once, sent with each call.
+#[derive(Debug)]
+pub struct TableTexts {
+    /// What every role is shown, as JSON.
+    pub facts: Box<RawValue>,
+    /// Each role's instructions and the form of its reply.
+    pub roles: BTreeMap<RoleName, RoleTexts>,
+    /// The instructions of the one who writes the brief.
+    pub finalize: Arc<str>,
+}
+
+/// What a role is told in every round, and the form of its reply.
+#[derive(Clone, Debug)]
+pub struct RoleTexts {
+    /// Its prompt, and the shape of its reply.
+    pub instructions: Arc<str>,
+    /// The form of its contribution.
+    pub form: Form,
+}
+
+impl RoleTexts {
+    /// Those of a role with this prompt.
+    pub fn of(role: &RoleName, prompt: &str) -> Self {
+        Self { instructions: instructions(prompt), form: form(role) }
+    }
+}
+
+impl TableTexts {
+    /// Those of this scenario.
+    pub fn of(scenario: &Scenario, spec: &CollaborationSpec) -> Self {
+        let texts =
+            |(name, role): (&RoleName, &Role)| (name.clone(), RoleTexts::of(name, &role.prompt));
+        Self {
+            // Facts are JSON already, and can be written.
+            facts: to_raw_value(&*scenario.facts).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+            roles: spec.roles.iter().map(texts).collect(),
+            finalize: spec.finalize_prompt.trim().into(),
+        }
+    }
+}
 
 /// A closed round as later rounds and the final step see it.
 #[derive(Clone, Debug, Serialize)]
@@ -76,7 +121,7 @@ pub fn recent_rounds(history: &[HistoryRow], limit: usize) -> Vec<RecentRound> {
 struct RolePayload<'a> {
     goal: &'a str,
     role: &'a RoleName,
-    shared_context: &'a Value,
+    shared_context: &'a RawValue,
     recent_rounds: &'a [RecentRound],
     open_conflicts: &'a [Conflict],
 }
@@ -114,26 +159,34 @@ pub fn for_role(
     instructions: Arc<str>,
     goal: &str,
     role: &RoleName,
-    facts: &Value,
+    facts: &RawValue,
     recent: &[RecentRound],
     open_conflicts: &[Conflict],
 ) -> Arc<[ChatMessage]> {
     let payload =
         RolePayload { goal, role, shared_context: facts, recent_rounds: recent, open_conflicts };
-    conversation(instructions, &payload)
+    // Names and brackets of the payload, and what is there of rounds.
+    let room = 160 + goal.len() + facts.get().len() + 400 * recent.len();
+    conversation(instructions, &payload, room)
 }
 
 /// What the one who writes the brief is shown.
 pub fn for_brief(
-    prompt: &str,
+    instructions: Arc<str>,
     goal: &str,
     final_decision: Decision,
     history: &[HistoryRow],
 ) -> Arc<[ChatMessage]> {
-    conversation(prompt.trim().into(), &BriefPayload { goal, final_decision, history })
+    let seats: usize = history.iter().map(|row| row.contributions.len()).sum();
+    let room = 160 + goal.len() + 240 * seats;
+    conversation(instructions, &BriefPayload { goal, final_decision, history }, room)
 }
 
-fn conversation(system: Arc<str>, payload: &impl Serialize) -> Arc<[ChatMessage]> {
-    let user = serde_json::to_string(payload).unwrap_or_default();
+/// Instructions and a payload, which takes about as many bytes as `room`.
+fn conversation(system: Arc<str>, payload: &impl Serialize, room: usize) -> Arc<[ChatMessage]> {
+    let mut user = Vec::with_capacity(room);
+    // A payload of ours can always be written, and JSON is UTF-8.
+    let written = serde_json::to_writer(&mut user, payload).is_ok();
+    let user = String::from_utf8(user).ok().filter(|_| written).unwrap_or_default();
     Arc::new([ChatMessage::new(Speaker::System, system), ChatMessage::new(Speaker::User, user)])
 }

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::detail;
-use super::payload::{self, HistoryRow, RECENT_ROUNDS, RecentRound};
+use super::payload::{self, HistoryRow, RECENT_ROUNDS, RecentRound, RoleTexts, TableTexts};
+use super::plain;
 use super::policy::{self, Accepted, ContributionGateway, RoleSet};
 use crate::event::contribution::{Conflict, Contribution, Decision};
 use crate::event::kind::{Asked, Purpose, SeatPlan};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::llm::Form;
 use crate::pattern::asked::{self, value};
-use crate::pattern::reply::{Judged, Refusal, ask_json};
-use crate::run::{Ask, Crew, RunContext};
+use crate::pattern::reply::{Judged, Refusal, ask_plain_json};
+use crate::run::{Ask, Crew, Phase, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
 use crate::scenario::model::{CollaborationSpec, Concurrency, Role, WhenOff};
@@ -42,15 +42,15 @@ pub async fn play(
         history: Vec::new(),
         open_conflicts: Vec::new(),
         base: asked::base_of(cx, scenario),
-        instructions: BTreeMap::new(),
+        texts: scenario.prepared.get(|| TableTexts::of(scenario, spec)),
     };
     for round in 1..=spec.budget.max_rounds {
-        cx.at_phase(format!("round_{round}"));
+        cx.at_phase(Phase::Round(round));
         cx.boundary(Boundary::Round(round)).await?;
         if let Some(decision) = table.round(round).await? {
             return table.finalize(decision).await;
         }
-        cx.at_phase(format!("round_{round}"));
+        cx.at_phase(Phase::Round(round));
     }
     Err(StopReason::MaxRoundsReached)
 }
@@ -76,8 +76,7 @@ struct Table<'a> {
     history: Vec<HistoryRow>,
     open_conflicts: Vec<Conflict>,
     base: Option<Shown>,
-    /// What each role is told in every round, and the form of its reply, once it was asked.
-    instructions: BTreeMap<&'a RoleName, (Arc<str>, Form)>,
+    texts: Arc<TableTexts>,
 }
 
 impl<'a> Table<'a> {
@@ -166,7 +165,7 @@ impl<'a> Table<'a> {
         }
         let mut taken = Vec::with_capacity(seats.len());
         for seat in seats {
-            self.cx.at_phase(format!("round_{round}:{}", seat.role));
+            self.cx.at_phase(Phase::Seat { round, role: seat.role.clone() });
             let said = match seat.asked {
                 Asked::Yes => crew.take(seat.place.into()).await,
                 _ => None,
@@ -186,7 +185,7 @@ impl<'a> Table<'a> {
         let recent = payload::recent_rounds(&self.history, RECENT_ROUNDS);
         let mut taken = Vec::with_capacity(seats.len());
         for seat in seats {
-            self.cx.at_phase(format!("round_{round}:{}", seat.role));
+            self.cx.at_phase(Phase::Seat { round, role: seat.role.clone() });
             let said = match seat.asked {
                 Asked::Yes => {
                     self.cx.boundary(message(round, seat)).await?;
@@ -201,12 +200,10 @@ impl<'a> Table<'a> {
     }
 
     fn ask_of(&mut self, round: u32, span: SpanId, seat: &Seat<'a>, recent: &[RecentRound]) -> Ask {
-        let prompt = || self.spec.roles.get(seat.role).map_or("", |role| &role.prompt);
-        let told = self.instructions.entry(seat.role);
-        let (told, form) =
-            told.or_insert_with(|| (payload::instructions(prompt()), payload::form(seat.role)));
-        let form = form.clone();
-        let (goal, facts) = (&self.scenario.goal, &self.scenario.facts);
+        let texts = self.texts.roles.get(seat.role);
+        let RoleTexts { instructions, form } =
+            texts.cloned().unwrap_or_else(|| RoleTexts::of(seat.role, ""));
+        let (goal, facts) = (&self.scenario.goal, &self.texts.facts);
         let shown = self.base.clone().map(|mut shown| {
             shown.set("role", &Value::from(seat.role.as_str()));
             shown.set("round", &Value::from(round));
@@ -216,15 +213,9 @@ impl<'a> Table<'a> {
             shown
         });
         let purpose = Purpose::Contribution { round, seat: seat.place, role: seat.role.clone() };
-        let path = message(round, seat).id().to_string();
-        let messages = payload::for_role(
-            Arc::clone(told),
-            goal,
-            seat.role,
-            facts,
-            recent,
-            &self.open_conflicts,
-        );
+        let path = message(round, seat).text();
+        let messages =
+            payload::for_role(instructions, goal, seat.role, facts, recent, &self.open_conflicts);
         Ask::once(span, purpose, path, messages, form, shown)
     }
 
@@ -251,7 +242,7 @@ impl<'a> Table<'a> {
             );
             Err(reason)
         };
-        let Judged { call, raw, judged, .. } = match (seat.asked, said) {
+        let Judged { call, text, raw, judged } = match (seat.asked, said) {
             (Asked::Off, _) => return Ok(None),
             (_, Some(Ok(said))) => said,
             (_, Some(Err(failed))) => return Err(failed.reason),
@@ -278,13 +269,13 @@ impl<'a> Table<'a> {
                 );
                 Ok(Some(contribution))
             }
-            Err(reason) => refuse(self.cx, call, reason, Some(raw)),
+            Err(reason) => refuse(self.cx, call, reason, Some(raw.of(&text))),
         }
     }
 
     /// The brief: one more call, whose text is the answer.
     async fn finalize(&mut self, decision: Decision) -> Result<(), StopReason> {
-        self.cx.at_phase("finalize".to_owned());
+        self.cx.at_phase(Phase::Finalize);
         self.cx.boundary(Boundary::Finalize).await?;
         let shown = self.base.take().map(|mut shown| {
             shown.set("final_decision", &value(&decision));
@@ -292,8 +283,8 @@ impl<'a> Table<'a> {
             shown.set("flags", &value(&self.cx.gate().flags()));
             shown
         });
-        let (goal, prompt) = (&self.scenario.goal, &self.spec.finalize_prompt);
-        let messages = payload::for_brief(prompt, goal, decision, &self.history);
+        let (goal, instructions) = (&self.scenario.goal, Arc::clone(&self.texts.finalize));
+        let messages = payload::for_brief(instructions, goal, decision, &self.history);
         asked::answer(self.cx, messages, shown).await
     }
 }
@@ -307,7 +298,8 @@ fn said<'a>(
     ask: Ask,
 ) -> impl Future<Output = Said> + Send + 'a {
     let wrap = |text: &str| json!({ "invalid": true, "raw": text });
-    ask_json(cx, &scenario.model, ask, wrap, move |raw, _| {
+    let plain = move |text: &str| plain::judge(text, role, allow);
+    ask_plain_json(cx, &scenario.model, ask, wrap, plain, move |raw, _| {
         policy::judge(raw, role, allow).map_err(|fault| Refusal {
             detail: detail::of(&fault, raw, role, allow),
             reason: StopReason::InvalidContribution(fault),

@@ -2,6 +2,7 @@
 //! table has decided. Checks run in the source's order, so the first that fails names the reason.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -32,7 +33,17 @@ pub struct Accepted {
 
 /// The text without the white space around it, unless that leaves nothing.
 fn filled(value: &Value) -> Option<&str> {
-    value.as_str().map(str::trim).filter(|text| !text.is_empty())
+    value.as_str().and_then(filled_text)
+}
+
+/// The same of a text.
+pub(super) fn filled_text(text: &str) -> Option<&str> {
+    Some(text.trim()).filter(|text| !text.is_empty())
+}
+
+/// The stance that a text names.
+pub(super) fn stance_of(text: &str) -> Option<Stance> {
+    Stance::ALL.into_iter().find(|stance| stance.word() == text.trim())
 }
 
 /// `validate_contribution` of source `000`.
@@ -55,10 +66,7 @@ fn validate(raw: &Value, allowed: &RoleSet) -> Result<Accepted, ContributionFaul
     let Some(agent) = allowed.get(agent) else {
         return Err(ContributionFault::agent_not_allowed(agent));
     };
-    let stance = stance
-        .as_str()
-        .and_then(|text| Stance::ALL.into_iter().find(|stance| stance.word() == text.trim()))
-        .ok_or(ContributionFault::Stance)?;
+    let stance = stance.as_str().and_then(stance_of).ok_or(ContributionFault::Stance)?;
     let summary = filled(summary).ok_or(ContributionFault::Summary)?;
     let confidence = confidence.as_f64().ok_or(ContributionFault::ConfidenceType)?;
     if !(0.0..=1.0).contains(&confidence) {
@@ -72,17 +80,30 @@ fn validate(raw: &Value, allowed: &RoleSet) -> Result<Accepted, ContributionFaul
         .map(|action| filled(action).ok_or(ContributionFault::ActionItem))
         .collect::<Result<Vec<&str>, _>>()?;
 
-    Ok(Accepted {
+    let extra_keys = count(object.len() - KEYS.len());
+    Ok(Accepted { extra_keys, ..accepted(agent, stance, summary, confidence, actions.into_iter()) })
+}
+
+/// A contribution of these parts, which have been found good; of no keys beyond the contract.
+pub(super) fn accepted<'a>(
+    agent: &RoleName,
+    stance: Stance,
+    summary: &str,
+    confidence: f64,
+    actions: impl ExactSizeIterator<Item = &'a str>,
+) -> Accepted {
+    let extra_actions = count(actions.len().saturating_sub(MAX_ACTIONS));
+    Accepted {
         contribution: Contribution {
             agent: agent.clone(),
             stance,
             summary: summary.into(),
             confidence: round_to_thousandths(confidence),
-            actions: actions.iter().take(MAX_ACTIONS).map(|action| (*action).into()).collect(),
+            actions: actions.take(MAX_ACTIONS).map(Arc::from).collect(),
         },
-        extra_keys: count(object.len() - KEYS.len()),
-        extra_actions: count(actions.len().saturating_sub(MAX_ACTIONS)),
-    })
+        extra_keys: 0,
+        extra_actions,
+    }
 }
 
 /// The part of the gateway's `accept` that looks at the reply: a valid contribution of the role that was
@@ -109,6 +130,11 @@ fn count(things: usize) -> u32 {
 /// `round(x, 3)` of the source: by the exact binary value, a true tie to the even digit, which is
 /// how Rust writes a float with three decimals.
 fn round_to_thousandths(x: f64) -> f64 {
+    // What has no more than three decimals, as nearly all have, is what a thousandth of a whole number
+    // is rounded to, and stays.
+    if (x * 1000.0).round() / 1000.0 == x {
+        return x;
+    }
     format!("{x:.3}").parse().unwrap_or(x)
 }
 

@@ -63,7 +63,7 @@ async fn plan(
         shown.set("flags", &asked::value(&cx.gate().flags()));
         shown
     });
-    let path = Boundary::Plan.id().to_string();
+    let path = Boundary::Plan.text();
     let messages = payload::for_plan(scenario, spec);
     let ask = Ask::once(SpanId::RUN, Purpose::Plan, path, messages, payload::form(spec), shown);
     let allowed: BTreeSet<ToolName> = spec.workers.iter().map(|it| it.name.clone()).collect();
@@ -82,6 +82,7 @@ async fn plan(
             Ok(tasks)
         }
         Err(reason) => {
+            let raw = raw.of(&text);
             let details = changed_number(&raw, &text, &allowed, max_tasks).map(Arc::new);
             let (told, raw) = (reason.clone(), Arc::new(raw));
             cx.publish(call, EventKind::PlanRefused { reason: told, raw, details });

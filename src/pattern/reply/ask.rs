@@ -34,9 +34,28 @@ pub(in crate::pattern) struct Judged<T> {
     /// Its text.
     pub text: Arc<str>,
     /// The same as data.
-    pub raw: Value,
+    pub raw: Raw,
     /// What policy made of it.
     pub judged: Result<T, StopReason>,
+}
+
+/// A reply as data.
+#[derive(Debug)]
+pub(in crate::pattern) enum Raw {
+    /// Read, with its repairs.
+    Read(Value),
+    /// It was judged as it stands, and is JSON.
+    Text,
+}
+
+impl Raw {
+    /// The data; `text` is the reply that it is of.
+    pub fn of(self, text: &str) -> Value {
+        match self {
+            Self::Read(value) => value,
+            Self::Text => serde_json::from_str(text).unwrap_or_default(),
+        }
+    }
 }
 
 /// Asks for JSON and has it judged. A reply that is refused is told to the model, and it is asked again,
@@ -48,11 +67,27 @@ pub(in crate::pattern) struct Judged<T> {
 ///
 /// # Errors
 /// A call that failed.
-pub(in crate::pattern) fn ask_json<'a, T>(
+pub(in crate::pattern) fn ask_json<'a, T: 'a>(
+    cx: &'a RunContext,
+    settings: &'a ModelSettings,
+    ask: Ask,
+    wrap: fn(&str) -> Value,
+    judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
+) -> impl Future<Output = Result<Judged<T>, Box<CallFailed>>> + Send + 'a {
+    ask_plain_json(cx, settings, ask, wrap, |_| None, judge)
+}
+
+/// The same, with a shorter way for replies that are as they should be: `plain` takes what `judge`
+/// would make of a text, read as it stands, or leaves it to `judge`.
+///
+/// # Errors
+/// A call that failed.
+pub(in crate::pattern) fn ask_plain_json<'a, T: 'a>(
     cx: &'a RunContext,
     settings: &'a ModelSettings,
     mut ask: Ask,
     wrap: fn(&str) -> Value,
+    plain: impl Fn(&str) -> Option<T> + Send + 'a,
     mut judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
 ) -> impl Future<Output = Result<Judged<T>, Box<CallFailed>>> + Send + 'a {
     // A pause waits for all of its calls: there is no boundary between two of them.
@@ -64,9 +99,16 @@ pub(in crate::pattern) fn ask_json<'a, T>(
             let asked_again = ask.again;
             let next = (asked_again < settings.ask_again).then(|| ask.clone());
             let (call, reply) = cx.ask(ask).await?;
+            // A repair may change what a plain reply says.
+            if settings.repair.is_empty()
+                && let Some(taken) = plain(&reply.text)
+            {
+                return Ok(Judged { call, text: reply.text, raw: Raw::Text, judged: Ok(taken) });
+            }
             let raw = read(cx, settings, &form, call, &reply.text, wrap);
             let refusal = match judge(&raw, &reply.text) {
                 Ok(taken) => {
+                    let raw = Raw::Read(raw);
                     return Ok(Judged { call, text: reply.text, raw, judged: Ok(taken) });
                 }
                 Err(refusal) => refusal,
@@ -85,7 +127,7 @@ pub(in crate::pattern) fn ask_json<'a, T>(
             let reason = refusal.reason.clone();
             refuse(cx, call, &reply, Refused { reason, detail: &said, asked_again, again });
             let Some(before) = next else {
-                let judged = Err(refusal.reason);
+                let (raw, judged) = (Raw::Read(raw), Err(refusal.reason));
                 return Ok(Judged { call, text: reply.text, raw, judged });
             };
             ask = before.once_more(call, &reply, told(&detail.what));

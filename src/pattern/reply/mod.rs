@@ -6,4 +6,4 @@ mod ask;
 pub mod detail;
 pub mod repair;
 
-pub(super) use ask::{Judged, Refusal, ask_json, empty};
+pub(super) use ask::{Judged, Refusal, ask_json, ask_plain_json, empty};

@@ -115,8 +115,8 @@ impl Research<'_> {
                         reason: bad.reason,
                     })
                 });
-                let Judged { call, raw, .. } = asked.await?;
-                (call, raw)
+                let Judged { call, text, raw, .. } = asked.await?;
+                (call, raw.of(&text))
             }
         };
         match policy::validate_plan(steps_of(&raw), self.spec.budget.max_steps) {
@@ -293,8 +293,8 @@ impl Research<'_> {
                         detail: detail::of_answer(fault, raw, &ids, max).into(),
                     })
                 });
-                let Judged { call, raw, judged, .. } = asked.await?;
-                (call, judged.map_err(|reason| (reason, raw)))
+                let Judged { call, text, raw, judged } = asked.await?;
+                (call, judged.map_err(|reason| (reason, raw.of(&text))))
             }
         };
         match judged {

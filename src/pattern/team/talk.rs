@@ -224,7 +224,7 @@ impl Play<'_> {
             prompt,
             tools: Arc::clone(offers),
             form: Form::Text,
-            shown: Arc::new(self.shown(talk, round, members, results).unwrap_or_default()),
+            shown: self.shown(talk, round, members, results).map(Arc::new),
             again: 0,
         }
     }
