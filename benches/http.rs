@@ -73,9 +73,12 @@ struct Contender {
     run: Box<dyn Fn(usize) -> BoxFuture<'static, Outcome<()>>>,
 }
 
+/// What makes a contender for the server at an address.
+type Making = fn(SocketAddr, Wire) -> Outcome<Contender>;
+
 /// Whoever is compared, on each wire the one to compare with first. Each calls a port of its own, so
 /// that its connections can be counted.
-const CONTENDERS: [(fn(SocketAddr, Wire) -> Outcome<Contender>, Wire); 6] = [
+const CONTENDERS: [(Making, Wire); 6] = [
     (bare, Wire::Chat),
     (model, Wire::Chat),
     (engine, Wire::Chat),
