@@ -11,6 +11,10 @@ run *args:
 test *args:
     cargo test {{ args }}
 
+# The tests again and again, each time with fresh seeds: `just properties 20 --test concurrency`
+properties times="10" *args:
+    for _ in $(seq {{ times }}); do cargo test {{ args }} || exit 1; done
+
 # All that a merge needs
 ci:
     .ci/run

@@ -1,5 +1,7 @@
-//! Asking a round's seats at once or one after another comes to the same, whatever they say, fail
-//! of, or cost; usage and times aside.
+//! Asking the seats of a round in parallel or one after another gives the same outcome, whatever
+//! they reply, however they fail and whatever they cost; usage and times aside. What the seats of a
+//! run share (the breaker and the retry budget of `llm`) is set too high to matter: failures of
+//! seats that run in parallel count there before the reply of an earlier seat does.
 
 mod table;
 
@@ -73,6 +75,8 @@ proptest! {
                 format!("budget.max_messages={messages}"),
                 format!("budget.min_go_votes={votes}"),
                 "budget.max_seconds=600".to_owned(),
+                "tools.llm.breaker.fail_threshold=1000".to_owned(),
+                "tools.llm.retry_budget.min=1000".to_owned(),
                 format!("roles.c.when_off={}", if deny { "deny" } else { "skip" }),
             ];
             let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
