@@ -105,7 +105,7 @@ impl Event {
                 _ => Map::new(),
             };
             for taken in ["v", "seq", "at", "span", "kind"] {
-                fields.remove(taken);
+                fields.shift_remove(taken);
             }
             EventKind::Unknown { kind: head.kind.into(), fields: fields.into() }
         });
