@@ -327,7 +327,7 @@ impl RunPage {
             EventKind::CallDegraded { reason, by, value, .. } => {
                 document.gap();
                 document.add(Look::Head, "fallback");
-                document.field("from", super::told_tool::instead(*by));
+                document.field("value", super::told_tool::instead(*by));
                 document.field("reason", reason.to_string());
                 if let Some(value) = value {
                     document.json(value);
