@@ -14,7 +14,7 @@ use crate::event::world::Stage;
 use crate::event::{Boundary, Command, Elapsed};
 
 impl RunPage {
-    /// Handles an action, then brings what is read in step with it.
+    /// Handles an action, then updates the layout of the research page that is shown.
     pub fn on_action(&mut self, action: Action, size: Size) -> Outcome {
         let outcome = self.act(action, size);
         self.refresh_reading();
@@ -151,8 +151,7 @@ impl RunPage {
                 let set = !self.world.breakpoints.contains(&at);
                 return self.command(Command::Break { at, set });
             }
-            // An orchestrator's plan is the one boundary that comes once and before any work is
-            // lost.
+            // Plan and finalize are the only boundaries of an orchestrator that come exactly once.
             let Some((orchestrator, _)) = self.world.orchestrator() else {
                 return Outcome::Ignored;
             };

@@ -243,7 +243,7 @@ impl RunPage {
         };
     }
 
-    /// Whether a call asks a model or a tool.
+    /// Whether a call is one of a model or of a tool.
     pub(super) fn asks(&self, call: Option<SpanId>) -> Asks {
         match call.and_then(|call| self.opening(call)).map(|event| &event.kind) {
             Some(EventKind::CallStarted(started)) if started.args.is_some() => Asks::Tool,

@@ -42,7 +42,7 @@ pub(super) fn team_markdown(out: &mut String, world: &World) {
         let how = match (&hop.state, hop.kind) {
             (HopState::Refused(_), _) => "refused",
             (_, HopKind::Consult) => "consults",
-            (_, HopKind::Start | HopKind::Handoff) => "passes control",
+            (_, HopKind::Start | HopKind::Handoff) => "hands over",
         };
         let why = match &hop.state {
             HopState::Refused(why) => why.to_string(),

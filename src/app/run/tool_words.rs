@@ -139,7 +139,7 @@ pub fn times(factor: f64) -> String {
 }
 
 impl RunPage {
-    /// The calls that were retried, latest first. Only the last [`LOOKED_AT`] events are searched.
+    /// The calls that were retried, latest first. Only the last `LOOKED_AT` events are searched.
     pub fn retried_calls(&self, most: usize) -> Vec<SpanId> {
         let mut calls: Vec<SpanId> = Vec::new();
         let shown = self.log().between(0, self.shown_facts());
