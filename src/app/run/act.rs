@@ -1,4 +1,4 @@
-//! What the page makes of actions.
+//! The keys of a run's page: what each action does.
 
 use super::inspect::{Tab, Target};
 use super::layout::{Areas, Pane};
@@ -14,7 +14,7 @@ use crate::event::world::Stage;
 use crate::event::{Boundary, Command, Elapsed};
 
 impl RunPage {
-    /// Answers an action.
+    /// Handles an action, then updates the layout of the research page that is shown.
     pub fn on_action(&mut self, action: Action, size: Size) -> Outcome {
         let outcome = self.act(action, size);
         self.refresh_reading();
@@ -136,11 +136,11 @@ impl RunPage {
         })
     }
 
-    /// Sets a breakpoint before the next round, or takes it away.
+    /// Sets or clears a breakpoint at the boundary that comes next.
     fn breakpoint(&self) -> Outcome {
         let Some((table, plan)) = self.world.collaboration() else {
             if let Some((research, _)) = self.world.research() {
-                // The step that comes after the one that is on.
+                // The step after the current one.
                 let current = Step::current(&self.world, research);
                 let next = current.and_then(|current| {
                     let at = Step::ALL.iter().position(|step| *step == current)?;
@@ -151,7 +151,7 @@ impl RunPage {
                 let set = !self.world.breakpoints.contains(&at);
                 return self.command(Command::Break { at, set });
             }
-            // The one boundary of an orchestrator that comes once and before anything is lost.
+            // Plan and finalize are the only boundaries of an orchestrator that come exactly once.
             let Some((orchestrator, _)) = self.world.orchestrator() else {
                 return Outcome::Ignored;
             };
@@ -168,13 +168,13 @@ impl RunPage {
         self.command(Command::Break { at, set })
     }
 
-    /// Moves the playhead by facts.
+    /// Moves the playhead by this many events.
     fn scrub(&mut self, by: isize, size: Size) -> Outcome {
         let facts = self.shown_facts().saturating_add_signed(by);
         self.seek(facts, size)
     }
 
-    /// Puts the playhead after this many facts; after the last it is live again.
+    /// Puts the playhead after the first `facts` events; after the last one the view is live again.
     pub(super) fn seek(&mut self, facts: usize, size: Size) -> Outcome {
         let facts = facts.max(1);
         let facts = facts.max(self.log.gone() + 1);
@@ -225,7 +225,7 @@ impl RunPage {
         }
     }
 
-    /// Escape: one thing after the other is let go, the run never.
+    /// Escape undoes one thing at a time (filter, selection, zoom); it never cancels the run.
     fn cancel(&mut self) -> Outcome {
         if self.list.is_filtered() {
             self.list.drop_filter();
@@ -236,7 +236,7 @@ impl RunPage {
             self.select_row(None);
             self.tool = None;
         } else if self.team.let_go() || self.research.let_go() {
-            // Every pane follows again.
+            // Every pane follows the run again.
         } else if self.selection != Selection::Follow || self.round.is_some() {
             self.select(Selection::Follow);
             self.round = None;
@@ -250,7 +250,7 @@ impl RunPage {
         Outcome::redraw()
     }
 
-    /// Selects a seat.
+    /// Selects a seat, or follows the run.
     pub(super) fn select(&mut self, selection: Selection) {
         if self.selection != selection {
             self.selection = selection;
@@ -258,7 +258,7 @@ impl RunPage {
         }
     }
 
-    /// The rows of the list of facts.
+    /// Height of the list of events in rows, at least 1.
     pub(super) fn list_height(&self, areas: &Areas) -> usize {
         let area = areas.pane(Pane::Events).map(|area| self.list_area(area));
         area.map_or(1, |area| usize::from(area.height)).max(1)
@@ -277,7 +277,7 @@ impl RunPage {
         Outcome::redraw()
     }
 
-    /// Moves the selection of a face.
+    /// Moves the selection of a view.
     fn move_among(&mut self, face: Face, action: Action, areas: &Areas) {
         match face {
             Face::Collaboration => self.move_among_seats(action),
@@ -333,7 +333,7 @@ impl RunPage {
         let last = rows.len().saturating_sub(1);
         let step = |by: isize| match at {
             Some(at) => at.saturating_add_signed(by).min(last),
-            // The first step takes who is shown just now.
+            // The first step selects what is shown now.
             None => first.min(last),
         };
         let pick = |place: usize| rows.get(place).copied().unwrap_or_default();

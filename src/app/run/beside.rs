@@ -1,5 +1,6 @@
-//! The other half of a comparison: what a guarded run came to, seen beside a naive one of the same
-//! scenario, and the other way round (source `003`: amplification is what it is about).
+//! The other half of a comparison: the figures of the latest run of the same scenario under the
+//! other policy (guarded or naive). Amplification is the point of it (cascading failures source
+//! document).
 
 use std::time::Duration;
 
@@ -7,27 +8,27 @@ use super::RunPage;
 use crate::event::RunId;
 use crate::scenario::name::ToolName;
 
-/// What the other run has come to so far.
+/// The figures of a run that another run is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Beside {
-    /// Which.
+    /// The run with these figures.
     pub run: RunId,
     /// Whether its calls go through the tools' policies.
     pub guarded: bool,
-    /// Requests for each call of the tool that bears most, and which that is.
+    /// The tool whose requests per call are furthest from 1, and that factor.
     pub most: (ToolName, f64),
-    /// The 95th percentile of the calls of the tools that are asked, in the order of the steps.
+    /// 95th percentile of the latency of the other tools of the plan, in the order of its steps.
     pub p95: Vec<(ToolName, Duration)>,
 }
 
 impl RunPage {
-    /// What a run of this page is to others of its scenario; `None` where it is nothing to compare.
+    /// The figures of this page's run; `None` where it has no calls of tools to compare.
     pub(in crate::app) fn as_beside(&self) -> Option<Beside> {
         let world = self.world();
         let (_, plan) = world.resilience()?;
         let rows = || plan.steps.iter().filter_map(|step| world.tools.get(step.as_str()));
         let factors = rows().filter_map(|row| Some((row, row.tally.amplification()?)));
-        // What differs most from one request for each call, up or down.
+        // A factor of 0.5 is as far from one request per call as a factor of 2.
         let far = |factor: f64| factor.max(f64::MIN_POSITIVE).ln().abs();
         let (row, factor) = factors.max_by(|(_, a), (_, b)| far(*a).total_cmp(&far(*b)))?;
         let p95 =
@@ -40,7 +41,7 @@ impl RunPage {
         })
     }
 
-    /// The latest run that this one is to be compared with.
+    /// The latest run that this one is compared with.
     pub fn beside(&self) -> Option<&Beside> {
         self.beside.as_ref()
     }

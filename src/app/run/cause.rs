@@ -1,4 +1,4 @@
-//! What a fact was caused by.
+//! The event that caused another event.
 
 use super::inspect::Target;
 use super::layout::Pane;
@@ -9,7 +9,7 @@ use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, Seq, SpanId, StopReason};
 
 impl RunPage {
-    /// Leads to the fact behind what is selected.
+    /// Selects the event that caused what is selected.
     pub(super) fn show_cause(&mut self, size: Size) -> Outcome {
         let Some(target) = self.target() else { return Outcome::Handled { redraw: false } };
         let Some(seq) = self.cause_of(target) else { return self.no_cause(target) };
@@ -22,7 +22,7 @@ impl RunPage {
         Outcome::redraw()
     }
 
-    /// Nothing leads to what caused this; said where that is so because it is gone.
+    /// Answers a jump to a cause that is not there; says so if its event was dropped.
     pub(super) fn no_cause(&self, target: Target) -> Outcome {
         match self.is_target_gone(target) {
             true => Outcome::Say(self.dropped()),
@@ -31,7 +31,7 @@ impl RunPage {
     }
 }
 
-/// What a fact was caused by: the place of the fact that a person would look at next.
+/// The event that caused this one: the place where an operator would look next.
 pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
     let world = page.world();
     let span = world.spans.get(event.span);
@@ -62,7 +62,7 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
         EventKind::ResultsAggregated { .. } => last_before(page, event, |kind| {
             matches!(kind, EventKind::TaskDone { .. } | EventKind::TaskFailed { .. })
         }),
-        // What stood in its way: the move of the breaker that it met.
+        // The change of the breaker that refused it.
         EventKind::AttemptRefused { reason: StopReason::CircuitOpen(tool), .. } => last_before(
             page,
             event,
@@ -133,7 +133,7 @@ pub(super) fn cause(page: &RunPage, event: &Event) -> Option<Seq> {
     }
 }
 
-/// Whether `of_research` knows what caused it.
+/// Whether `of_research` finds the cause of this kind.
 fn is_of_research(kind: &EventKind) -> bool {
     matches!(
         kind,
@@ -154,7 +154,7 @@ fn is_of_research(kind: &EventKind) -> bool {
     )
 }
 
-/// What a fact of research was caused by.
+/// The cause of an event of research.
 fn of_research(page: &RunPage, event: &Event) -> Option<Seq> {
     let world = page.world();
     let (research, _) = world.research()?;
@@ -191,8 +191,8 @@ fn of_research(page: &RunPage, event: &Event) -> Option<Seq> {
     }
 }
 
-/// The last fact before another that is so. Where none that is held is, it is taken to stand among
-/// those that are gone.
+/// The last event before `event` that matches. If no event in memory does, the match is taken to be
+/// the last of those that were dropped.
 fn last_before(page: &RunPage, event: &Event, so: impl Fn(&EventKind) -> bool) -> Option<Seq> {
     let mut before = page.log().between(0, page.place(event.seq)).rev();
     let found = before.find(|event| so(&event.kind)).map(|event| event.seq);

@@ -1,4 +1,4 @@
-//! What leaves the page: text and Markdown for the clipboard, raw facts for the pager, the run as
+//! What leaves the page: text and Markdown for the clipboard, raw events for the pager, the run as
 //! files.
 
 use std::fmt::Write as _;
@@ -60,7 +60,7 @@ impl RunPage {
     fn selected_markdown(&self) -> String {
         if let Some(inspector) = &self.inspector {
             let head = match inspector.target {
-                Target::Fact(seq) => format!("{} · fact {}", self.id, seq.0 + 1),
+                Target::Fact(seq) => format!("{} · event {}", self.id, seq.0 + 1),
                 Target::Call(call) => format!("{} · call {}", self.id, call.0),
             };
             let language = if inspector.tab == Tab::Raw { "json" } else { "text" };
@@ -142,15 +142,15 @@ impl RunPage {
         }
     }
 
-    /// Whether there is a report to hand on: research that has an answer, or has ended without.
+    /// Whether there is a report to export: research that has an answer, or has ended without one.
     pub fn has_report(&self) -> bool {
         self.world
             .research()
             .is_some_and(|(research, _)| research.answered.is_some() || self.world.closed.is_some())
     }
 
-    /// The report where there is one, for it is what people look for; the facts as lines of JSON;
-    /// the outcome once there is one.
+    /// Exports the report first if there is one, since that is what people look for; then the
+    /// events as lines of JSON, and the outcome if the run has ended.
     pub(super) fn export(&self) -> Outcome {
         if self.log.is_empty() {
             return Outcome::Handled { redraw: false };
@@ -175,7 +175,7 @@ fn copied(text: String) -> Outcome {
     Outcome::Emit(vec![Effect::Copy(text)])
 }
 
-/// A fence that the text does not hold.
+/// A Markdown fence longer than any that the text contains.
 fn fence_for(document: &Document) -> String {
     let ticks = |text: &str| {
         let start = text.trim_start();

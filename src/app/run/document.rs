@@ -1,5 +1,5 @@
-//! What the inspector shows of a fact or a call, as lines of text: the prompt exactly as it was
-//! seen, the reply, the raw facts. The times stand in `times`.
+//! What the inspector shows of an event or a call, as lines of text: the prompt exactly as the
+//! model saw it, the reply, the raw events. The times are in `times`.
 
 use serde_json::Value;
 
@@ -13,47 +13,47 @@ use crate::event::world::{Span, SpanKind};
 use crate::event::{Event, EventKind, SpanId, safe_json};
 use crate::scenario::integer::changed;
 
-/// The longest line that is kept as one; a longer one goes on in the next.
+/// Longest line that is kept as one, in bytes; a longer one is continued on the next.
 const LONGEST: usize = 4096;
-/// The most of a reply on its way that is laid out each time that more of it comes, in bytes.
+/// Most of a partial reply that is laid out each time that more of it arrives, in bytes.
 const COMING: usize = 64 * 1024;
-/// Calls that a prompt may lead back to.
+/// Most calls that one prompt is put together from.
 const CHAIN: usize = 1000;
-/// Facts that a call's raw view holds at most.
+/// Most events that a call's raw view shows.
 const RAW_FACTS: usize = 500;
 
-/// How a line is to be taken.
+/// How a line is painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Text as it was said.
+    /// Text exactly as it was received.
     Text,
-    /// The head of a part.
+    /// Heading of a part.
     Head,
-    /// A name and what it is: they are parted by the first tab.
+    /// A name and its value, separated by the first tab.
     Field,
-    /// What steps back.
+    /// Secondary text.
     Dim,
-    /// What went well.
+    /// Something that succeeded.
     Done,
-    /// What failed.
+    /// Something that failed.
     Failed,
-    /// What is on its way.
+    /// Something still running.
     Running,
 }
 
 /// A line of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// How it is to be taken.
+    /// How it is painted.
     pub look: Look,
-    /// Its text, without a line end.
+    /// Its text, without the line end.
     pub text: String,
 }
 
-/// What a tab of the inspector shows.
+/// The text of one tab of the inspector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Its lines.
+    /// Its lines, from the top.
     pub lines: Vec<Line>,
 }
 
@@ -77,12 +77,12 @@ impl Document {
         }
     }
 
-    /// A value laid out as JSON.
+    /// Adds a value as indented JSON.
     pub(super) fn json(&mut self, value: &Value) {
         self.text(Look::Text, &serde_json::to_string_pretty(value).unwrap_or_default());
     }
 
-    /// A text of many lines.
+    /// Adds a text line by line; lines longer than `LONGEST` are broken.
     pub(super) fn text(&mut self, look: Look, text: &str) {
         for line in text.split('\n') {
             let mut rest = line.strip_suffix('\r').unwrap_or(line);
@@ -98,14 +98,15 @@ impl Document {
         }
     }
 
-    /// The whole of it as text.
+    /// The lines as plain text, with two spaces for a tab.
     pub fn to_text(&self) -> String {
         let lines: Vec<_> = self.lines.iter().map(|line| line.text.replace('\t', "  ")).collect();
         lines.join("\n") + "\n"
     }
 }
 
-/// A text as it is read best: a JSON object or list laid out, anything else as it is.
+/// Indents a JSON object or list if that loses no digits; any other text stays as it is. The flag
+/// says whether it was indented.
 fn laid_out(text: &str) -> (String, bool) {
     match serde_json::from_str::<Value>(text) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) if changed(text, &value).is_none() => {
@@ -125,12 +126,12 @@ fn speaker(role: Speaker) -> &'static str {
 }
 
 impl RunPage {
-    /// The messages of a call exactly as the model saw them, those of the calls before included.
+    /// The messages of a call exactly as the model saw them, those of earlier calls included.
     pub fn prompt(&self, call: SpanId) -> Vec<ChatMessage> {
         self.prompt_held(call).0
     }
 
-    /// The same, and whether its first messages are gone with the events that had them.
+    /// The messages of a call, and whether the first of them were dropped with their events.
     fn prompt_held(&self, call: SpanId) -> (Vec<ChatMessage>, bool) {
         let mut cut = false;
         let mut parts: Vec<Vec<ChatMessage>> = Vec::new();
@@ -144,7 +145,7 @@ impl RunPage {
                 break;
             };
             let mut part = started.prompt.messages.to_vec();
-            // A call that came before is in the prompt with its reply.
+            // An earlier call is part of the prompt together with its reply.
             let before = !parts.is_empty();
             if let Some(reply) = self.reply(call).filter(|_| before) {
                 part.push(ChatMessage::reply(reply));
@@ -155,17 +156,17 @@ impl RunPage {
         (parts.into_iter().rev().flatten().collect(), cut)
     }
 
-    /// The fact that opened a span.
+    /// The event that opened a span.
     pub fn opening(&self, span: SpanId) -> Option<&Event> {
         self.fact(self.world().spans.get(span)?.opened_by)
     }
 
-    /// The fact that closed a span.
+    /// The event that closed a span.
     pub fn closing(&self, span: SpanId) -> Option<&Event> {
         self.fact(self.world().spans.get(span)?.closed_by?)
     }
 
-    /// The model that a call asks: its own, else the one that the whole run asks.
+    /// The model that a call uses: its own, else the model of the whole run.
     pub(super) fn call_model(&self, call: SpanId, purpose: &Purpose) -> Option<String> {
         if let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening(call)
             && let Some(model) = &started.model
@@ -176,13 +177,13 @@ impl RunPage {
         let of_caller = world.models.of(purpose).map(str::to_owned);
         of_caller.or_else(|| match &world.head.as_ref()?.model {
             ModelLabel::Scripted => Some("scripted".to_owned()),
-            // A call that is no longer held is one of several.
+            // The opening event was dropped, so nothing tells which of several models it was.
             ModelLabel::Live { name, .. } if world.models.is_empty() => Some(name.clone()),
             ModelLabel::Live { .. } => None,
         })
     }
 
-    /// The reply that answered a call.
+    /// The reply of a call's last attempt.
     fn reply(&self, call: SpanId) -> Option<&Reply> {
         let attempt = self.world().spans.last_child(call)?;
         match &self.closing(attempt.id)?.kind {
@@ -194,30 +195,30 @@ impl RunPage {
     pub(super) fn prompt_document(&self, call: Option<SpanId>) -> Document {
         let mut document = Document::default();
         let Some(call) = call else {
-            document.add(Look::Dim, "No one was asked here: this fact belongs to no call.");
-            document.add(Look::Dim, "c jumps to what caused it.");
+            document.add(Look::Dim, "This event belongs to no call, so it has no prompt.");
+            document.add(Look::Dim, "c jumps to its cause.");
             return document;
         };
         if let Some(Event { kind: EventKind::CallStarted(started), .. }) = self.opening(call)
             && let Some(args) = &started.args
         {
-            document.add(Look::Head, format!("{} is asked with", started.tool));
+            document.add(Look::Head, format!("arguments of {}", started.tool));
             document.json(args);
             return document;
         }
-        // An agent's whole run is many calls: its last tells what it was shown.
+        // The turn of an agent is many calls: the prompt of its last one is shown.
         let call = self.prompt_call(call);
         let (messages, cut) = self.prompt_held(call);
         if cut {
-            document.add(Look::Dim, "The first messages of this prompt are not shown.");
+            document.add(Look::Dim, "The first messages of this prompt are missing.");
             document.add(Look::Dim, self.dropped());
         } else if messages.is_empty() {
-            document.add(Look::Dim, "The log does not hold this call's prompt.");
+            document.add(Look::Dim, "The log has no prompt for this call.");
         }
         for (nth, message) in messages.iter().enumerate() {
             document.gap();
             let (text, json) = laid_out(&message.content);
-            let how = if json { ", JSON laid out (as it was sent: 3 Raw)" } else { "" };
+            let how = if json { ", pretty-printed (as sent: 3 Raw)" } else { "" };
             let size = format::bytes(message.content.len() as u64);
             let of = tool_calls::result_of(message, &messages[..nth]);
             document.add(Look::Head, format!("{}{of}, {size}{how}", speaker(message.role)));
@@ -233,7 +234,7 @@ impl RunPage {
     pub(super) fn reply_document(&self, call: Option<SpanId>) -> Document {
         let mut document = Document::default();
         let Some(call) = call else {
-            document.add(Look::Dim, "No one was asked here: this fact belongs to no call.");
+            document.add(Look::Dim, "This event belongs to no call, so it has no reply.");
             return document;
         };
         let attempts: Vec<_> = self.world().spans.children(call).collect();
@@ -248,7 +249,7 @@ impl RunPage {
         }
         self.refusals(&mut document, call);
         if document.lines.is_empty() {
-            document.add(Look::Dim, "Not asked yet.");
+            document.add(Look::Dim, "No attempt yet.");
         }
         self.stand_in(&mut document, call);
         self.verdict(&mut document, call);
@@ -277,7 +278,7 @@ impl RunPage {
                     }
                     tool_calls::calls(document, &reply.tool_calls);
                     if reply.finish.as_deref() == Some(HANDED_OVER) {
-                        document.add(Look::Dim, "It handed over: the next hop goes on.");
+                        document.add(Look::Dim, "It handed over: the next hop continues.");
                     }
                 }
             },
@@ -285,7 +286,7 @@ impl RunPage {
                 let short = failure(failed.class, failed.status);
                 document.text(Look::Failed, &format!("{short}: {}", failed.text));
                 if let Some(partial) = &failed.partial {
-                    document.add(Look::Dim, "what had come of the reply:");
+                    document.add(Look::Dim, "partial reply before the failure:");
                     document.text(Look::Text, partial);
                 }
             }
@@ -294,17 +295,19 @@ impl RunPage {
                     let from = super::words::tail_from(&live.text, COMING);
                     if from > 0 {
                         let before = format::bytes(from as u64);
-                        document
-                            .add(Look::Dim, format!("{before} before this, whole once it stands"));
+                        document.add(
+                            Look::Dim,
+                            format!("{before} above, shown when the reply is complete"),
+                        );
                     }
                     document.text(Look::Running, &live.text[from..]);
                 }
-                None => document.add(Look::Running, "Nothing has come yet."),
+                None => document.add(Look::Running, "Waiting for the first token."),
             },
         }
     }
 
-    /// The attempts of a call that policy did not let through, and why.
+    /// Lists the attempts that a policy refused, with the reasons.
     fn refusals(&self, document: &mut Document, call: SpanId) {
         for event in self.call_facts(call).0 {
             let EventKind::AttemptRefused { attempt, reason, .. } = &event.kind else { continue };
@@ -317,14 +320,14 @@ impl RunPage {
         }
     }
 
-    /// What stood in for a tool, or that nothing did.
+    /// Shows the fallback that a tool's call returned, or why the call failed.
     fn stand_in(&self, document: &mut Document, call: SpanId) {
         let Some(event) = self.closing(call) else { return };
         match &event.kind {
             EventKind::CallDegraded { reason, by, value, .. } => {
                 document.gap();
-                document.add(Look::Head, "what stood in");
-                document.field("instead", super::told_tool::instead(*by));
+                document.add(Look::Head, "fallback");
+                document.field("value", super::told_tool::instead(*by));
                 document.field("reason", reason.to_string());
                 if let Some(value) = value {
                     document.json(value);
@@ -332,7 +335,7 @@ impl RunPage {
             }
             EventKind::CallFailed { reason, .. } if self.asks(Some(call)) == Asks::Tool => {
                 document.gap();
-                document.text(Look::Failed, &format!("failed for good: {reason}"));
+                document.text(Look::Failed, &format!("failed after the last attempt: {reason}"));
                 if let Some(advice) = reason.advice() {
                     document.add(Look::Dim, advice);
                 }
@@ -341,7 +344,7 @@ impl RunPage {
         }
     }
 
-    /// What the gateway made of a seat's reply.
+    /// Shows how the gateway parsed a seat's reply, or why it refused it.
     fn verdict(&self, document: &mut Document, call: SpanId) {
         let world = self.world();
         let Some(SpanKind::Call(Purpose::Contribution { round, seat, .. })) =
@@ -355,7 +358,7 @@ impl RunPage {
         let Some(seat) = seat else { return };
         if let Some(contribution) = &seat.contribution {
             document.gap();
-            document.add(Look::Head, "as the gateway took it");
+            document.add(Look::Head, "as parsed");
             document.field("stance", contribution.stance.word());
             document.field("confidence", contribution.confidence.to_string());
             document.field("summary", contribution.summary.replace('\n', " "));
@@ -378,9 +381,9 @@ impl RunPage {
         }
     }
 
-    /// What was said against the reply of a call, where it was refused: right after its end.
+    /// Why the reply of a call was refused; that event follows the end of the call.
     fn refused_reply(&self, call: SpanId) -> Option<&ReplyRefused> {
-        /// Facts of other branches that may come in between, at most.
+        /// Most events of other branches that may come in between.
         const BETWEEN: usize = 1_000;
         let from = self.place(self.world().spans.get(call)?.closed_by?);
         let facts = self.log().between(from, self.log().len().min(from + BETWEEN));
@@ -404,13 +407,13 @@ impl RunPage {
         }
         if left_out > 0 {
             document.gap();
-            let facts = format::things(left_out as u64, "fact");
-            document.add(Look::Dim, format!("{facts} more: e writes all of them to a file."));
+            let facts = format::things(left_out as u64, "event");
+            document.add(Look::Dim, format!("{facts} more: e exports all of them."));
         }
         document
     }
 
-    /// The facts of a call and its attempts, in order, and how many were left out.
+    /// The events of a call and its attempts, in order, and how many were left out.
     pub(super) fn call_facts(&self, call: SpanId) -> (Vec<&Event>, usize) {
         let Some(span) = self.world().spans.get(call) else { return (Vec::new(), 0) };
         let first = self.place(span.opened_by);
@@ -429,7 +432,7 @@ impl RunPage {
         (facts, left_out)
     }
 
-    /// The fact that says what the gateway made of a call's reply; it follows within its round.
+    /// The event with the gateway's verdict on a call's reply; it follows within the same round.
     pub(super) fn verdict_fact(&self, call: SpanId) -> Option<&Event> {
         let span = self.world().spans.get(call)?;
         let from = self.place(span.closed_by?);

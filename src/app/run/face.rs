@@ -1,5 +1,5 @@
-//! What a page shows of its run: each pattern has a face of its own, and the tools have one that
-//! lies over any of them. All faces stand in the same five places.
+//! What a page shows of its run: each pattern has its own view, and the view of the tools can be
+//! opened over any of them. All views use the same five panes.
 
 use ratatui::layout::Rect;
 
@@ -10,28 +10,28 @@ use crate::app::state::Size;
 use crate::event::kind::CollaborationPlan;
 use crate::event::world::{PatternWorld, World};
 
-/// What the five places of a page are filled with.
+/// The view that fills the five panes of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Face {
-    /// The seats around their table (source `000`).
+    /// The seats around their table (collaboration source document).
     #[default]
     Collaboration,
-    /// The tasks of a plan and their workers (source `001`).
+    /// The tasks of a plan and their workers (orchestrator source document).
     Orchestrator,
-    /// Who asked and handed over to whom (source `002`).
+    /// The agents' calls and handoffs (teams source document).
     Team,
-    /// Sources, the page that is read, notes and the answer (source `004`).
+    /// Sources, the page being read, notes and the answer (research source document).
     Research,
-    /// Breakers, bulkheads and retries of the tools (source `003`).
+    /// Breakers, bulkheads and retries of the tools (cascading failures source document).
     Tools,
 }
 
 impl Face {
-    /// Every face.
+    /// Every view.
     pub const ALL: [Face; 5] =
         [Self::Collaboration, Self::Orchestrator, Self::Team, Self::Research, Self::Tools];
 
-    /// The face of a run's own pattern.
+    /// The view of a run's own pattern.
     pub fn of(world: &World) -> Face {
         match world.pattern {
             PatternWorld::None | PatternWorld::Collaboration(_) => Self::Collaboration,
@@ -54,8 +54,8 @@ impl Face {
             (Self::Orchestrator, Pane::Second) => "Task",
             (Self::Orchestrator, Pane::Third) => "Results",
             (Self::Orchestrator, Pane::Fourth) => "Slots",
-            (Self::Team, Pane::First) => "Hand-offs",
-            (Self::Team, Pane::Second) => "Baton",
+            (Self::Team, Pane::First) => "Handoffs",
+            (Self::Team, Pane::Second) => "Hops",
             (Self::Team, Pane::Third) => "Calls",
             (Self::Team, Pane::Fourth) => "Transcript",
             (Self::Research, Pane::First) => "Sources",
@@ -69,15 +69,15 @@ impl Face {
         }
     }
 
-    /// The title of a pane, where it does not depend on what is selected.
+    /// The title of a pane, unless it depends on what is selected.
     pub fn title(self, pane: Pane) -> &'static str {
         match (self, pane) {
             (Self::Collaboration, Pane::Third) => "Stances by round",
             (Self::Orchestrator, Pane::Third) => "Results so far",
             (Self::Orchestrator, Pane::Fourth) => "Slots and budgets",
-            (Self::Team, Pane::First) => "Who passed to whom",
-            (Self::Team, Pane::Second) => "Baton, a row for each hop",
-            (Self::Team, Pane::Third) => "Calls within calls",
+            (Self::Team, Pane::First) => "Handoffs",
+            (Self::Team, Pane::Second) => "Hops",
+            (Self::Team, Pane::Third) => "Call tree",
             (Self::Tools, Pane::First) => "Circuit breakers",
             (Self::Tools, Pane::Fourth) => "Retries and amplification",
             _ => self.tab(pane),
@@ -86,7 +86,7 @@ impl Face {
 }
 
 impl RunPage {
-    /// Where everything stands in a page of this size.
+    /// The areas of everything on a page of this size.
     pub fn areas(&self, page: Rect) -> Areas {
         let plan = self.world.collaboration().map(|(_, plan)| plan);
         let name = |plan: &CollaborationPlan| {

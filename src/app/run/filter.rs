@@ -1,5 +1,5 @@
-//! A filter over facts: plain words, all of which must stand in a fact's line, or a condition in
-//! CEL over its fields.
+//! A filter over events: plain words, each of which must occur in the event's line, or a CEL
+//! condition over its fields.
 
 use serde_json::Value;
 
@@ -8,31 +8,30 @@ use crate::event::kind::{Purpose, RosterChange, SourceCame};
 use crate::event::{Event, EventKind, World};
 use crate::scenario::condition::{Budget, Condition, ConditionError, Limits, Shown};
 
-/// The names that a condition may use, each of them there for every fact; null where a fact has no
-/// such thing. `fact` is the whole of it as in the log.
+/// The names that a condition may use. Every event has all of them; a field that the event lacks is
+/// null. `fact` is the whole event as in the log.
 pub const NAMES: &str = "kind round role agent tool task who stance confidence attempt status wait_ms flag on \
                          reason text seq at fact";
 
-/// What a filter may cost for one fact. The screen waits for it, so it is less than a decision of a
-/// run may cost.
+/// Most that a filter may cost per event. The screen waits for it, so it is less than a condition
+/// of a run may cost.
 pub(super) const FACT: Limits = Limits { steps: 100_000, bytes: 1 << 20 };
 
-/// A filter that can be asked.
+/// A parsed filter.
 #[derive(Debug)]
 pub(super) enum Filter {
-    /// All of these must stand in the line, in any case.
+    /// Each of these must occur in the line; case is ignored.
     Words(Vec<String>),
-    /// This must hold.
+    /// This condition must hold.
     Holds {
         condition: Condition,
-        /// Whether it looks at the whole fact, which costs more.
+        /// Whether it uses `fact`, which costs more.
         whole: bool,
     },
 }
 
 impl Filter {
-    /// Reads what was typed: `None` for nothing but blanks. Anything with an operator or a quote
-    /// in it is CEL.
+    /// Parses what was typed: `None` if it is blank. Text with an operator or a quote in it is CEL.
     pub(super) fn parse(text: &str) -> Result<Option<Filter>, ConditionError> {
         let text = text.trim();
         if text.is_empty() {
@@ -46,7 +45,7 @@ impl Filter {
         Ok(Some(Self::Holds { condition, whole }))
     }
 
-    /// How many facts may be looked at before the screen wants its turn again.
+    /// How many events may be filtered before the screen must be drawn again.
     pub(super) fn slice(&self) -> usize {
         match self {
             Self::Words(_) => 8_192,
@@ -55,7 +54,7 @@ impl Filter {
         }
     }
 
-    /// What it costs to make a fact readable, in steps of an evaluation.
+    /// Cost of converting an event for a condition, in steps of an evaluation.
     pub(super) fn reads(&self, event: &Event) -> u64 {
         match self {
             Self::Holds { whole: true, .. } => event.kind.weight() as u64 / 64,
@@ -63,7 +62,7 @@ impl Filter {
         }
     }
 
-    /// Whether it lets this fact through, within a budget.
+    /// Whether this event passes the filter, within a budget.
     pub(super) fn lets(
         &self,
         event: &Event,

@@ -1,4 +1,4 @@
-//! What has left the page's memory: what of it is known still, and how that is said.
+//! Events that were dropped from the page's memory: what is still known, and what is shown.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::app::format;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
 impl RunPage {
-    /// Lets go of the facts before this one, as the run's own log has; the world stays. A playhead
-    /// that stood among them stands at the first that is held from then on. Whether anything went.
+    /// Drops the events before this one, as the run's own log did; the world stays. A playhead
+    /// among them moves to the first event that is left. Returns whether any event was dropped.
     pub fn let_go(&mut self, before: Seq) -> bool {
         let place = self.log.place(before).min(self.log.len().saturating_sub(1));
         if place <= self.log.gone() {
@@ -24,12 +24,12 @@ impl RunPage {
         true
     }
 
-    /// Whether a fact has come and is held no more.
+    /// Whether an event has happened and was dropped.
     pub fn is_gone(&self, seq: Seq) -> bool {
         self.log.first().is_none_or(|first| seq < first.seq) && seq < self.world.next
     }
 
-    /// Whether what is inspected is held no more: all of it.
+    /// Whether all events of what is inspected were dropped.
     pub(super) fn is_target_gone(&self, target: Target) -> bool {
         match target {
             Target::Fact(seq) => self.is_gone(seq),
@@ -40,27 +40,27 @@ impl RunPage {
         }
     }
 
-    /// That events are gone, and why, for people.
+    /// The notice that events were dropped, and why.
     pub fn dropped(&self) -> String {
         let first = format::exact(self.log.gone() as u64 + 1);
         format!("The events before event {first} were dropped to bound memory.")
     }
 
-    /// Where the scrubber begins: with the run, or with the first event that is held.
+    /// Where the scrubber begins: at the start of the run, or at the first event in memory.
     pub fn scrubbed_from(&self) -> Elapsed {
         let first = self.log.first().filter(|_| self.log.gone() > 0);
         first.map_or(Elapsed(0), |first| first.at)
     }
 
-    /// The part of the pane of facts in which their rows stand: below the line that says how many are
-    /// gone, where some are.
+    /// The part of the events pane that holds their rows: below the line that says how many were
+    /// dropped, if any were.
     pub fn list_area(&self, pane: Rect) -> Rect {
         let head = u16::from(self.log.gone() > 0 && pane.height > 1);
         Rect { y: pane.y + head, height: pane.height - head, ..pane }
     }
 
-    /// The facts that are held. Where those before them are gone, the head of the run stands first all
-    /// the same, and after it how many are missing.
+    /// The events in memory. If earlier ones were dropped, the head of the run still comes first,
+    /// then an event that says how many are missing.
     pub(super) fn facts_for_a_file(&self) -> Vec<Arc<Event>> {
         let (Some(first), Some(head)) = (self.log.first(), &self.world.head) else {
             return self.log.to_vec();

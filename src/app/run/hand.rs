@@ -1,6 +1,6 @@
-//! What a person does by hand to the tools and the slots of a run. Everything goes out as a
-//! command, and is shown once the fact of it has come back. Who looks at the past acts on the
-//! present all the same, as the flags do.
+//! Manual control of the tools and the slots of a run. Each change is sent as a command, and shown
+//! once its event arrives. While the past is shown, commands still act on the present, as the flags
+//! do.
 
 use super::layout::Areas;
 use super::waterfall::Row;
@@ -14,13 +14,13 @@ use crate::event::kind::{By, LimitChange};
 use crate::event::world::tools::ToolRow;
 
 impl RunPage {
-    /// The tool that the page is about: the one selected, else the first that is not the model.
+    /// The tool that the page is about: the selected one, else the first that is not the model.
     pub fn tool(&self) -> Option<&ToolRow> {
         let rows = self.shown().tools.rows();
         self.tool_at().and_then(|at| rows.get(at))
     }
 
-    /// Where that tool stands among the tools.
+    /// The row of that tool in the table of tools.
     pub fn tool_at(&self) -> Option<usize> {
         let rows = self.shown().tools.rows();
         let named = self.tool.as_ref();
@@ -29,17 +29,17 @@ impl RunPage {
         selected.or_else(first).or_else(|| (!rows.is_empty()).then_some(0))
     }
 
-    /// Whether a tool was selected by hand.
+    /// Whether the operator selected a tool.
     pub fn tool_is_selected(&self) -> bool {
         self.tool.is_some()
     }
 
-    /// Whether the tools are worth a look: the run has more of them than its model.
+    /// Whether the run has tools besides its model.
     pub fn has_tools(&self) -> bool {
         self.world.tools.rows().len() > 1
     }
 
-    /// Shows the tools over the run's own face, or takes them off again.
+    /// Opens the tools over the run's own view, or closes them.
     pub(super) fn turn_face(&mut self) -> Outcome {
         if Face::of(&self.world) == Face::Tools {
             return Outcome::Ignored;
@@ -51,7 +51,8 @@ impl RunPage {
         Outcome::redraw()
     }
 
-    /// One more or one less of what is limited here: tasks at once, or attempts of the tool.
+    /// Raises or lowers the limit of the view by one: parallel tasks, or concurrent attempts of the
+    /// tool.
     pub(super) fn turn_limit(&self, up: bool) -> Outcome {
         let turned = |now: u32| if up { now.saturating_add(1) } else { (now - 1.min(now)).max(1) };
         let command = match self.face() {
@@ -86,7 +87,7 @@ impl RunPage {
         self.by_hand(command)
     }
 
-    /// Moves the breaker of the tool that the page is about.
+    /// Sends a manual command to the breaker of the tool that the page is about.
     pub(super) fn turn_breaker(&self, hand: BreakerHand) -> Outcome {
         let tool = self.tool().filter(|tool| tool.head.limits.breaker.is_some());
         match (self.face(), tool) {
@@ -110,29 +111,32 @@ impl RunPage {
         self.world.is_live() && self.face() == Face::Tools && self.tool().is_some()
     }
 
-    /// Why a key did nothing, for people: one for the tools, or one that this run has no use for.
+    /// Why a key did nothing, for the message line: it is for the tools, or does not apply to this
+    /// run.
     pub fn why_not_by_hand(&self, action: Action) -> Option<String> {
         if Face::of(&self.world) == Face::Tools {
             match action {
                 Action::Breakpoint => {
-                    let why = "No breakpoint here: the steps of the agents come in no order. \
-                               s goes past one.";
+                    let why = "No breakpoint here: agents act in no fixed order. \
+                               s steps past one boundary.";
                     return Some(why.to_owned());
                 }
-                Action::Tools => return Some("This run is about its tools: here they are.".into()),
+                Action::Tools => {
+                    return Some("The tools are already shown: this run is about them.".into());
+                }
                 _ => {}
             }
         }
         if action == Action::Breakpoint && self.world.team().is_some() {
             let why =
-                "No breakpoint here: who speaks next is not known before. s goes past one step.";
+                "No breakpoint here: the next speaker is not known yet. s steps past one boundary.";
             return Some(why.to_owned());
         }
         if action == Action::Cause {
             return self.why_no_jump();
         }
         if action == Action::Breakpoint && self.world.research().is_some() {
-            return Some("No breakpoint here: there is no further step.".to_owned());
+            return Some("No breakpoint here: this is the last step.".to_owned());
         }
         let chaos = matches!(
             action,
@@ -146,24 +150,24 @@ impl RunPage {
             return None;
         }
         if !self.world.is_live() {
-            return Some("The run has ended: its tools stay as they are.".to_owned());
+            return Some("The run has ended: its tools cannot be changed.".to_owned());
         }
         Some(match (self.face(), self.tool()) {
             (Face::Collaboration | Face::Team | Face::Research, _) if limit => {
-                "Nothing here has a limit to turn: t shows the tools.".to_owned()
+                "No limit to change here: t opens the tools.".to_owned()
             }
             (Face::Collaboration | Face::Orchestrator | Face::Team | Face::Research, _) => {
-                "That key is for a tool: t shows the tools.".to_owned()
+                "This key works on a tool: press t first.".to_owned()
             }
             (Face::Tools, None) => "This run has no tools.".to_owned(),
             (Face::Tools, Some(tool)) if limit => {
-                format!("{} has no bulkhead: nothing to turn.", tool.name())
+                format!("{} has no bulkhead: no limit to change.", tool.name())
             }
             (Face::Tools, Some(tool)) => format!("{} has no breaker.", tool.name()),
         })
     }
 
-    /// Moves among the rows of a waterfall.
+    /// Moves the selection in the waterfall.
     pub(super) fn move_among_rows(&mut self, action: Action, areas: &Areas) {
         let Some((orchestrator, _)) = self.shown().orchestrator() else { return };
         let tasks = orchestrator.tasks.len();
@@ -173,7 +177,7 @@ impl RunPage {
         let last = Row::count(tasks) - 1;
         let step = |by: isize| match self.row {
             Some(_) => from.saturating_add_signed(by).min(last),
-            // The first step takes what is shown just now.
+            // The first step selects what is shown now.
             None => from,
         };
         let far = isize::try_from(page).unwrap_or(1);
@@ -189,7 +193,7 @@ impl RunPage {
         self.select_row(Row::at(to, tasks));
     }
 
-    /// Selects a row of the waterfall, or follows what goes on.
+    /// Selects a row of the waterfall; `None` follows the run.
     pub(super) fn select_row(&mut self, row: Option<Row>) {
         if self.row != row {
             self.row = row;
@@ -197,12 +201,12 @@ impl RunPage {
         }
     }
 
-    /// Moves among the tools.
+    /// Moves the selection among the tools.
     pub(super) fn move_among_tools(&mut self, action: Action) {
         let rows = self.shown().tools.rows();
         let Some(last) = rows.len().checked_sub(1) else { return };
         let at = self.tool_at().unwrap_or(0);
-        // The row that is shown as selected is where a step begins, whoever selected it.
+        // A step begins at the highlighted row, whether or not the operator selected it.
         let to = match action {
             Action::Up | Action::Left => at.saturating_sub(1),
             Action::Down | Action::Right => (at + 1).min(last),
@@ -213,7 +217,7 @@ impl RunPage {
         self.select_tool(to);
     }
 
-    /// Selects the tool at this place.
+    /// Selects the tool in this row.
     pub(super) fn select_tool(&mut self, at: usize) {
         let name = self.shown().tools.rows().get(at).map(|row| row.name().clone());
         if name.is_some() && self.tool != name {

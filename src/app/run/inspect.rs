@@ -1,4 +1,4 @@
-//! The inspector: one fact or one call, whole.
+//! The inspector: one event or one call in full.
 
 use super::RunPage;
 use super::cause::cause;
@@ -9,30 +9,30 @@ use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, Seq, SpanId};
 
-/// What a tab shows.
+/// A tab of the inspector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tab {
-    /// The messages exactly as the seat saw them.
+    /// The messages exactly as the model saw them, or a tool's arguments.
     #[default]
     Prompt,
-    /// What came back, and what the gateway made of it.
+    /// The reply or result, and what the gateway parsed from it.
     Reply,
-    /// The facts as JSON.
+    /// The events as JSON.
     Raw,
-    /// Attempts, waits, tokens.
+    /// Attempts, waits and tokens.
     Timing,
 }
 
 impl Tab {
-    /// Every tab.
+    /// Every tab, from left to right.
     pub const ALL: [Tab; 4] = [Self::Prompt, Self::Reply, Self::Raw, Self::Timing];
 
-    /// Their names, where a model was asked or a tool.
+    /// The names of all tabs, for a call of a model or of a tool.
     pub fn words(asks: Asks) -> [&'static str; 4] {
         Self::ALL.map(|tab| tab.word(asks))
     }
 
-    /// Its name, where a model was asked or a tool.
+    /// The name of the tab, for a call of a model or of a tool.
     pub fn word(self, asks: Asks) -> &'static str {
         match self {
             Self::Prompt if asks == Asks::Tool => "Args",
@@ -43,13 +43,13 @@ impl Tab {
         }
     }
 
-    /// The tab this many further on, round and round.
+    /// The tab this many further on; after the last comes the first.
     fn next(self, by: usize) -> Tab {
         Self::ALL[(self as usize + by) % Self::ALL.len()]
     }
 }
 
-/// What was asked by the call that is inspected.
+/// The callee of the call that is inspected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asks {
     /// A model, with a prompt.
@@ -59,29 +59,29 @@ pub enum Asks {
     Tool,
 }
 
-/// What is inspected.
+/// The thing that is inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The fact of this place, and the call it belongs to, if it does.
+    /// The event with this number, and the call that it belongs to, if any.
     Fact(Seq),
-    /// A call.
+    /// A call, with its attempts.
     Call(SpanId),
 }
 
 /// The inspector while it is open.
 #[derive(Debug)]
 pub struct Inspector {
-    /// What is inspected.
+    /// The event or call in it.
     pub target: Target,
-    /// Which tab is open.
+    /// The open tab.
     pub tab: Tab,
-    /// Whether a model was asked, or a tool.
+    /// Whether the call is one of a model or of a tool.
     pub asks: Asks,
-    /// Where the eye is.
+    /// First line and row in view.
     pub(super) scroll: Scroll,
-    /// What the tab shows.
+    /// The text of the open tab.
     pub document: Document,
-    /// The lines beside it.
+    /// The summary at the left of the tabs.
     pub summary: Document,
 }
 
@@ -91,7 +91,7 @@ impl Inspector {
         self.scroll.within(&Wrapped { document: &self.document, width }, usize::from(height))
     }
 
-    /// Goes some rows further.
+    /// Scrolls by this many rows.
     pub(super) fn step(&mut self, by: isize, width: u16, height: u16) {
         let lines = Wrapped { document: &self.document, width };
         self.scroll = self.scroll.step(by, &lines, usize::from(height));
@@ -106,7 +106,7 @@ impl Inspector {
         self.scroll = Scroll::default();
     }
 
-    /// Another tab, from its start.
+    /// Opens a tab at its start.
     pub(super) fn open(&mut self, tab: Tab) {
         self.tab = tab;
         self.scroll = Scroll::default();
@@ -117,14 +117,14 @@ impl Inspector {
     }
 }
 
-/// The columns in which a field's name stands.
+/// Columns for the name of a field.
 pub const FIELD: u16 = 11;
 
 /// A document whose lines wrap at a width.
 pub struct Wrapped<'a> {
-    /// The document.
+    /// The document that wraps.
     pub document: &'a Document,
-    /// The columns that there are.
+    /// Columns available.
     pub width: u16,
 }
 
@@ -144,7 +144,7 @@ impl Lines for Wrapped<'_> {
 }
 
 impl RunPage {
-    /// The call that a target belongs to.
+    /// The call that a target belongs to, if any.
     pub fn call_of(&self, target: Target) -> Option<SpanId> {
         match target {
             Target::Call(call) => Some(call),
@@ -193,7 +193,7 @@ impl RunPage {
         }
     }
 
-    /// Opens the inspector, or turns it to another target.
+    /// Opens the inspector, or points it at another target.
     pub(super) fn inspect(&mut self, target: Target, tab: Tab) {
         let mut inspector = Inspector {
             target,
@@ -207,7 +207,7 @@ impl RunPage {
         self.inspector = Some(inspector);
     }
 
-    /// Fills the open tab anew.
+    /// Fills the open tab again, after new events.
     pub(super) fn refresh_inspector(&mut self) {
         if let Some(mut inspector) = self.inspector.take() {
             self.fill(&mut inspector);
@@ -243,7 +243,7 @@ impl RunPage {
         };
     }
 
-    /// Whether a call asks a model or a tool.
+    /// Whether a call is one of a model or of a tool.
     pub(super) fn asks(&self, call: Option<SpanId>) -> Asks {
         match call.and_then(|call| self.opening(call)).map(|event| &event.kind) {
             Some(EventKind::CallStarted(started)) if started.args.is_some() => Asks::Tool,
@@ -251,7 +251,7 @@ impl RunPage {
         }
     }
 
-    /// What Enter looks at.
+    /// What Enter inspects.
     pub(super) fn target(&self) -> Option<Target> {
         if self.focus() == super::Pane::Events {
             let place = self.list.selected(&self.log)?;
@@ -280,7 +280,7 @@ impl RunPage {
             .map(|event| Target::Fact(event.seq))
     }
 
-    /// The tab that a target opens on.
+    /// The tab that opens first for a target.
     pub(super) fn first_tab(&self, target: Target) -> Tab {
         match target {
             Target::Call(_) => Tab::Reply,
@@ -317,7 +317,7 @@ impl RunPage {
         }
     }
 
-    /// The fact that caused what is inspected or selected.
+    /// The event that caused what is inspected or selected.
     pub(super) fn cause_of(&self, target: Target) -> Option<Seq> {
         match target {
             Target::Fact(seq) => cause(self, self.fact(seq)?),

@@ -1,5 +1,5 @@
-//! Where the panes of a run's page stand, so that a click, a wheel and a page key know what they
-//! meet. Pure geometry.
+//! The positions of the panes of a run's page, so that clicks, the wheel and the page keys know
+//! which pane they are for. Pure geometry.
 
 use ratatui::layout::Rect;
 
@@ -7,109 +7,108 @@ use super::face::Face;
 use super::inspect::{Asks, Tab};
 use crate::app::state::Size;
 
-/// Rows above the page: who and what, then the run's progress.
+/// Rows above the page: the run's title, then its progress.
 const ABOVE: u16 = 2;
-/// Rows below the page: counts and news, then the keys.
+/// Rows below the page: counts and messages, then the keys.
 const BELOW: u16 = 2;
 
-/// Columns of a seat in one round: changed, stance, confidence, two blanks.
+/// Columns of a seat in one round: change mark, stance, confidence, two blanks.
 pub const STANCE: u16 = 9;
-/// From this width on, panes stand side by side.
+/// From this page width on, panes are side by side.
 const WIDE: u16 = 120;
-/// From this width on, panes stand below each other, two to a place.
+/// From this page width on, panes are stacked, two sharing a place.
 const STACKED: u16 = 84;
-/// From this height of the page on, more than one pane stands at a time.
+/// From this page height on, more than one pane is shown.
 const TALL: u16 = 26;
 
-/// The places of a run's page, in the order of their numbers. What stands in them is said by its
-/// [`Face`].
+/// The panes of a run's page, in the order of their numbers. [`Face`] says what each shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pane {
-    /// The whole at a glance: the seats, the waterfall, the breakers.
+    /// The overview: the seats, the waterfall, the breakers.
     First,
-    /// What is selected, or what goes on just now; at the end what the run came to.
+    /// What is selected, or what runs just now; after the end, the outcome of the run.
     Second,
-    /// Below on the left: stances, results, bulkheads.
+    /// Lower left: stances, results, bulkheads.
     Third,
-    /// Below on the right: the gateway, the slots, the retries.
+    /// Lower right: the gateway, the slots, the retries.
     Fourth,
-    /// The facts.
+    /// The log of events.
     Events,
 }
 
 impl Pane {
-    /// Every pane.
+    /// Every pane, in the order of their numbers.
     pub const ALL: [Pane; 5] = [Self::First, Self::Second, Self::Third, Self::Fourth, Self::Events];
 
-    /// Its number, from 1.
+    /// Its number on screen, from 1.
     pub fn number(self) -> u8 {
         self as u8 + 1
     }
 
-    /// The pane of this number.
+    /// The pane with this number.
     pub fn of(number: u8) -> Option<Pane> {
         Self::ALL.into_iter().find(|pane| pane.number() == number)
     }
 
-    /// The pane this many further on, round and round.
+    /// The pane this many further on; after the last comes the first.
     pub fn next(self, by: usize) -> Pane {
         Self::ALL[(self as usize + by) % Self::ALL.len()]
     }
 }
 
-/// What decides where the panes stand, beside the size.
+/// What decides the layout besides the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// What fills them.
+    /// The view that fills the panes.
     pub face: Face,
-    /// Rows that the panes in the middle have: one for each seat, or tool.
+    /// Rows of content in the lower panes: one for each seat, or tool.
     pub rows: usize,
-    /// Columns of the longest name of a seat, with the sign of its flag.
+    /// Columns of the longest name of a seat, including its flag's sign.
     pub names: usize,
-    /// Rounds at most.
+    /// Most rounds that the run can have.
     pub rounds: u32,
-    /// The pane that is focused.
+    /// The focused pane.
     pub focus: Pane,
-    /// Whether it is shown alone.
+    /// Whether the focused pane is zoomed, that is shown alone.
     pub zoom: bool,
-    /// Of the first and the second pane, the one seen last.
+    /// The first or the second pane, whichever was focused last.
     pub upper: Pane,
-    /// Of the third and the fourth pane, the one seen last.
+    /// The third or the fourth pane, whichever was focused last.
     pub middle: Pane,
 }
 
-/// How the panes stand.
+/// How many panes are shown at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// All of them, side by side.
+    /// All panes, side by side.
     Wide,
-    /// Three places below each other; two of them hold two panes, one seen at a time.
+    /// Three places, stacked; two of them hold two panes each and show one.
     Stacked,
-    /// One pane at a time.
+    /// One pane.
     Single,
 }
 
-/// Where everything of the page stands.
+/// The areas of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Areas {
-    /// How.
+    /// How many panes are shown.
     pub shape: Shape,
-    /// The row of tabs, where one pane stands at a time.
+    /// The row of tabs, if one pane is shown at a time.
     pub tabs: Rect,
-    /// The inside of each pane that is shown, its frame not counted.
+    /// The inside of each pane that is shown, without its frame.
     panes: [Option<Rect>; 5],
-    /// Sparkline and marks: two rows.
+    /// The scrubber: a sparkline and marks, two rows.
     pub scrubber: Rect,
 }
 
-/// The part of the screen that a run's page fills.
+/// The part of the screen for a run's page.
 pub fn page(size: Size) -> Rect {
     let height = size.rows.saturating_sub(ABOVE + BELOW);
     Rect::new(0, ABOVE.min(size.rows), size.cols, height)
 }
 
 impl Areas {
-    /// Places the panes in a page.
+    /// Lays out the panes of a page.
     pub fn of(page: Rect, wanted: Wanted) -> Areas {
         let scrubber_rows = if page.height >= 8 { 2 } else { 0 };
         let upper = Rect { height: page.height - scrubber_rows, ..page };
@@ -131,12 +130,12 @@ impl Areas {
         Areas { shape, tabs: none, panes, scrubber }
     }
 
-    /// The inside of a pane, where it is shown.
+    /// The inside of a pane, if it is shown.
     pub fn pane(&self, pane: Pane) -> Option<Rect> {
         self.panes.get(pane as usize).copied().flatten()
     }
 
-    /// The frame of a pane, where it is shown. Neighbours share their lines.
+    /// The frame of a pane, if it is shown. Neighbours share their lines.
     pub fn frame(&self, pane: Pane) -> Option<Rect> {
         self.pane(pane).map(|area| {
             Rect::new(
@@ -148,7 +147,7 @@ impl Areas {
         })
     }
 
-    /// The pane that stands here, its frame counted.
+    /// The pane at this cell; its frame counts as part of it.
     pub fn at(&self, col: u16, row: u16) -> Option<Pane> {
         Pane::ALL
             .into_iter()
@@ -161,12 +160,12 @@ impl Areas {
     }
 }
 
-/// Whether a cell stands in a rectangle.
+/// Whether a cell is within a rectangle.
 pub fn holds(area: Rect, col: u16, row: u16) -> bool {
     (area.left()..area.right()).contains(&col) && (area.top()..area.bottom()).contains(&row)
 }
 
-/// Where each of some tabs stands in its row: a blank, a digit, a blank, the name, a blank.
+/// The area of each tab in a row of tabs. A tab is a blank, a digit, a blank, the name, a blank.
 pub fn tabs<'a>(row: Rect, names: impl IntoIterator<Item = &'a str>) -> Vec<Rect> {
     let mut x = row.x;
     let mut tabs = Vec::new();
@@ -179,13 +178,13 @@ pub fn tabs<'a>(row: Rect, names: impl IntoIterator<Item = &'a str>) -> Vec<Rect
     tabs
 }
 
-/// The pane of this face whose tab stands here.
+/// The pane of this view whose tab is at this column.
 pub fn tab_at(row: Rect, face: Face, col: u16) -> Option<Pane> {
     let places = tabs(row, Pane::ALL.map(|pane| face.tab(pane)));
     Pane::ALL.into_iter().zip(places).find(|(_, tab)| holds(*tab, col, row.y)).map(|(pane, _)| pane)
 }
 
-/// The part of the scrubber that stands for the time of the run.
+/// The part of the scrubber that represents the time of the run.
 pub fn scrubber_line(scrubber: Rect) -> Rect {
     /// A blank, a clock and a blank.
     const LEFT: u16 = 7;
@@ -198,22 +197,22 @@ pub fn scrubber_line(scrubber: Rect) -> Rect {
     Rect { x: line.x + LEFT, width: line.width - LEFT - RIGHT, ..line }
 }
 
-/// The parts of the inspector.
+/// The areas of the inspector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InspectorAreas {
-    /// The frame of what stands beside the tabs, where there is room.
+    /// The frame of the summary at the left, if there is room for it.
     pub beside: Option<Rect>,
     /// The frame of the open tab.
     pub frame: Rect,
-    /// The tabs, in the upper line of that frame.
+    /// The tabs, in the top line of that frame.
     pub tabs: Rect,
     /// The text of the open tab.
     pub text: Rect,
 }
 
-/// Places the inspector in a page.
+/// Lays out the inspector in a page.
 pub fn inspector(page: Rect) -> InspectorAreas {
-    /// The summary's frame.
+    /// Width of the summary's frame.
     const BESIDE: u16 = 36;
     let (beside, frame) = if page.width >= 100 {
         let left = Rect { width: BESIDE, ..page };
@@ -228,7 +227,7 @@ pub fn inspector(page: Rect) -> InspectorAreas {
     InspectorAreas { beside, frame, tabs, text }
 }
 
-/// The inside of a frame, a blank on both sides where there is room for it.
+/// The inside of a frame, padded by a blank on both sides if there is room.
 pub fn padded(frame: Rect) -> Rect {
     let inside = inside(frame);
     match inside.width {
@@ -237,7 +236,7 @@ pub fn padded(frame: Rect) -> Rect {
     }
 }
 
-/// The tab of the inspector that stands here.
+/// The tab of the inspector at this column.
 pub fn inspector_tab_at(row: Rect, asks: Asks, col: u16) -> Option<Tab> {
     let places = tabs(row, Tab::words(asks));
     Tab::ALL.into_iter().zip(places).find(|(_, tab)| holds(*tab, col, row.y)).map(|(tab, _)| tab)
@@ -250,12 +249,12 @@ fn inside(frame: Rect) -> Rect {
     Rect::new(frame.x + 1, frame.y + 1, frame.width - 2, frame.height - 2)
 }
 
-/// The rows that seats around a table need.
+/// Rows that seats around a table need.
 const TABLE: u16 = 11;
-/// The rows of the list of facts below which it tells little.
+/// Fewest rows in which the list of events is useful.
 const LIST: u16 = 4;
 
-/// The rows of the three places, inside: `rows` is what is left without the four lines.
+/// Inner rows of the three places, from top to bottom: `rows` excludes the four lines.
 fn heights(rows: u16, wanted: Wanted) -> [u16; 3] {
     if matches!(wanted.face, Face::Team | Face::Research) {
         return team_heights(rows);
@@ -267,7 +266,7 @@ fn heights(rows: u16, wanted: Wanted) -> [u16; 3] {
     [upper, middle, left - upper]
 }
 
-/// The same of a team and of research: what is said is worth more rows than the facts behind it.
+/// The rows for teams and research: what was said deserves more of them than the events behind it.
 fn team_heights(rows: u16) -> [u16; 3] {
     let lower = (rows / 5).clamp(LIST, 10);
     let left = rows - lower;
@@ -277,7 +276,7 @@ fn team_heights(rows: u16) -> [u16; 3] {
 
 fn wide(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
     let [upper, middle, lower] = heights(area.height - 4, wanted);
-    // Three lines stand beside what two panes hold.
+    // Two panes side by side take three lines.
     let inner = area.width - 3;
     let (first, third) = match wanted.face {
         Face::Collaboration => {
@@ -286,11 +285,11 @@ fn wide(area: Rect, wanted: Wanted) -> [Option<Rect>; 5] {
             let most = inner.saturating_sub(66).min(inner / 2);
             ((area.width * 57 / 100).clamp(66, 96), (5 + names + STANCE * rounds).clamp(30, most))
         }
-        // Time runs to the right, so more of it is more to see.
+        // Time runs to the right, so width shows more of it.
         Face::Orchestrator => (area.width * 65 / 100, inner * 55 / 100),
-        // One line down the page: the picture and the calls, then what was said beside them.
+        // One dividing line down the page: picture and call tree at the left, texts at the right.
         Face::Team => (inner * 43 / 100, inner * 43 / 100),
-        // A row for each source wants width; the answer and the notes are read alike.
+        // The rows of sources are wide; the answer and the notes get nearly equal shares.
         Face::Research => (inner * 62 / 100, inner * 48 / 100),
         Face::Tools => ((area.width * 62 / 100).min(130), inner * 47 / 100),
     };
@@ -348,7 +347,7 @@ mod tests {
                             cells += area.area();
                         }
                         assert!(cells <= page.area());
-                        assert!(areas.pane(Pane::Events).is_some(), "what is focused is shown");
+                        assert!(areas.pane(Pane::Events).is_some(), "the focused pane is shown");
                         let scrubber = areas.scrubber;
                         assert_eq!(scrubber.intersection(page), scrubber);
                     }

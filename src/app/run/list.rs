@@ -1,6 +1,5 @@
-//! The list of facts: a window over the log, or over what a filter lets through. The places of
-//! what it lets through are found in bounded slices, newest first, so that a long log never holds
-//! up the screen.
+//! The list of events: a window over the log, or over the events that pass a filter. The filter is
+//! applied in bounded slices, newest events first, so that a long log never blocks the screen.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,25 +11,25 @@ use super::typed::Typed;
 use crate::event::{Event, World};
 use crate::scenario::condition::Budget;
 
-/// What a filter may cost before the screen wants its turn again, in steps of its evaluation.
+/// Most that a filter may cost before the screen must be drawn again, in steps of its evaluation.
 const STEPS: u64 = 200_000;
 
-/// The list of facts and where the eye is in it. Places are places in the log, of which the last are
-/// held; the first row is the first that is held.
+/// The list of events, its filter and its selection. Places count from the start of the run; only
+/// the last part of the log is in memory, and the first row is the first event of that part.
 #[derive(Debug, Default)]
 pub struct FactList {
     filter: Option<Active>,
-    /// What is typed, while it is.
+    /// The filter while it is typed.
     pub(super) typing: Option<Typed>,
-    /// What was typed last.
+    /// The last filter that was used, offered when the next is typed.
     last: String,
-    /// Why the text cannot be used as a filter.
+    /// Why the typed text cannot be used as a filter.
     trouble: Option<String>,
-    /// The fact that is selected; `None` follows the newest.
+    /// The selected event; `None` follows the newest.
     cursor: Option<usize>,
-    /// The fact in the first row, once the reader has moved.
+    /// The event in the first row, once the operator has scrolled.
     top: usize,
-    /// Facts that the log holds no more.
+    /// Events dropped from the log.
     gone: usize,
 }
 
@@ -38,51 +37,51 @@ pub struct FactList {
 struct Active {
     text: String,
     filter: Filter,
-    /// Places in order.
+    /// Places of the events that pass, in order.
     found: VecDeque<usize>,
-    /// The stretch of the log that was looked at.
+    /// The part of the log that was filtered so far.
     seen: Range<usize>,
-    /// Facts that the condition could not be evaluated for.
+    /// Events for which the condition could not be evaluated.
     failed: u64,
-    /// What was wrong with the first of them.
+    /// The error of the first of them.
     trouble: Option<String>,
 }
 
-/// How the filter stands, for the screen.
+/// The state of the filter, for the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterShown<'a> {
     /// Its text, as typed.
     pub text: &'a str,
-    /// Where the next character goes, in bytes, while it is typed.
+    /// While it is typed: where the next character goes, in bytes.
     pub typing: Option<usize>,
-    /// What is wrong with it, if something is.
+    /// What is wrong with it, if anything.
     pub trouble: Option<&'a str>,
-    /// How much of the log it has looked at, in percent.
+    /// How much of the log was filtered, in percent.
     pub done: u8,
 }
 
 impl FactList {
-    /// Whether the newest fact is followed.
+    /// Whether the list follows the newest event.
     pub fn follows(&self) -> bool {
         self.cursor.is_none()
     }
 
-    /// The selected fact's place; `None` when the newest is followed.
+    /// The place of the selected event; `None` if the newest is followed.
     pub fn cursor(&self) -> Option<usize> {
         self.cursor
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self, log: &RunLog) -> usize {
         match &self.filter {
             Some(active) => active.found.len(),
-            // A text that is no filter lets nothing through.
+            // A text that is no valid filter passes nothing.
             None if self.is_broken() => 0,
             None => log.len() - log.gone(),
         }
     }
 
-    /// Whether what is typed is meant as a condition and is none.
+    /// Whether what is typed is a condition that does not compile.
     pub fn is_broken(&self) -> bool {
         self.typing.is_some() && self.trouble.is_some()
     }
@@ -92,7 +91,7 @@ impl FactList {
         self.filter.is_some()
     }
 
-    /// How the filter stands; `None` when there is none and none is typed.
+    /// The state of the filter; `None` if there is none and none is typed.
     pub fn filter(&self, log: &RunLog) -> Option<FilterShown<'_>> {
         let active = self.filter.as_ref();
         let held = (log.len() - log.gone()) as u64;
@@ -115,7 +114,7 @@ impl FactList {
         }
     }
 
-    /// The place in the log of a row.
+    /// The place in the log of the event in this row.
     pub fn place(&self, row: usize) -> Option<usize> {
         match &self.filter {
             Some(active) => active.found.get(row).copied(),
@@ -123,7 +122,7 @@ impl FactList {
         }
     }
 
-    /// The row of a place, or of the first one after it.
+    /// The row of the event at this place, or of the first event after it.
     fn row(&self, place: usize) -> usize {
         match &self.filter {
             Some(active) => active.found.partition_point(|found| *found < place),
@@ -131,7 +130,7 @@ impl FactList {
         }
     }
 
-    /// The rows that stand in a window of this height.
+    /// The rows in a window of this height.
     pub fn window(&self, log: &RunLog, height: usize) -> Range<usize> {
         let len = self.len(log);
         if height == 0 || len == 0 {
@@ -149,7 +148,7 @@ impl FactList {
         start..(start + height).min(len)
     }
 
-    /// The place of the row that is selected; the newest when it is followed.
+    /// The place of the selected event; the newest if it is followed.
     pub fn selected(&self, log: &RunLog) -> Option<usize> {
         match self.cursor {
             Some(cursor) => Some(cursor),
@@ -157,7 +156,7 @@ impl FactList {
         }
     }
 
-    /// Selects the row this many rows further on.
+    /// Moves the selection by this many rows.
     pub(super) fn step(&mut self, by: isize, log: &RunLog, height: usize) {
         let Some(last) = self.len(log).checked_sub(1) else { return };
         let window = self.window(log, height);
@@ -178,12 +177,12 @@ impl FactList {
         self.top = self.gone;
     }
 
-    /// Follows the newest fact again.
+    /// Follows the newest event again.
     pub(super) fn follow(&mut self) {
         self.cursor = None;
     }
 
-    /// Moves the window without the selection, as a wheel does; the selection stays within it.
+    /// Scrolls the window, as a wheel does; the selection stays within it.
     pub(super) fn scroll(&mut self, by: isize, log: &RunLog, height: usize) {
         let len = self.len(log);
         let Some(last) = len.checked_sub(1) else { return };
@@ -196,13 +195,13 @@ impl FactList {
         let row = row.clamp(start, (start + height).saturating_sub(1).max(start)).min(last);
         self.top = self.place(start).unwrap_or(self.gone);
         self.cursor = self.place(row);
-        // Further down than the end is back to following.
+        // Scrolling past the end follows the newest event again.
         if by > 0 && start == window.start && start + height >= len {
             self.follow();
         }
     }
 
-    /// Selects a fact and brings it into view. A filter that hides it is taken off.
+    /// Selects an event and brings it into view. Clears a filter that hides it.
     pub(super) fn select(&mut self, place: usize, log: &RunLog, height: usize) {
         if let Some(active) = &self.filter
             && active.found.binary_search(&place).is_err()
@@ -210,7 +209,7 @@ impl FactList {
             self.filter = None;
         }
         let window = self.window(log, height);
-        // What stands before and after it is seen with it.
+        // Some events before and after it stay in view.
         let margin = (height / 4).min(3);
         let row = self.row(place);
         let least = (row + 1 + margin).saturating_sub(height);
@@ -219,13 +218,13 @@ impl FactList {
         self.cursor = Some(place);
     }
 
-    /// Starts to type a filter, from the last one.
+    /// Starts typing a filter, beginning with the last one.
     pub(super) fn type_filter(&mut self) {
         let text = self.filter.as_ref().map_or(self.last.clone(), |active| active.text.clone());
         self.typing = Some(Typed::new(text));
     }
 
-    /// Takes what is typed so far: words at once, CEL as soon as it can be compiled.
+    /// Applies what is typed so far: words at once, CEL as soon as it compiles.
     pub(super) fn typed(&mut self, log: &RunLog) {
         let Some(typed) = &self.typing else { return };
         let text = typed.text().to_owned();
@@ -250,14 +249,14 @@ impl FactList {
                 });
             }
             Err(error) => {
-                // What was typed before is no filter that anyone asked for.
+                // The earlier filter no longer matches what is typed.
                 self.filter = None;
                 self.trouble = Some(first_line(&error.to_string()));
             }
         }
     }
 
-    /// Ends typing and keeps the filter. A text that cannot be used is typed on.
+    /// Ends typing and keeps the filter. Typing does not end while the text is invalid.
     pub(super) fn keep(&mut self) {
         if self.trouble.is_some() {
             return;
@@ -267,7 +266,7 @@ impl FactList {
         }
     }
 
-    /// Ends typing, and takes the filter off.
+    /// Ends typing and clears the filter.
     pub(super) fn drop_filter(&mut self) {
         if let Some(active) = self.filter.take() {
             self.last = active.text;
@@ -276,13 +275,13 @@ impl FactList {
         self.trouble = None;
     }
 
-    /// Whether there is more of the log for the filter to look at.
+    /// Whether part of the log is still to be filtered.
     pub(super) fn is_behind(&self, log: &RunLog) -> bool {
         let held = log.gone()..log.len();
         self.filter.as_ref().is_some_and(|active| active.seen != held)
     }
 
-    /// The log holds the facts before this place no more.
+    /// The log dropped the events before this place.
     pub(super) fn let_go(&mut self, place: usize) {
         self.gone = place;
         self.cursor = self.cursor.map(|cursor| cursor.max(place));
@@ -293,7 +292,7 @@ impl FactList {
         active.seen = active.seen.start.max(place)..active.seen.end.max(place);
     }
 
-    /// Lets the filter look at a slice of what it has not seen: what is new first, then backwards.
+    /// Filters the next slice of the log: new events first, then backwards.
     pub(super) fn look(&mut self, log: &RunLog, world: &World) {
         let Some(active) = &mut self.filter else { return };
         let mut left = active.filter.slice();
@@ -318,7 +317,7 @@ impl FactList {
 }
 
 impl Active {
-    /// Whether a fact is let through. What that cost is taken from `steps`.
+    /// Whether an event passes. The cost is subtracted from `steps`.
     fn lets(&mut self, event: Option<&Arc<Event>>, world: &World, steps: &mut u64) -> bool {
         let Some(event) = event else { return false };
         let mut budget = Budget::new(FACT);

@@ -10,12 +10,12 @@ use crate::event::World;
 use crate::event::world::team::{HopKind, HopState};
 use crate::event::world::tools::ToolRow;
 
-/// A text in a cell of a table.
+/// A text made safe for a cell of a Markdown table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
-/// The tasks of an orchestrator and what they came to.
+/// Writes the tasks of an orchestrator and their results.
 pub(super) fn plan_markdown(out: &mut String, world: &World) {
     let Some((orchestrator, _)) = world.orchestrator() else { return };
     if orchestrator.tasks.is_empty() {
@@ -30,19 +30,19 @@ pub(super) fn plan_markdown(out: &mut String, world: &World) {
     }
 }
 
-/// Who was put to work by whom in a team.
+/// Writes the hops of a team: who handed over to or consulted whom.
 pub(super) fn team_markdown(out: &mut String, world: &World) {
-    /// More hops than this are counted and not told.
+    /// Most hops that are listed; further ones are only counted.
     const MOST: usize = 500;
     let Some((team, _)) = world.team().filter(|(team, _)| !team.hops.is_empty()) else { return };
-    let _ = writeln!(out, "\n## Hops\n\n| no | from | to | how | why |");
+    let _ = writeln!(out, "\n## Hops\n\n| # | from | to | how | why |");
     let _ = writeln!(out, "| --- | --- | --- | --- | --- |");
     for (nth, hop) in team.hops.iter().take(MOST).enumerate() {
         let from = hop.from.as_ref().map_or("you", |from| from.as_str());
         let how = match (&hop.state, hop.kind) {
             (HopState::Refused(_), _) => "refused",
             (_, HopKind::Consult) => "consults",
-            (_, HopKind::Start | HopKind::Handoff) => "passes control",
+            (_, HopKind::Start | HopKind::Handoff) => "hands over",
         };
         let why = match &hop.state {
             HopState::Refused(why) => why.to_string(),
@@ -57,7 +57,7 @@ pub(super) fn team_markdown(out: &mut String, world: &World) {
     }
 }
 
-/// The tools beside the model, and their figures.
+/// Writes the figures of the tools other than the model.
 pub(super) fn tools_markdown(out: &mut String, world: &World) {
     let tools = || world.tools.rows().iter().filter(|tool| tool.name().as_str() != "llm");
     if tools().next().is_none() {
@@ -82,14 +82,14 @@ pub(super) fn tools_markdown(out: &mut String, world: &World) {
     }
 }
 
-/// What is known of one tool.
+/// One tool as text: its breaker, its figures and its policy.
 pub(super) fn tool_text(tool: &ToolRow) -> String {
     let mut text = format!("{} ({})\n", tool.name(), tool.head.kind);
     if tool.head.limits.breaker.is_some() {
         let _ = writeln!(text, "breaker  {}", stage(tool.stage));
     }
     let (refused, instead) = effect(&tool.tally);
-    for (name, told) in [("injected", faults(tool)), ("refused", refused), ("instead", instead)] {
+    for (name, told) in [("injected", faults(tool)), ("refused", refused), ("fallback", instead)] {
         if let Some(told) = told {
             let _ = writeln!(text, "{name}  {told}");
         }

@@ -1,5 +1,5 @@
-//! The page of one run: its facts, the world they fold to, and where the eye is. What is drawn of
-//! it stands in `ui/run`.
+//! The page of one run: its events, the world that they fold to, and the operator's focus,
+//! selections and scroll positions. `ui/run` draws it.
 
 mod act;
 mod beside;
@@ -66,14 +66,14 @@ use crate::event::world::Stage;
 use crate::event::{Command, Elapsed, Event, RunId, Seq, SpanId, World};
 use crate::scenario::name::ToolName;
 
-/// How often a running clock is drawn anew.
+/// Interval at which a running clock is redrawn.
 const TICK: Duration = Duration::from_millis(100);
-/// The same where nothing may move that carries no news.
+/// The interval with decorative motion switched off.
 const SLOW_TICK: Duration = Duration::from_secs(1);
-/// New facts that a filter looks at as they come; more of them wait for a tick.
+/// Most new events that are filtered as soon as they arrive; larger batches wait for a tick.
 const AT_ONCE: usize = 64;
 
-/// One run as the dashboard holds it.
+/// One run on the dashboard.
 #[derive(Debug)]
 pub struct RunPage {
     id: RunId,
@@ -82,7 +82,7 @@ pub struct RunPage {
     world: World,
     past: Past,
     live: BTreeMap<SpanId, LiveText>,
-    /// What it shows, where that is not its pattern's own.
+    /// The view that covers the one of the run's own pattern, if any.
     over: Option<Face>,
     focus: Pane,
     zoom: bool,
@@ -90,54 +90,54 @@ pub struct RunPage {
     middle: Pane,
     selection: Selection,
     round: Option<u32>,
-    /// The row of the waterfall that is selected; `None` follows what goes on.
+    /// The selected row of the waterfall; `None` follows the run.
     row: Option<Row>,
-    /// The tool that is selected.
+    /// The selected tool.
     tool: Option<ToolName>,
-    /// The other kind of run of the same scenario.
+    /// The latest run of the same scenario under the other policy.
     beside: Option<Beside>,
     turned: Turned,
-    /// Where the eye is in the panes of a team.
+    /// Selections and scroll positions in the panes of a team.
     team: team::TeamView,
-    /// Where the eye is in the panes of research.
+    /// Selections and scroll positions in the panes of research.
     research: research::ResearchView,
-    /// What the run was started with.
+    /// The request that started the run, if known.
     launch: Option<Box<LaunchRequest>>,
-    /// The next message of its session, as far as there is one.
+    /// The next message of the session, if any.
     next: Next,
     list: FactList,
-    /// Where the eye is in what the subject says; `None` stays with its newest words.
+    /// First row in view of the subject's text; `None` follows its newest words.
     said: Option<Scroll>,
     inspector: Option<Inspector>,
-    /// Whether the button that went down on the scrubber is still down.
+    /// Whether a drag that began on the scrubber is still going on.
     dragging: bool,
 }
 
-/// Who is selected.
+/// The selected seat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// No one: the page follows who speaks.
+    /// None: the page follows the current speaker.
     #[default]
     Follow,
     /// A seat of the sequence, from 0.
     Seat(usize),
-    /// The text at the end.
+    /// The model call at the end that composes the answer.
     Finalize,
 }
 
-/// What a page made of an action.
+/// What the page did with an input.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It took it.
+    /// The page handled it.
     Handled {
-        /// Whether the screen has changed.
+        /// Whether the screen must be redrawn.
         redraw: bool,
     },
-    /// It took it, and the shell is asked for something.
+    /// The page handled it; the shell has to carry out these effects.
     Emit(Vec<Effect>),
-    /// It took it, and there is something to say about it.
+    /// The page handled it, with a message for the operator.
     Say(String),
-    /// It means nothing here; the dashboard may know better.
+    /// The page has no use for it; the dashboard may.
     Ignored,
 }
 
@@ -148,8 +148,8 @@ impl Outcome {
 }
 
 impl RunPage {
-    /// A page before its first fact. `zero` is when the run's own time was zero, since the start
-    /// of the program.
+    /// A page before its first event. `zero` is the time at which the run's own clock was zero,
+    /// counted from the start of the program.
     pub fn new(id: RunId, zero: Duration) -> Self {
         Self {
             id,
@@ -180,17 +180,17 @@ impl RunPage {
         }
     }
 
-    /// The run.
+    /// The id of the run.
     pub fn id(&self) -> &RunId {
         &self.id
     }
 
-    /// When the run's own time was zero, since the start of the program.
+    /// When the run's own clock was zero, since the start of the program.
     pub fn zero(&self) -> Duration {
         self.zero
     }
 
-    /// The run's facts so far, the last of which are held.
+    /// The run's events so far; only the last ones are in memory.
     pub fn log(&self) -> &RunLog {
         &self.log
     }
@@ -205,27 +205,27 @@ impl RunPage {
         self.past.world().unwrap_or(&self.world)
     }
 
-    /// What was asked of its limits and faults and has not come back as a fact yet.
+    /// Pending changes: limits and faults that were sent and not confirmed by an event yet.
     pub fn turned(&self) -> &Turned {
         &self.turned
     }
 
-    /// This was asked of the run.
+    /// Records that this command was sent to the run.
     pub fn asked(&mut self, command: &Command) {
         self.turned.ask(command);
     }
 
-    /// How many facts the shown world holds.
+    /// The number of events that the shown world is folded from.
     pub fn shown_facts(&self) -> usize {
         self.past.facts().unwrap_or(self.log.len())
     }
 
-    /// Whether the playhead stands before the head of the log.
+    /// Whether the playhead is before the head of the log.
     pub fn is_scrubbed(&self) -> bool {
         self.past.facts().is_some()
     }
 
-    /// The run's own time, where its head is shown that of the clock; else that of the playhead.
+    /// The run's own time: that of the clock while the head is shown, else that of the playhead.
     /// `now` is the time since the start of the program.
     pub fn time(&self, now: Duration) -> Elapsed {
         let world = self.shown();
@@ -235,49 +235,49 @@ impl RunPage {
         Elapsed::of(now.saturating_sub(self.zero)).max(world.at)
     }
 
-    /// The run's own time at the head of its log, playhead or not.
+    /// The run's own time at the head of its log, wherever the playhead is.
     pub fn head_time(&self, now: Duration) -> Elapsed {
-        // A run at rest stands still.
+        // The clock of a paused run stands still.
         let rests = matches!(self.world.stage, Stage::Paused { .. });
         if rests || self.is_scrubbed() { self.world.at } else { self.time(now) }
     }
 
-    /// The fact of this place in the log.
+    /// The event with this number, if it is in memory.
     pub fn fact(&self, seq: Seq) -> Option<&Event> {
         self.log.get(self.log.place(seq)).map(|event| &**event).filter(|event| event.seq == seq)
     }
 
-    /// Where a fact stands, or would stand.
+    /// The place of an event in the log, or the place where it would be.
     fn place(&self, seq: Seq) -> usize {
         self.log.place(seq)
     }
 
-    /// The text that a span has given so far. None of the past is kept.
+    /// The text that a span has received so far; `None` while the past is shown.
     pub fn live(&self, span: SpanId) -> Option<&LiveText> {
         if self.is_scrubbed() { None } else { self.live.get(&span) }
     }
 
-    /// The pane that is focused.
+    /// The focused pane.
     pub fn focus(&self) -> Pane {
         self.focus
     }
 
-    /// What the page shows: its pattern, or the tools over it.
+    /// The view of the page: its pattern's own, or the tools over it.
     pub fn face(&self) -> Face {
         self.over.unwrap_or_else(|| Face::of(&self.world))
     }
 
-    /// Who is selected.
+    /// The selected seat.
     pub fn selection(&self) -> Selection {
         self.selection
     }
 
-    /// The round that is selected among the stances.
+    /// The selected round among the stances.
     pub fn selected_round(&self) -> Option<u32> {
         self.round
     }
 
-    /// The list of facts.
+    /// The list of events.
     pub fn list(&self) -> &FactList {
         &self.list
     }
@@ -287,7 +287,7 @@ impl RunPage {
         self.inspector.as_ref()
     }
 
-    /// What is focused, as the binding table knows it.
+    /// The context in which keys are looked up.
     pub fn context(&self) -> Context {
         if self.list.typing.is_some() {
             Context::Filter
@@ -298,7 +298,7 @@ impl RunPage {
         }
     }
 
-    /// Takes new facts.
+    /// Adds new events.
     pub fn apply(&mut self, events: &[Arc<Event>]) {
         for event in events {
             self.world.apply(event);
@@ -318,7 +318,7 @@ impl RunPage {
         self.refresh_reading();
     }
 
-    /// Whether new facts may change what is known of a target.
+    /// Whether new events may change what is known of a target.
     fn concerns(&self, target: Target, events: &[Arc<Event>]) -> bool {
         let Some(call) = self.call_of(target) else { return false };
         let of_call = |event: &Arc<Event>| {
@@ -328,22 +328,22 @@ impl RunPage {
         events.iter().any(of_call)
     }
 
-    /// Whether the run's facts were dropped to bound memory.
+    /// Whether all of the run's events were dropped to bound memory.
     pub fn is_forgotten(&self) -> bool {
         self.log.is_empty() && self.world.tally.facts > 0
     }
 
-    /// Takes the text that a span has given so far.
+    /// Sets the text that a span has received so far.
     pub fn set_live(&mut self, span: SpanId, text: Option<LiveText>) -> Outcome {
         let closed = self.world.spans.get(span).is_some_and(|span| span.closed.is_some());
         let changed = match text.filter(|_| !closed) {
-            // What has come only grows: its length tells whether there is more of it.
+            // The text only grows, so its length tells whether there is more.
             Some(text) if self.live.get(&span).is_some_and(|had| is_same(had, &text)) => false,
             Some(text) => {
                 self.live.insert(span, text);
                 true
             }
-            // Its last text stands until the fact that closes it comes.
+            // The last text stays until the event that closes the span arrives.
             None if !closed => false,
             None => self.live.remove(&span).is_some(),
         };
@@ -355,7 +355,8 @@ impl RunPage {
         Outcome::Handled { redraw: changed && !self.is_scrubbed() }
     }
 
-    /// Drops the facts of a run that has ended, and what was kept to look back. The world stays.
+    /// Drops the events of a run that has ended, and everything kept for scrubbing. The world
+    /// stays.
     pub fn forget(&mut self) {
         self.inspector = None;
         self.list = FactList::default();
@@ -363,15 +364,15 @@ impl RunPage {
         self.log = RunLog::default();
     }
 
-    /// Time has passed: the filter looks at another slice of the log.
+    /// Filters another slice of the log.
     pub fn on_tick(&mut self) {
         if self.list.is_behind(&self.log) {
             self.list.look(&self.log, &self.world);
         }
     }
 
-    /// How long until the page needs the next tick; `None` while nothing on it moves by itself.
-    /// `animation`: whether things may move that carry no news.
+    /// Time until the page needs the next tick; `None` while nothing on it moves by itself.
+    /// `animation`: whether decorative motion is on.
     pub fn next_tick(&self, now: Duration, animation: bool) -> Option<Duration> {
         if self.list.is_behind(&self.log) {
             return Some(Duration::ZERO);
@@ -381,13 +382,13 @@ impl RunPage {
             Stage::Running | Stage::Pausing { .. } => !self.is_scrubbed(),
         };
         let step = if animation { TICK } else { SLOW_TICK };
-        // The next full step of the run's own clock.
+        // Ticks are aligned to full steps of the run's own clock.
         let into = now.saturating_sub(self.zero).as_micros() % step.as_micros();
         let into = Duration::from_micros(u64::try_from(into).unwrap_or(0));
         moves.then(|| step.saturating_sub(into).max(Duration::from_millis(1)))
     }
 
-    /// Answers a key that is bound to nothing: what is typed into a filter.
+    /// Handles a key without a binding: text typed into a filter.
     pub fn on_key(&mut self, key: Key) -> Outcome {
         let taken = self.list.typing.as_mut().is_some_and(|typed| typed.on_key(key));
         if !taken {
@@ -397,7 +398,7 @@ impl RunPage {
         Outcome::redraw()
     }
 
-    /// Answers a paste.
+    /// Handles a paste into the filter.
     pub fn on_paste(&mut self, text: &str) -> Outcome {
         match &mut self.list.typing {
             Some(typed) => {
@@ -415,7 +416,7 @@ impl RunPage {
     }
 }
 
-/// Whether nothing has come since.
+/// Whether no more text has arrived.
 fn is_same(had: &LiveText, text: &LiveText) -> bool {
     let of = |live: &LiveText| (live.text.len(), live.pieces, live.first_at, live.last_at);
     of(had) == of(text)

@@ -1,5 +1,5 @@
-//! What the page makes of the mouse: a click focuses and selects, the wheel scrolls what is under
-//! it, a drag on the scrubber scrubs. Nothing here needs a mouse: every key does as much.
+//! The mouse on a run's page: a click focuses and selects, the wheel scrolls what is under it, a
+//! drag on the scrubber scrubs. Keys do all of it as well.
 
 use ratatui::layout::Rect;
 
@@ -10,11 +10,11 @@ use crate::app::msg::{Mouse, MouseKind};
 use crate::app::state::Size;
 use crate::event::Elapsed;
 
-/// Rows that one turn of the wheel moves.
+/// Rows that one notch of the wheel scrolls.
 const WHEEL: isize = 3;
 
 impl RunPage {
-    /// Answers the mouse.
+    /// Handles a mouse event.
     pub fn on_mouse(&mut self, mouse: Mouse, size: Size) -> Outcome {
         let outcome = self.take_mouse(mouse, size);
         self.refresh_reading();
@@ -105,7 +105,7 @@ impl RunPage {
         Outcome::redraw()
     }
 
-    /// Puts the playhead where the scrubber was hit.
+    /// Moves the playhead to the clicked place of the scrubber.
     fn scrub_to(&mut self, col: u16, size: Size) -> Outcome {
         let line = layout::scrubber_line(self.areas_in(size).scrubber);
         if line.width == 0 {
@@ -114,7 +114,7 @@ impl RunPage {
         let col = col.clamp(line.left(), line.right() - 1) - line.left();
         let from = self.scrubbed_from().0;
         let span = u128::from(self.world.at.0.saturating_sub(from));
-        // The end of the column that was hit: what happened in it has happened.
+        // The end of the clicked column, so that everything in it has happened.
         let at = from + (span * u128::from(col + 1) / u128::from(line.width)) as u64;
         if col + 1 == line.width {
             return self.seek(usize::MAX, size);
@@ -165,7 +165,7 @@ impl RunPage {
         }
     }
 
-    /// A click on a line of a pane of the orchestrator's or the tools' face.
+    /// Selects the clicked row in the view of the orchestrator or of the tools.
     fn click_on_row(&mut self, pane: Pane, area: Rect, line: usize) {
         let first = |place, count, rows: u16| table::first_seat(place, count, usize::from(rows));
         match (self.face(), pane) {
@@ -197,7 +197,7 @@ impl RunPage {
         }
     }
 
-    /// The seat that lists keep in view.
+    /// The seat that lists scroll to.
     pub fn selected_seat(&self) -> usize {
         match self.subject() {
             super::Subject::Seat { seat, .. } => seat,

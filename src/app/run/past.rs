@@ -1,32 +1,32 @@
-//! The run at an earlier fact. Worlds are kept at growing intervals, a bounded number of them, so
-//! that a seek folds a stretch of the log and never all of it. Where the log no longer begins with
-//! the run, one is kept at its first fact.
+//! The run at an earlier event. Snapshots of the world are kept at growing intervals, a bounded
+//! number of them, so that a seek folds a part of the log and never all of it. If the first events
+//! were dropped, there is a snapshot at the first that is left.
 
 use super::RunLog;
 use crate::event::World;
 
-/// Worlds kept over the whole log; past them every other one is dropped.
+/// Most snapshots along the whole log; above it every other one is dropped.
 const MOST: usize = 64;
-/// Facts between two kept worlds at first.
+/// Events between two snapshots at first.
 const FIRST: usize = 512;
-/// A stretch that is folded without keeping worlds on the way.
+/// Longest part of the log that is folded without a snapshot on the way.
 const SHORT: usize = 64;
 
-/// Worlds along the log, and the one at the playhead.
+/// The snapshots along the log, and the world at the playhead.
 #[derive(Debug)]
 pub(super) struct Past {
     every: usize,
     kept: Vec<Kept>,
-    /// Kept on the way to the playhead, closer and closer to it: steps back from there are short.
+    /// Snapshots on the way to the playhead, closer and closer to it: they make steps back cheap.
     near: Vec<Kept>,
     here: Option<Kept>,
-    /// The log has dropped its first facts: the first of the kept worlds is what they were folded to.
+    /// Whether the log has dropped events: the first snapshot is then the world they folded to.
     begins: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Kept {
-    /// Facts folded.
+    /// Number of events folded into it.
     facts: usize,
     world: World,
 }
@@ -38,7 +38,7 @@ impl Default for Past {
 }
 
 impl Past {
-    /// Looks at the world of the whole log so far, after each fact, and keeps it now and then.
+    /// Called after each event with the world of the whole log; takes a snapshot now and then.
     pub(super) fn note(&mut self, facts: usize, world: &World) {
         if !facts.is_multiple_of(self.every) {
             return;
@@ -47,31 +47,31 @@ impl Past {
         if self.kept.len() > MOST {
             self.every *= 2;
             let every = self.every;
-            // The first may stand where the log begins.
+            // The first snapshot may be the one at the start of a shortened log.
             let first = self.kept.first().map(|kept| kept.facts);
             let first = first.filter(|_| self.begins);
             self.kept.retain(|kept| kept.facts.is_multiple_of(every) || Some(kept.facts) == first);
         }
     }
 
-    /// The world at the playhead, where there is one.
+    /// The world at the playhead; `None` at the head of the log.
     pub(super) fn world(&self) -> Option<&World> {
         self.here.as_ref().map(|here| &here.world)
     }
 
-    /// How many facts are folded at the playhead.
+    /// Number of events before the playhead; `None` at the head of the log.
     pub(super) fn facts(&self) -> Option<usize> {
         self.here.as_ref().map(|here| here.facts)
     }
 
-    /// Away from the past.
+    /// Goes back to the head of the log.
     pub(super) fn leave(&mut self) {
         self.here = None;
         self.near.clear();
     }
 
-    /// The log is about to let go of the facts before this place: what is kept from there on folds
-    /// none of them.
+    /// Called before the log drops the events up to this place: replaces the snapshots among them
+    /// by one at this place.
     pub(super) fn let_go(&mut self, place: usize, log: &RunLog) {
         let before = self.kept.partition_point(|kept| kept.facts <= place);
         let first = self.kept.drain(..before).next_back();
@@ -91,7 +91,8 @@ impl Past {
         self.begins = true;
     }
 
-    /// Puts the playhead after this many facts of the log, no earlier than those that it holds.
+    /// Moves the playhead after this many events of the log, or to the first event in memory if
+    /// that is later.
     pub(super) fn seek(&mut self, facts: usize, log: &RunLog) {
         let facts = facts.clamp(log.gone(), log.len());
         self.near.retain(|near| near.facts <= facts);
@@ -176,7 +177,7 @@ mod tests {
             }
         }
         let first = held.gone();
-        assert_eq!(past.facts(), Some(first), "the playhead went with the window");
+        assert_eq!(past.facts(), Some(first), "the playhead moved with the window");
         for facts in [99_999, 95_000, first, 0, first + 1, 97_000, 300_000] {
             past.seek(facts, &held);
             let facts = facts.clamp(first, held.len());

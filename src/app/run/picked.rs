@@ -1,21 +1,21 @@
-//! Which line of a text of lines that wrap is selected, and where its window stands: a line that is
-//! higher than the window is read to its end before the next is taken.
+//! The selected line and the scroll position in a text whose lines wrap. A line higher than the
+//! window is scrolled to its end before the next one is selected.
 
 use super::scroll::{Lines, Scroll};
 use crate::app::action::Action;
 
-/// The line that is selected, and the first row in view once the reader has moved.
+/// The selected line, and the first row in view once the operator has scrolled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Picked {
-    /// The line that is selected; `None`: the pane follows what is new.
+    /// The selected line; `None` follows the newest.
     pub line: Option<usize>,
-    /// The line and row that stand first.
+    /// First line and row in view.
     pub top: Scroll,
 }
 
 impl Picked {
-    /// The line and row that stand first in a window of this height, and the line that is selected.
-    /// Without a selection the window stands at the end.
+    /// The first line and row in a window of this height, and the selected line. Without a
+    /// selection the window is at the end.
     pub fn at(self, lines: &impl Lines, height: usize) -> (Scroll, Option<usize>) {
         match self.line {
             None => (Scroll::end(lines, height), None),
@@ -26,7 +26,7 @@ impl Picked {
         }
     }
 
-    /// What a movement comes to; the last line is where the first step begins.
+    /// The selection after a movement; without one, the first step begins at the last line.
     #[must_use]
     pub fn moved(self, action: Action, lines: &impl Lines, height: usize) -> Self {
         let Some(last) = lines.count().checked_sub(1) else { return self };
@@ -57,7 +57,7 @@ impl Picked {
         Self { line: Some(line), top }
     }
 
-    /// Moves the window as a wheel does; past the end it follows again.
+    /// Scrolls the window as a wheel does; past the end it follows the newest again.
     #[must_use]
     pub fn wheeled(self, by: isize, lines: &impl Lines, height: usize) -> Self {
         let (top, _) = self.at(lines, height);
@@ -67,7 +67,7 @@ impl Picked {
         Self { line, top }
     }
 
-    /// Selects a line; the window moves no more than it must.
+    /// Selects a line; the window scrolls no more than needed.
     #[must_use]
     pub fn select(self, line: usize, lines: &impl Lines, height: usize) -> Self {
         let (top, _) = self.at(lines, height);
@@ -75,7 +75,7 @@ impl Picked {
         Self { line: Some(line), top }
     }
 
-    /// Selects the line that stands in this row of the window, if one does.
+    /// Selects the line in this row of the window, if there is one.
     #[must_use]
     pub fn hit(self, row: usize, lines: &impl Lines, height: usize) -> Self {
         let (top, _) = self.at(lines, height);
@@ -90,7 +90,7 @@ impl Picked {
     }
 }
 
-/// Whether a line goes on below the window.
+/// Whether part of a line is below the window.
 fn ends_below(lines: &impl Lines, line: usize, top: Scroll, height: usize) -> bool {
     let before: usize = (top.line..line).map(|at| lines.rows(at)).sum();
     before + lines.rows(line) > top.row + height
@@ -110,8 +110,7 @@ fn last_in(lines: &impl Lines, top: Scroll, height: usize) -> usize {
     line
 }
 
-/// The line, and the window moved no more than it must so that the line is seen whole, or from its
-/// start.
+/// The line, and the window scrolled no more than needed to show the whole line, or its start.
 fn in_view(lines: &impl Lines, line: usize, top: Scroll, height: usize) -> (usize, Scroll) {
     let start = Scroll { line, row: 0 };
     if start < top || line - top.line > height || lines.rows(line) >= height {

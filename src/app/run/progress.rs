@@ -1,4 +1,4 @@
-//! How far a run is, in the figures of its pattern: for the first header row and the list of runs.
+//! The progress of a run in the figures of its pattern: for the header and the list of runs.
 
 use super::RunPage;
 use crate::app::format;
@@ -6,26 +6,27 @@ use crate::event::World;
 use crate::event::world::SpendingUsed;
 use crate::event::world::team::HopKind;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// In a few words: `round 2/3`, `3/4 tasks`.
+    /// Short text: `round 2/3`, `3/4 tasks`.
     pub far: Option<String>,
-    /// The budget that its steps use up: its name, what is used, what is allowed.
+    /// The budget that the steps use up: name, used, allowed.
     pub budget: Option<(&'static str, u64, u64)>,
-    /// The limit on its spending of which most is used: in words, and used and allowed of the same unit.
+    /// The spending limit that is closest to being reached: text, used and allowed, in the same
+    /// unit.
     pub spending: Option<(String, u64, u64)>,
 }
 
 impl RunPage {
-    /// How far the run is in the world that is shown.
+    /// The progress in the world that is shown.
     pub fn progress(&self) -> Progress {
         Progress::of(self.shown())
     }
 }
 
 impl Progress {
-    /// How far a run is.
+    /// The progress in this world.
     pub fn of(world: &World) -> Progress {
         Progress { spending: spending(world), ..Self::of_pattern(world) }
     }
@@ -62,7 +63,7 @@ impl Progress {
             let far = Some(format!("{message}hop {hops}"));
             let used = team.swarm(&plan.root).map_or(0, |row| row.made());
             let limit = u64::from(swarm.max_handoffs);
-            let budget = (limit > 0).then_some(("hand-offs", u64::from(used), limit));
+            let budget = (limit > 0).then_some(("handoffs", u64::from(used), limit));
             return Progress { far, budget, spending: None };
         }
         if let Some((research, plan)) = world.research() {
@@ -72,7 +73,7 @@ impl Progress {
             return Progress { far: Some(pages), budget, spending: None };
         }
         if let Some((_, plan)) = world.resilience() {
-            // What is asked again is no further step.
+            // A repeated call is no further step, so calls are counted and not attempts.
             let asked: u64 = world.tools.rows().iter().map(|row| row.tally.asked).sum();
             let steps = u64::from(plan.agents)
                 .saturating_mul(plan.turns.into())
@@ -87,7 +88,7 @@ impl Progress {
         Progress::default()
     }
 
-    /// The same in a few columns: `2/3`.
+    /// The progress in a few columns: `2/3`.
     pub fn short(world: &World) -> String {
         match (world.collaboration(), world.orchestrator(), Self::of(world).budget) {
             (Some((table, plan)), ..) => {
@@ -114,7 +115,7 @@ impl Progress {
     }
 }
 
-/// The limit on spending of which most is used.
+/// The spending limit that is closest to being reached.
 fn spending(world: &World) -> Option<(String, u64, u64)> {
     let used = world.spending_used().into_iter();
     Some(match used.max_by(|left, right| left.share().total_cmp(&right.share()))? {
@@ -122,7 +123,7 @@ fn spending(world: &World) -> Option<(String, u64, u64)> {
             (format!("tokens {}/{}", format::count(used), format::count(limit)), used, limit)
         }
         SpendingUsed::Cost { used, limit } => {
-            // A bar is drawn of whole numbers.
+            // A bar is drawn from integers.
             let micro = |usd: f64| (usd * 1e6) as u64;
             let text = format!("cost {}/{}", format::usd(used), format::usd(limit));
             (text, micro(used), micro(limit))

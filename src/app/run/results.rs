@@ -1,4 +1,4 @@
-//! The results of an orchestrator so far, a line each: first what they came to, then the tasks.
+//! The results of an orchestrator so far, one line each: first the aggregate, then the tasks.
 
 use serde_json::Value;
 
@@ -10,23 +10,23 @@ use crate::event::world::orchestrator::{TaskRow, TaskState};
 /// A line of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line<'a> {
-    /// The level that the results came to, under its name.
+    /// The level that the results add up to, and the name of that field.
     Level(&'a str, &'a Value),
     /// A section of the aggregate.
     Section(&'a str, &'a Value),
-    /// A task, by its place in the plan.
+    /// A task, with its index in the plan.
     Task(usize, &'a TaskRow),
 }
 
 impl RunPage {
-    /// How many lines there are.
+    /// The number of lines.
     pub fn result_count(&self) -> usize {
         let Some((orchestrator, plan)) = self.shown().orchestrator() else { return 0 };
         let head = orchestrator.aggregate.as_ref().map_or(0, |_| plan.sections.len() + 1);
         head + orchestrator.tasks.len()
     }
 
-    /// The line at this place.
+    /// The line with this index.
     pub fn result_line(&self, place: usize) -> Option<Line<'_>> {
         let (orchestrator, plan) = self.shown().orchestrator()?;
         let mut task = place;
@@ -44,7 +44,7 @@ impl RunPage {
         orchestrator.tasks.get(task).map(|row| Line::Task(task, row))
     }
 
-    /// The place of the line that is kept in view.
+    /// The index of the line that is kept in view.
     pub fn shown_result(&self) -> usize {
         let head = self
             .shown()
@@ -61,7 +61,7 @@ impl RunPage {
     }
 }
 
-/// What a task came to, in one line.
+/// The result of a task in one line.
 pub fn told(row: &TaskRow) -> String {
     let result = || row.result.as_deref().map(bare).unwrap_or_default();
     match (row.state, row.stand_in, &row.reason) {
@@ -76,7 +76,7 @@ pub fn told(row: &TaskRow) -> String {
     }
 }
 
-/// How far a task is, in a word.
+/// The state of a task in one word.
 pub fn state_word(state: TaskState) -> &'static str {
     match state {
         TaskState::Waiting => "waiting",
@@ -89,7 +89,7 @@ pub fn state_word(state: TaskState) -> &'static str {
     }
 }
 
-/// A value in one line: a text without its quotes, anything else as JSON.
+/// A value in one line: a string without its quotes, anything else as JSON.
 pub fn bare(value: &Value) -> String {
     match value {
         Value::String(text) => text.replace('\n', " "),

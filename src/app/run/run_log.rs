@@ -1,13 +1,13 @@
-//! The facts of a run as far as the page holds them: the last of them. What the run's own log has let
-//! go of goes here too, and is only counted.
+//! The part of a run's log that the page keeps in memory: its last events. When the run's own log
+//! drops events, they are dropped here too and only counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::event::{Event, Seq};
 
-/// The facts of a run, the last of which are held. A place counts all of them, so it is the same
-/// fact's for good.
+/// The events of a run, of which only the last are in memory. A place counts from the first event
+/// of the run, so the place of an event never changes.
 #[derive(Clone, Debug, Default)]
 pub struct RunLog {
     held: VecDeque<Arc<Event>>,
@@ -15,54 +15,54 @@ pub struct RunLog {
 }
 
 impl RunLog {
-    /// How many facts have come: the place after the last.
+    /// Number of events so far, that is the place after the last one.
     pub fn len(&self) -> usize {
         self.gone + self.held.len()
     }
 
-    /// Whether none is held.
+    /// Whether no event is in memory.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// How many are gone: the place of the first that is held.
+    /// Number of dropped events, that is the place of the first one in memory.
     pub fn gone(&self) -> usize {
         self.gone
     }
 
-    /// The fact at this place, where it is held.
+    /// The event at this place, if it is in memory.
     pub fn get(&self, place: usize) -> Option<&Arc<Event>> {
         self.held.get(place.checked_sub(self.gone)?)
     }
 
-    /// The first that is held.
+    /// The first event in memory.
     pub fn first(&self) -> Option<&Arc<Event>> {
         self.held.front()
     }
 
-    /// The last.
+    /// The last event.
     pub fn last(&self) -> Option<&Arc<Event>> {
         self.held.back()
     }
 
-    /// Those that are held, the first first.
+    /// The events in memory, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
         self.held.iter()
     }
 
-    /// Those from one place to before another that are held.
+    /// The events in memory at the places `from..to`.
     pub fn between(&self, from: usize, to: usize) -> impl DoubleEndedIterator<Item = &Arc<Event>> {
         let place = |place: usize| place.saturating_sub(self.gone).min(self.held.len());
         let (from, to) = (place(from), place(to));
         self.held.range(from.min(to)..to)
     }
 
-    /// The place of the first that is not so, where all that are so stand before it.
+    /// The place of the first event that does not match, if all that match come before it.
     pub fn partition_point(&self, so: impl Fn(&Event) -> bool) -> usize {
         self.gone + self.held.partition_point(|event| so(event))
     }
 
-    /// The place where a fact stands, or would stand.
+    /// The place of an event, or the place where it would be.
     pub(super) fn place(&self, seq: Seq) -> usize {
         let place = usize::try_from(seq.0).unwrap_or(usize::MAX);
         if self.get(place).is_some_and(|event| event.seq == seq) {
@@ -75,18 +75,18 @@ impl RunLog {
         self.held.push_back(Arc::clone(event));
     }
 
-    /// Lets go of those before this place.
+    /// Drops the events before this place.
     pub(super) fn let_go(&mut self, place: usize) {
         let gone = place.saturating_sub(self.gone).min(self.held.len());
         self.held.drain(..gone);
         self.gone += gone;
-        // A stretch of light facts may have made it long.
+        // Many small events may have made the buffer long.
         if self.held.capacity() > 4 * self.held.len().max(1_024) {
             self.held.shrink_to(2 * self.held.len());
         }
     }
 
-    /// All of them, for a file.
+    /// The events in memory, for an export.
     pub(super) fn to_vec(&self) -> Vec<Arc<Event>> {
         self.held.iter().cloned().collect()
     }

@@ -1,15 +1,15 @@
-//! Where the eye is in a text of lines that wrap: the line and the row within it that stand
-//! first. Only what is seen is ever wrapped, and a changed width moves no one far.
+//! The scroll position in a text whose lines wrap: the first line and row in view. Only visible
+//! lines are wrapped, and a change of width hardly moves the position.
 
-/// A text of lines, each some rows high.
+/// A text whose lines are one or more rows high.
 pub trait Lines {
-    /// How many lines there are.
+    /// Number of lines.
     fn count(&self) -> usize;
-    /// How many rows a line takes: at least one.
+    /// Number of rows of a line, at least 1.
     fn rows(&self, line: usize) -> usize;
 }
 
-/// The line and the row within it that stand first.
+/// The first line and row in view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Scroll {
     /// Line, from 0.
@@ -19,7 +19,7 @@ pub struct Scroll {
 }
 
 impl Scroll {
-    /// The furthest that shows a full window of this height.
+    /// The last position that still fills a window of this height.
     pub fn end(lines: &impl Lines, height: usize) -> Scroll {
         let mut left = height;
         for line in (0..lines.count()).rev() {
@@ -32,7 +32,7 @@ impl Scroll {
         Scroll::default()
     }
 
-    /// This many rows further on, but no further than the end.
+    /// The position this many rows further on; it stops at the end.
     #[must_use]
     pub fn step(self, by: isize, lines: &impl Lines, height: usize) -> Scroll {
         if lines.count() == 0 {
@@ -60,7 +60,7 @@ impl Scroll {
         at.within(lines, height)
     }
 
-    /// The same place, or the nearest that there is.
+    /// This position, or the nearest valid one.
     #[must_use]
     pub fn within(self, lines: &impl Lines, height: usize) -> Scroll {
         if lines.count() == 0 {

@@ -1,26 +1,26 @@
-//! What a seat is saying, read from a reply that still comes: the contract asks for one JSON
-//! object, and its start is enough to show the words in it. Nothing is judged here; the gateway
-//! does that with the whole reply.
+//! The readable parts of a seat's reply while it is still streamed: the contract requires one JSON
+//! object, and the start of it is enough to show its text. Nothing is validated here; the gateway
+//! does that with the complete reply.
 
 use crate::event::contribution::Stance;
 
-/// The longest reply that is read while it comes; a longer one is shown as it is.
+/// Longest partial reply that is parsed, in bytes; a longer one is shown as it is.
 const MOST: usize = 64 * 1024;
 
-/// The parts of a contribution that have come so far, as the model wrote them.
+/// The parts of a contribution received so far, as the model wrote them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Speech {
-    /// Where it stands, once that is said and is a stance.
+    /// The stance, once it is complete and valid.
     pub stance: Option<Stance>,
-    /// What it says, up to where it has come.
+    /// The summary, as far as it was received.
     pub summary: Option<String>,
-    /// What it asks for; the last may not be whole yet.
+    /// The actions; the last one may be incomplete.
     pub actions: Vec<String>,
-    /// Whether the summary is whole.
+    /// Whether the summary is complete.
     pub whole: bool,
 }
 
-/// Reads the start of a reply; `None` where it is no start of a JSON object.
+/// Parses the start of a reply; `None` if it cannot be the start of a JSON object.
 pub fn so_far(text: &str) -> Option<Speech> {
     if text.len() > MOST {
         return None;
@@ -28,7 +28,7 @@ pub fn so_far(text: &str) -> Option<Speech> {
     let mut scan = Scan { rest: text };
     let mut speech = Speech::default();
     scan.take('{')?;
-    // Whatever ends the reading early, what was read before it stays.
+    // Parsing may stop early; what was parsed until then stays.
     while scan.member(&mut speech).is_some() {}
     Some(speech)
 }
@@ -47,7 +47,7 @@ impl Scan<'_> {
         (self.peek()? == c).then(|| self.rest = &self.rest[c.len_utf8()..])
     }
 
-    /// One member of the object and the comma after it; `None` where no other can be read.
+    /// Parses one member of the object and the comma after it; `None` if there is no further one.
     fn member(&mut self, speech: &mut Speech) -> Option<()> {
         let (key, whole) = self.string()?;
         if !whole {
@@ -83,7 +83,7 @@ impl Scan<'_> {
         self.take(',')
     }
 
-    /// A string, and whether its end has come.
+    /// A string, and whether it is complete.
     fn string(&mut self) -> Option<(String, bool)> {
         self.take('"')?;
         let mut out = String::new();
@@ -131,7 +131,7 @@ impl Scan<'_> {
         Some((out, false))
     }
 
-    /// Past any value, however deep.
+    /// Skips any value, however deeply nested.
     fn skip(&mut self) -> Option<()> {
         let mut depth = 0usize;
         loop {
@@ -153,7 +153,7 @@ impl Scan<'_> {
                 _ => {
                     let end = |c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | '+'));
                     let at = self.rest.find(end)?;
-                    // A character that starts no value: this is no JSON any more.
+                    // This character starts no value, so the text is not JSON.
                     (at > 0).then(|| self.rest = &self.rest[at..])?;
                 }
             }

@@ -1,4 +1,4 @@
-//! Whom the page is about just now: who was selected, else who speaks.
+//! The subject of the page: the selected seat, else the current speaker.
 
 use super::{RunPage, Selection};
 use crate::event::kind::Asked;
@@ -6,32 +6,32 @@ use crate::event::world::collaboration::{Collaboration, Round, Seat, SeatState};
 use crate::event::world::{SpanState, Stage, World};
 use crate::event::{Boundary, SpanId};
 
-/// Whom the speaker's pane, the prompt and the inspector are about.
+/// The subject of the speaker's pane, of the prompt and of the inspector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A seat in a round.
     Seat {
-        /// From 1.
+        /// The round, from 1.
         round: u32,
-        /// Which seat of the sequence, from 0.
+        /// Index of the seat in the sequence, from 0.
         seat: usize,
     },
     /// The plan of an orchestrator.
     Plan,
-    /// A task, by its place in the plan.
+    /// A task, by its index in the plan.
     Task(usize),
-    /// The results put together.
+    /// The join: the results combined.
     Join,
-    /// The text at the end.
+    /// The model call at the end that composes the answer.
     Finalize,
-    /// What the run came to.
+    /// The outcome of the run.
     Outcome,
-    /// No one has been asked yet.
+    /// None: no call has been made yet.
     Nobody,
 }
 
 impl RunPage {
-    /// Whom the page is about, in the world that is shown.
+    /// The subject in the world that is shown.
     pub fn subject(&self) -> Subject {
         let world = self.shown();
         if let Some((orchestrator, _)) = world.orchestrator() {
@@ -55,7 +55,7 @@ impl RunPage {
         }
     }
 
-    /// The call that the subject was asked with, if it was.
+    /// The model call of the subject, if there is one.
     pub fn subject_call(&self) -> Option<SpanId> {
         if let Some((orchestrator, _)) = self.shown().orchestrator() {
             return self.call_of_plan(orchestrator);
@@ -71,9 +71,9 @@ impl RunPage {
         match self.subject() {
             Subject::Seat { round, seat } => table.round(round)?.seats.get(seat)?.call,
             Subject::Finalize => table.finalize,
-            // What it came to: the brief, or the call that kept it from one.
+            // For the outcome: the call of the brief, else the call that prevented it.
             Subject::Outcome => table.finalize.or_else(|| {
-                // What failed, before what was cancelled for it.
+                // A failed seat comes before those that were cancelled because of it.
                 let seats = &table.current()?.seats;
                 let of =
                     |states: &[SeatState]| seats.iter().find(|seat| states.contains(&seat.state));
@@ -111,7 +111,7 @@ fn follow(world: &World, table: &Collaboration) -> Subject {
     if let Some(seat) = speaking {
         return Subject::Seat { round: round.number, seat };
     }
-    // A round that has just been opened: the last words of the one before stay.
+    // In a round that has just begun, the last words of the round before stay.
     let before = round.number.checked_sub(1).and_then(|number| table.round(number));
     match before.and_then(|round| last_in(round).map(|seat| (round.number, seat))) {
         Some((round, seat)) => Subject::Seat { round, seat },
@@ -119,7 +119,7 @@ fn follow(world: &World, table: &Collaboration) -> Subject {
     }
 }
 
-/// Whether a paused run rests right before this seat is asked.
+/// Whether the run is paused right before this seat is called.
 pub fn rests_before(world: &World, round: &Round, seat: usize) -> bool {
     let Stage::Paused { at, .. } = &world.stage else { return false };
     let Some(role) = round.seats.get(seat).map(|seat| &seat.role) else { return false };
@@ -129,19 +129,19 @@ pub fn rests_before(world: &World, round: &Round, seat: usize) -> bool {
     at.contains(&here)
 }
 
-/// Seats of a round whose contribution is in, and seats that are asked.
+/// Number of accepted contributions of a round, and number of seats that are called.
 pub fn seats_in(round: &Round) -> (usize, usize) {
     (round.contributions().count(), round.asked())
 }
 
-/// Whether a call of the world is still open.
+/// Whether a call is still open.
 pub fn is_open(world: &World, call: SpanId) -> bool {
     world.spans.get(call).is_some_and(|span| span.state == SpanState::Open)
 }
 
-/// The round in which a seat that was empty was taken, if that was not long before `round`.
+/// The round in which a vacant seat was taken, if that was not long before `round`.
 pub fn joined_in(table: &Collaboration, round: u32, seat: usize) -> Option<u32> {
-    /// A seat that has been taken for longer than this needs no word any more.
+    /// A seat taken more rounds ago than this is no longer marked as new.
     const RECENT: u32 = 20;
     let taken =
         |number: u32| table.round(number).and_then(|round| round.seats.get(seat)).map(seat_taken);

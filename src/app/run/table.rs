@@ -1,28 +1,28 @@
-//! Where the seats stand around the table. Pure geometry, so that a click finds its seat.
+//! The positions of the seats around the table. Pure geometry, so that a click finds its seat.
 
 use ratatui::layout::Rect;
 
 use super::layout::holds;
 
-/// From this many seats on they stand in a list.
+/// Most seats around a table; more of them are shown in a list.
 const MOST: usize = 8;
-/// A card's frame is at least this wide.
+/// Narrowest frame of a card.
 const CARD: u16 = 16;
-/// The table's frame is at least this wide.
+/// Narrowest frame of the table.
 const TABLE: u16 = 26;
-/// Rows of the list above its seats.
+/// Header rows above the list of seats.
 pub const LIST_HEAD: u16 = 2;
 
-/// The frames of the table and its seats. A card beside the table shares its line with it.
+/// The frames of the table and its seats. A card at its side shares a line with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundTable {
-    /// The table.
+    /// The frame of the table.
     pub table: Rect,
-    /// Its seats in the order of the sequence: clockwise from the top left.
+    /// The frames of the seats in the order of the sequence: clockwise from the top left.
     pub cards: Vec<Rect>,
 }
 
-/// How many seats stand above, to the right, below and to the left.
+/// Number of seats above, to the right, below and to the left.
 fn sides(seats: usize) -> Option<[u16; 4]> {
     Some(match seats {
         1 => [1, 0, 0, 0],
@@ -38,7 +38,7 @@ fn sides(seats: usize) -> Option<[u16; 4]> {
 }
 
 impl RoundTable {
-    /// The table for this many seats; `None` where they stand in a list.
+    /// The layout for this many seats; `None` if they have to be shown in a list.
     pub fn of(area: Rect, seats: usize) -> Option<RoundTable> {
         let [above, right, below, left] = sides(seats)?;
         let beside = (area.width * 3 / 10).clamp(CARD, 30);
@@ -74,14 +74,14 @@ impl RoundTable {
             cards.push(Rect::new(table.x + 1 - beside, beside_y, beside, card_h));
         }
         if seats == 2 {
-            // Two are read from left to right.
+            // Two seats read from left to right.
             cards.reverse();
         }
         Some(RoundTable { table, cards })
     }
 }
 
-/// Cards in a row, in the middle of the area.
+/// Cards in a row, centred in the area.
 fn row_of(area: Rect, count: u16, y: u16, height: u16) -> Vec<Rect> {
     if count == 0 {
         return Vec::new();
@@ -93,7 +93,7 @@ fn row_of(area: Rect, count: u16, y: u16, height: u16) -> Vec<Rect> {
     (0..count).map(|nth| Rect::new(start + nth * (width + gap), y, width, height)).collect()
 }
 
-/// The seat that stands here, whether around a table or in a list whose window starts at `first`.
+/// The seat at this cell, whether around a table or in a list whose window starts at `first`.
 pub fn seat_at(area: Rect, seats: usize, first: usize, col: u16, row: u16) -> Option<usize> {
     match RoundTable::of(area, seats) {
         Some(round) => round.cards.iter().position(|card| holds(*card, col, row)),
@@ -104,8 +104,8 @@ pub fn seat_at(area: Rect, seats: usize, first: usize, col: u16, row: u16) -> Op
     }
 }
 
-/// The first seat of a list's window of this many rows, so that `seat` stands in it. It moves on
-/// by whole windows: rows stay where they are as long as they can.
+/// The first seat of a list's window of this many rows that contains `seat`. It moves by whole
+/// windows, so that rows keep their place as long as possible.
 pub fn first_seat(seat: usize, seats: usize, rows: usize) -> usize {
     if seats <= rows || rows == 0 {
         return 0;

@@ -1,5 +1,5 @@
-//! What is known of a row of the waterfall, as lines of text: the plan, a task with its attempts,
-//! the results put together.
+//! The details of a row of the waterfall as lines of text: the plan, a task with its attempts, the
+//! joined results.
 
 use super::document::{Document, Look};
 use super::told::failure;
@@ -12,7 +12,7 @@ use crate::event::world::{Stage, World};
 use crate::event::{Boundary, Elapsed, EventKind};
 
 impl RunPage {
-    /// What is known of the row that the page is about; empty where its words tell it.
+    /// The details of the row that the page is about; empty for rows that have text of their own.
     pub fn task_document(&self, now: Elapsed) -> Document {
         let mut document = Document::default();
         let world = self.shown();
@@ -46,26 +46,26 @@ impl RunPage {
                 document.add(Look::Dim, advice);
             }
             document.gap();
-            document.add(Look::Head, "what the planner gave");
+            document.add(Look::Head, "refused plan");
             document.json(raw);
             return;
         }
         if orchestrator.tasks.is_empty() {
             let text = match orchestrator.plan_call {
-                Some(_) => "The planner is being asked for tasks.",
-                None => "The planner has not been asked yet.",
+                Some(_) => "Waiting for the planner's reply.",
+                None => "The planner has not been called yet.",
             };
             document.add(Look::Dim, text);
-            document.field("at most", format::things(plan.max_tasks.into(), "task"));
+            document.field("max", format::things(plan.max_tasks.into(), "task"));
             document.gap();
-            document.add(Look::Head, "workers it may plan");
+            document.add(Look::Head, "available workers");
             for worker in &plan.workers {
                 document.field(worker.name.as_str(), &worker.description);
             }
             return;
         }
         let count = format::things(orchestrator.tasks.len() as u64, "task");
-        document.field("accepted", format!("{count}, at most {}", plan.max_tasks));
+        document.field("accepted", format!("{count} (max {})", plan.max_tasks));
         for row in &orchestrator.tasks {
             let critical = if row.task.critical { ", critical" } else { "" };
             document.field(row.task.id.as_str(), format!("{}{critical}", row.task.worker));
@@ -74,7 +74,7 @@ impl RunPage {
             return;
         }
         document.gap();
-        document.add(Look::Dim, "Enter shows the call, p its prompt.");
+        document.add(Look::Dim, "Enter inspects the call, p views its prompt.");
     }
 
     fn task_lines(
@@ -117,22 +117,22 @@ impl RunPage {
             }
         }
         if let Some(stand_in) = row.stand_in {
-            document.field("instead", instead(stand_in));
+            document.field("fallback", instead(stand_in));
         }
         if let Some(tool) = world.tools.get(task.worker.as_str()) {
             let of = |percent| tool.latencies.percentile(percent).map(format::took);
             if let (Some(p50), Some(p95)) = (of(50), of(95)) {
                 document.gap();
                 let calls = format::things(tool.latencies.count(), "call");
-                document.field("worker's", format!("p50 {p50}  p95 {p95}  of {calls}"));
+                document.field("latency", format!("p50 {p50}  p95 {p95}  of {calls}"));
             }
             if !matches!(tool.stage, BreakerStage::Closed | BreakerStage::Disabled) {
-                document.field("breaker", format!("{}: t shows the tools", stage(tool.stage)));
+                document.field("breaker", format!("{}: t opens the tools", stage(tool.stage)));
             }
         }
     }
 
-    /// How the task stands, and what it waits for.
+    /// Adds what the task waits for, and how long it has been running.
     fn standing(
         &self,
         document: &mut Document,
@@ -147,7 +147,7 @@ impl RunPage {
         if let Some(opened) = row.opened {
             let took = format::took(world.took(opened, row.closed.unwrap_or(now)));
             let since = format!("{took}, since {}", format::moment(opened));
-            let name = if row.is_over() { "took" } else { "going" };
+            let name = if row.is_over() { "took" } else { "running" };
             document.field(name, since);
         }
     }
@@ -164,11 +164,11 @@ impl RunPage {
             let waited = before.map(|before| world.took(before, bar.opened)).unwrap_or_default();
             let waited = match waited.as_millis() {
                 0 => String::new(),
-                _ => format!(", after {}", format::took(waited)),
+                _ => format!(", waited {}", format::took(waited)),
             };
             let closing = bar.span.and_then(|span| self.closing(span)).map(|event| &event.kind);
             let (look, what) = match (bar.end, closing) {
-                (AttemptEnd::Out, _) => (Look::Running, format!("out for {took}")),
+                (AttemptEnd::Out, _) => (Look::Running, format!("waiting for {took}")),
                 (AttemptEnd::Answered, _) => (Look::Done, format!("answered in {took}")),
                 (AttemptEnd::Refused, _) => (Look::Failed, "not made: refused".to_owned()),
                 (AttemptEnd::Failed(_), Some(EventKind::AttemptFailed(failed))) => {
@@ -185,7 +185,7 @@ impl RunPage {
     }
 }
 
-/// What a task waits for, where it waits.
+/// What a task waits for; `None` if it does not wait.
 pub fn waits_for(
     world: &World,
     orchestrator: &Orchestrator,
@@ -203,12 +203,10 @@ pub fn waits_for(
         }
     }
     match row.state {
-        TaskState::Waiting => {
-            Some(format!("for one of {}", format::things(orchestrator.max_parallel.into(), "slot")))
-        }
+        TaskState::Waiting => Some(format!("for a slot (max {})", orchestrator.max_parallel)),
         TaskState::Retrying => {
             let left = row.retry_at.map(|at| at.since(now)).unwrap_or_default();
-            Some(format!("for its next attempt, in {}", format::took(left)))
+            Some(format!("for the next attempt in {}", format::took(left)))
         }
         _ => None,
     }
@@ -224,8 +222,8 @@ fn join_lines(document: &mut Document, orchestrator: &Orchestrator, plan: &Orche
             .map(|row| row.task.id.as_str())
             .collect();
         let text = match open.as_slice() {
-            [] => "The results are put together once every task is over.".to_owned(),
-            open => format!("Waits for {}.", open.join(", ")),
+            [] => "The results are combined when every task has ended.".to_owned(),
+            open => format!("Waiting for {}.", open.join(", ")),
         };
         document.text(Look::Dim, &text);
         return;
@@ -235,9 +233,9 @@ fn join_lines(document: &mut Document, orchestrator: &Orchestrator, plan: &Orche
     }
     if !orchestrator.overwritten.is_empty() {
         let tasks: Vec<&str> = orchestrator.overwritten.iter().map(|id| id.as_str()).collect();
-        document.field("replaced", format!("{}, by a later task", tasks.join(", ")));
+        document.field("replaced", format!("{} (by a later task)", tasks.join(", ")));
     }
     document.gap();
-    document.add(Look::Head, "the aggregate");
+    document.add(Look::Head, "aggregate");
     document.json(aggregate);
 }

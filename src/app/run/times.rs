@@ -1,5 +1,5 @@
-//! What the inspector tells of a fact or a call in figures: what stands beside its tabs, and the
-//! tab of times.
+//! The figures of an event or a call in the inspector: the summary at the left of the tabs, and the
+//! tab Timing.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl RunPage {
             return document;
         };
         document.gap();
-        document.add(Look::Head, "the call");
+        document.add(Look::Head, "call");
         if let SpanKind::Call(purpose) = &span.what {
             self.asked_model(&mut document, span.id, purpose);
         }
@@ -43,9 +43,9 @@ impl RunPage {
             if let Some(EventKind::AttemptStarted { timeout_ms, waited_ms, probe, .. }) =
                 self.opening(attempt.id).map(|event| &event.kind)
             {
-                document.field("time-out", took_ms(*timeout_ms));
+                document.field("timeout", took_ms(*timeout_ms));
                 if *waited_ms > 0 {
-                    document.field("in line", took_ms(*waited_ms));
+                    document.field("queued", took_ms(*waited_ms));
                 }
                 if *probe {
                     document.field("probe", "of a half-open breaker");
@@ -57,7 +57,7 @@ impl RunPage {
         document
     }
 
-    /// The model that a call asks, where it asks one.
+    /// Adds the model of a call, if it is a call of a model.
     fn asked_model(&self, document: &mut Document, call: SpanId, purpose: &Purpose) {
         if purpose.caller().is_some()
             && let Some(model) = self.call_model(call, purpose)
@@ -83,16 +83,16 @@ impl RunPage {
                         document.field("rate", rate);
                     }
                 } else {
-                    document.field("tokens", "not counted by the endpoint");
+                    document.field("tokens", "not reported by the endpoint");
                 }
-                for (name, value) in [("answered by", &reply.model), ("ended by", &reply.finish)] {
+                for (name, value) in [("served by", &reply.model), ("finish", &reply.finish)] {
                     if let Some(value) = value {
                         document.field(name, value);
                     }
                 }
             }
             Some(EventKind::AttemptFailed(failed)) => {
-                document.field("failed of", failure(failed.class, failed.status));
+                document.field("error", failure(failed.class, failed.status));
                 if let Some(after) = failed.retry_after_ms {
                     document.field("Retry-After", took_ms(after));
                 }
@@ -101,7 +101,7 @@ impl RunPage {
         }
     }
 
-    /// The lines beside the tabs: what this is, when, what came before and after.
+    /// The summary at the left of the tabs: the event, its call, the times, and what came before.
     pub(super) fn summary_document(&self, call: Option<SpanId>, fact: Option<&Event>) -> Document {
         let mut document = Document::default();
         let world = self.world();
@@ -120,7 +120,7 @@ impl RunPage {
         let Some(span) = call.and_then(|call| world.spans.get(call)) else { return document };
         document.gap();
         let SpanKind::Call(purpose) = &span.what else { return document };
-        document.add(Look::Head, "the call");
+        document.add(Look::Head, "call");
         match purpose {
             Purpose::Contribution { round, seat, role } => {
                 document.field("seat", role.as_str());
@@ -139,13 +139,13 @@ impl RunPage {
                     document.field(&format!("in R{}", round.saturating_sub(1)), before);
                 }
             }
-            Purpose::Plan => document.field("for", "the plan"),
-            Purpose::Search => document.field("for", "the search"),
-            Purpose::Synthesize => document.field("for", "the answer"),
+            Purpose::Plan => document.field("purpose", "plan"),
+            Purpose::Search => document.field("purpose", "search"),
+            Purpose::Synthesize => document.field("purpose", "answer"),
             Purpose::Read { source } | Purpose::Notes { source } => {
                 document.field("source", source.to_string());
                 let row = world.research().and_then(|(research, _)| research.source(*source));
-                // A fact of the source has told it above.
+                // For an event of the source these fields are already above.
                 if let Some(row) = row.filter(|_| fact.is_none()) {
                     document.field("title", squeezed(row.title()));
                     document.field("address", squeezed(row.address()));
@@ -164,7 +164,7 @@ impl RunPage {
                 }
                 document.field("turn", turn.to_string());
                 if *again > 0 {
-                    document.field("again", again.to_string());
+                    document.field("repeat", again.to_string());
                 }
             }
             Purpose::Say { agent, turn, round } => {
@@ -174,7 +174,7 @@ impl RunPage {
             }
             Purpose::Member { agent, by, turn, .. } => {
                 document.field("member", agent.as_str());
-                document.field("asked by", by.as_str());
+                document.field("called by", by.as_str());
                 document.field("turn", turn.to_string());
             }
             Purpose::Hop { agent, swarm, hop, from, .. } => {
@@ -189,7 +189,7 @@ impl RunPage {
                 document.field("agent", agent.as_str());
                 document.field("tool", tool.as_str());
             }
-            Purpose::Finalize => document.field("for", "the text at the end"),
+            Purpose::Finalize => document.field("purpose", "final answer"),
         }
         self.asked_model(&mut document, span.id, purpose);
         let degraded = matches!(
@@ -198,7 +198,7 @@ impl RunPage {
         );
         let state = match span.state {
             _ if degraded => "degraded",
-            SpanState::Open => "on its way",
+            SpanState::Open => "running",
             SpanState::Done => "answered",
             SpanState::Failed(_) => "failed",
         };
@@ -272,7 +272,7 @@ impl RunPage {
             EventKind::RunClosed(closed) => {
                 document.field("reason", closed.reason.to_string());
                 if let Some(phase) = &closed.phase {
-                    document.field("where", phase);
+                    document.field("phase", phase);
                 }
             }
             _ => {}
@@ -280,7 +280,7 @@ impl RunPage {
     }
 }
 
-/// What is known of a source.
+/// Adds the details of a source.
 fn of_source(document: &mut Document, world: &World, source: SourceNo) {
     let Some((research, plan)) = world.research() else { return };
     let Some(row) = research.source(source) else { return };
@@ -304,9 +304,9 @@ fn of_source(document: &mut Document, world: &World, source: SourceNo) {
     }
 }
 
-/// How a swarm's limits stand.
+/// Adds the state of a swarm's loop guard.
 fn guarded(document: &mut Document, guard: &LoopGuard) {
-    document.field("hand-offs", guard.handoffs.to_string());
+    document.field("handoffs", guard.handoffs.to_string());
     document.field("distinct", format!("{} of the last {}", guard.distinct, guard.window));
 }
 
@@ -321,12 +321,12 @@ fn span_times(document: &mut Document, span: &Span, world: &World) {
     }
 }
 
-/// Tokens a second of a reply: over the time in which it was streamed where the first token's is
-/// known, else over the whole attempt.
+/// Output tokens per second: over the streaming time if the time of the first token is known, else
+/// over the whole attempt.
 pub fn token_rate(tokens: u64, first_token_ms: Option<u64>, took: Duration) -> Option<String> {
     let before = Duration::from_millis(first_token_ms.unwrap_or(0));
     let streamed = took.saturating_sub(before);
-    // A reply that came all at once has no rate worth telling.
+    // A reply that arrived in one piece has no meaningful rate.
     if streamed < Duration::from_millis(20) {
         return None;
     }

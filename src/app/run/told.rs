@@ -1,5 +1,5 @@
-//! A fact told in one line: in which round, what, about whom. The list of events shows it, and a
-//! filter looks at it.
+//! An event as one line: its round, its subject, what happened. The list of events shows it, and
+//! filters match against it.
 
 use std::borrow::Cow;
 
@@ -14,46 +14,46 @@ use crate::event::world::World;
 use crate::event::world::collaboration::Collaboration;
 use crate::event::{Event, EventKind};
 
-/// What a fact is told as.
+/// The parts of the line of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told<'a> {
-    /// The round it belongs to, if to one.
+    /// The round that it belongs to, if any.
     pub round: Option<u32>,
-    /// Its kind.
+    /// The kind of the event, as in the log.
     pub kind: &'a str,
-    /// Whom or what it is about; empty for the run as a whole.
+    /// Its subject: a seat, agent, task, source or flag; empty for the run as a whole.
     pub who: Cow<'a, str>,
-    /// The stance and confidence that it states, if it states one.
+    /// The stance and confidence that it states, if any.
     pub stance: Option<(Stance, f64)>,
-    /// The rest of it.
+    /// What happened.
     pub what: Cow<'a, str>,
-    /// How it is to be taken.
+    /// How the line is painted.
     pub tone: Tone,
 }
 
-/// How a fact is to be taken.
+/// How an event is painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// One step of many.
+    /// A normal step.
     Plain,
-    /// Something came to its end.
+    /// Something completed.
     Done,
-    /// Another attempt.
+    /// A retry.
     Retry,
     /// Something failed.
     Failed,
     /// Something was refused.
     Refused,
-    /// Pauses and steps.
+    /// A pause, a resume or a step.
     Paused,
-    /// Flags.
+    /// A change of a flag.
     Flag,
-    /// Worth a look.
+    /// Something that deserves attention.
     Alert,
 }
 
 impl Told<'_> {
-    /// The line as text: what is copied and what words are looked for in.
+    /// The line as text, for copying and for filters by words.
     pub fn line(&self) -> String {
         let mut line = match self.round {
             Some(round) => format!("R{round}"),
@@ -76,7 +76,7 @@ impl Told<'_> {
     }
 }
 
-/// Who made something happen, for people.
+/// Who or what caused an event, for the screen.
 pub fn by(by: By) -> &'static str {
     match by {
         By::You => "by you",
@@ -86,7 +86,7 @@ pub fn by(by: By) -> &'static str {
     }
 }
 
-/// What a failed attempt failed of, as short as it can be said: its HTTP status, else its class.
+/// The shortest name of a failure: its HTTP status, else its class.
 pub fn failure(class: FailureClass, status: Option<u16>) -> Cow<'static, str> {
     match status {
         Some(status) => Cow::Owned(status.to_string()),
@@ -94,7 +94,7 @@ pub fn failure(class: FailureClass, status: Option<u16>) -> Cow<'static, str> {
     }
 }
 
-/// The conflicts by name, or that there are none.
+/// The names of the conflicts, or that there are none.
 pub fn conflicts(found: &[Conflict]) -> String {
     if found.is_empty() {
         return "no conflict".to_owned();
@@ -102,7 +102,7 @@ pub fn conflicts(found: &[Conflict]) -> String {
     found.iter().map(|conflict| conflict.word()).collect::<Vec<_>>().join(", ")
 }
 
-/// Who answers a run's model calls, for people.
+/// Where a run's model replies come from, for the screen.
 pub fn model(label: &ModelLabel) -> String {
     match label {
         ModelLabel::Scripted => "scripted".to_owned(),
@@ -110,7 +110,7 @@ pub fn model(label: &ModelLabel) -> String {
     }
 }
 
-/// Tells a fact, with the world of its log for what the fact itself does not say.
+/// The line of an event; `world` supplies what the event itself does not contain.
 pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
     let (round, purpose) = whose(event.span, world);
     let mut told = Told {
@@ -141,7 +141,7 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.tone = Tone::Paused;
         }
         EventKind::Resumed { by: who, paused_ms } => {
-            told.what = format!("{}, after {}", by(*who), took_ms(*paused_ms)).into();
+            told.what = format!("{}, paused for {}", by(*who), took_ms(*paused_ms)).into();
             told.tone = Tone::Paused;
         }
         EventKind::Stepped { step, boundary, paused_ms } => {
@@ -149,13 +149,16 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
                 Step::Boundary => "to the next boundary",
                 Step::Round => "to the next round",
             };
-            told.what =
-                format!("past {}, {far}, after {}", boundary.for_people(), took_ms(*paused_ms))
-                    .into();
+            told.what = format!(
+                "past {}, {far}, paused for {}",
+                boundary.for_people(),
+                took_ms(*paused_ms)
+            )
+            .into();
             told.tone = Tone::Paused;
         }
         EventKind::BreakpointChanged { at, set } => {
-            let what = if *set { "set before" } else { "taken away before" };
+            let what = if *set { "set before" } else { "removed before" };
             told.what = format!("{what} {}", at.for_people()).into();
             told.tone = Tone::Paused;
         }
@@ -168,13 +171,13 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
         EventKind::RoundStarted { round, seats, .. } => {
             told.round = Some(*round);
             let asked = seats.iter().filter(|seat| seat.asked == Asked::Yes).count() as u64;
-            let mut what = format!("{} asked", format::things(asked, "seat"));
+            let mut what = format!("{} called", format::things(asked, "seat"));
             for seat in seats {
                 let why = match seat.asked {
                     Asked::Yes => continue,
                     Asked::Off => "off",
                     Asked::Denied => "denied",
-                    Asked::Unaffordable => "past the messages",
+                    Asked::Unaffordable => "over the message limit",
                     Asked::NotReached => "not reached",
                 };
                 what.push_str(&format!(", {} {why}", seat.role));
@@ -214,16 +217,16 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
                     let args = serde_json::to_string(args).unwrap_or_default();
                     let again = match call.purpose {
                         Purpose::Step { again: 0, .. } => String::new(),
-                        Purpose::Step { again, .. } => format!(" again ({again})"),
+                        Purpose::Step { again, .. } => format!(" (repeat {again})"),
                         _ => String::new(),
                     };
-                    format!("asks {}{again} with {args}", call.tool).into()
+                    format!("calls {}{again} with {args}", call.tool).into()
                 }
                 None if matches!(call.purpose, Purpose::Hop { .. }) => {
                     super::told_team::hop(&call.purpose).into()
                 }
                 None => format!(
-                    "asks {}: {}, {}",
+                    "calls {}: {}, {}",
                     call.model.as_deref().unwrap_or(call.tool.as_str()),
                     format::things(call.prompt.messages.len() as u64, "message"),
                     format::bytes(size as u64)
@@ -252,11 +255,11 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.tone = Tone::Retry;
         }
         EventKind::RetryRefused { attempt, limit } => {
-            told.what = format!("no attempt {attempt}: {}", limit.words()).into();
+            told.what = format!("attempt {attempt} not made: {}", limit.words()).into();
             told.tone = Tone::Failed;
         }
         EventKind::AttemptStarted { attempt, timeout_ms, .. } => {
-            told.what = format!("attempt {attempt}, {} at most", took_ms(*timeout_ms)).into();
+            told.what = format!("attempt {attempt} (timeout {})", took_ms(*timeout_ms)).into();
         }
         EventKind::AttemptAnswered(reply) if reply.result.is_some() => {
             told.what = serde_json::to_string(&reply.result).unwrap_or_default().into();
@@ -266,12 +269,12 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             what.push_str(&super::told_team::calls(reply));
             if let Some(usage) = reply.usage {
                 what.push_str(&format!(
-                    ", tokens in {} out {}",
+                    ", {} tokens in, {} out",
                     usage.prompt_tokens, usage.completion_tokens
                 ));
             }
             if let Some(first) = reply.first_token_ms {
-                what.push_str(&format!(", the first after {}", took_ms(first)));
+                what.push_str(&format!(", first token {}", took_ms(first)));
             }
             told.what = what.into();
         }
@@ -280,7 +283,8 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
             told.tone = Tone::Failed;
         }
         EventKind::RequestAdapted { model, parameter } => {
-            told.what = format!("{model} does not take {parameter}; sent again without it").into();
+            told.what =
+                format!("{model} does not accept {parameter}; sent again without it").into();
             told.tone = Tone::Alert;
         }
         EventKind::ReplyRepaired { repair, what } => {
@@ -319,10 +323,10 @@ pub fn tell<'a>(event: &'a Event, world: &'a World) -> Told<'a> {
         }
         EventKind::SessionRunForgotten { run, facts } => {
             told.who = run.as_str().into();
-            told.what = format::things(*facts, "fact").into();
+            told.what = format::things(*facts, "event").into();
         }
         EventKind::FactsDropped { facts } => {
-            told.what = format!("{} to bound memory", format::things(*facts, "fact")).into();
+            told.what = format!("{} to bound memory", format::things(*facts, "event")).into();
             told.tone = Tone::Alert;
         }
         EventKind::SourceStarted { source, .. } => {
@@ -385,11 +389,11 @@ fn started(head: &RunStarted) -> String {
     let (first, second) = match &head.plan {
         PatternPlan::Collaboration(plan) => {
             let seats = format::things(plan.sequence.len() as u64, "seat");
-            (seats, format!("{} at most", things(plan.max_rounds, "round")))
+            (seats, format!("max {}", things(plan.max_rounds, "round")))
         }
         PatternPlan::Orchestrator(plan) => {
             let workers = format::things(plan.workers.len() as u64, "worker");
-            (workers, format!("{} at most", things(plan.max_tasks, "task")))
+            (workers, format!("max {}", things(plan.max_tasks, "task")))
         }
         PatternPlan::Team(plan) | PatternPlan::Swarm(plan) => {
             let agents = format::things(plan.agents.len() as u64, "agent");
@@ -401,7 +405,7 @@ fn started(head: &RunStarted) -> String {
         }
         PatternPlan::Research(plan) => {
             let domains = format::things(plan.allowed_domains_policy.len() as u64, "domain");
-            (domains, format!("{} at most", things(plan.max_read_pages, "page")))
+            (domains, format!("max {}", things(plan.max_read_pages, "page")))
         }
     };
     format!("{}, {}: {first}, {second}", head.title, model(&head.model))
@@ -414,7 +418,7 @@ fn ended(closed: &RunClosed) -> String {
     }
     what.push_str(&format!(" after {}", took_ms(closed.elapsed_ms)));
     if closed.paused_ms > 0 {
-        what.push_str(&format!(" and {} of pauses", took_ms(closed.paused_ms)));
+        what.push_str(&format!(", paused for {}", took_ms(closed.paused_ms)));
     }
     what
 }
@@ -424,8 +428,8 @@ fn attempt_failed(failed: &AttemptFailed) -> String {
     if failed.text.is_empty() { short.into_owned() } else { format!("{short}: {}", failed.text) }
 }
 
-/// How many rounds there were: of a run that is stopped within one, which, and how many came to
-/// their end before.
+/// The number of rounds. For a run that stopped within a round: that round, and how many were
+/// closed before it.
 pub fn rounds_told(table: &Collaboration) -> String {
     let closed = table.rounds.iter().filter(|round| round.closed.is_some()).count() as u64;
     match table.current() {
@@ -438,7 +442,7 @@ pub fn rounds_told(table: &Collaboration) -> String {
     }
 }
 
-/// Milliseconds as they are written.
+/// A duration in milliseconds as it is shown: `1.5s`.
 pub fn took_ms(millis: u64) -> String {
     format::took(std::time::Duration::from_millis(millis))
 }

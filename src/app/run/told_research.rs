@@ -1,14 +1,14 @@
-//! What is said of the facts of research (`004`).
+//! The lines of the events of research (research source document).
 
 use super::told::{Told, Tone};
 use crate::app::format;
 use crate::event::EventKind;
 use crate::event::kind::{DropReason, ReadingEnd, SourceCame};
 
-/// The most things that one line tells of.
+/// Most items that one line names.
 const TOLD: usize = 4;
 
-/// Tells a fact of research.
+/// Fills the line of an event of research.
 pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
     let things = |count: usize, what| format::things(count as u64, what);
     match kind {
@@ -57,7 +57,7 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
         EventKind::NotesCut(cut) => {
             let (proposed, kept) = (u64::from(cut.proposed), cut.proposed.saturating_sub(cut.cut));
             told.what = format!(
-                "{} proposed, the first {kept} looked at ({})",
+                "{} proposed, first {kept} checked ({})",
                 format::things(proposed, "note"),
                 cut.limit.word()
             )
@@ -68,8 +68,8 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
         EventKind::ReadingClosed { why } => {
             told.what = match why {
                 ReadingEnd::NoMoreSources => "no more sources",
-                ReadingEnd::MaxReadPages => "max_read_pages: as many pages as may be",
-                ReadingEnd::MaxNotes => "max_notes: as many notes as may be",
+                ReadingEnd::MaxReadPages => "max_read_pages reached",
+                ReadingEnd::MaxNotes => "max_notes reached",
             }
             .into();
         }
@@ -83,7 +83,7 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
                 conflicts => format!("{}: {}", things(conflicts, "conflict"), pairs.join(", ")),
             };
             if !compared.agree.is_empty() {
-                what.push_str(&format!("; {} agreeing", things(compared.agree.len(), "pair")));
+                what.push_str(&format!("; {} in agreement", things(compared.agree.len(), "pair")));
             }
             if !compared.unconfirmed.is_empty() {
                 what.push_str(&format!("; {} unconfirmed", compared.unconfirmed.len()));

@@ -1,11 +1,11 @@
-//! What the facts of teams and swarms say, in one line each.
+//! The lines of the events of teams and swarms.
 
 use super::told::{Told, Tone};
 use crate::event::EventKind;
 use crate::event::kind::{Missing, Purpose, Reply, RosterChange};
 use crate::event::world::team::HANDED_OVER;
 
-/// That an agent takes control.
+/// The text for an agent that takes control.
 pub(super) fn hop(purpose: &Purpose) -> String {
     match purpose {
         Purpose::Hop { swarm, hop, from: Some(from), .. } => {
@@ -16,7 +16,7 @@ pub(super) fn hop(purpose: &Purpose) -> String {
     }
 }
 
-/// The tools that a reply calls, or that it hands over; behind its size.
+/// The tools that a reply calls, or that it hands over; appended to the size of the reply.
 pub(super) fn calls(reply: &Reply) -> String {
     if reply.finish.as_deref() == Some(HANDED_OVER) {
         return ", handed over".to_owned();
@@ -25,12 +25,12 @@ pub(super) fn calls(reply: &Reply) -> String {
     if names.is_empty() { String::new() } else { format!(", calls {}", names.join(", ")) }
 }
 
-/// Tells a fact of a team; the others are told elsewhere.
+/// Fills the line of an event of a team; leaves other events alone.
 pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
     match kind {
         EventKind::AnswerPartial { text, by } => {
             told.who = by.as_str().into();
-            told.what = format!("the best text so far: {text}").into();
+            told.what = format!("best partial answer: {text}").into();
         }
         EventKind::AnswerIncomplete { missing } => {
             let each = |of: fn(&Missing) -> &str, between: &str| {
@@ -38,7 +38,7 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
             };
             told.who = each(|it| &it.of, ", ").into();
             let it = if missing.len() == 1 { "it" } else { "them" };
-            told.what = format!("the answer is without {it}: {}", each(|it| &it.text, "; ")).into();
+            told.what = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
             told.tone = Tone::Failed;
         }
         EventKind::HandoffMade { from, to, message, .. } => {
@@ -50,7 +50,7 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
         }
         EventKind::HandoffRefused { from, to, why, .. } => {
             told.who = from.as_str().into();
-            told.what = format!("must not hand over to {to}: {why}").into();
+            told.what = format!("handoff to {to} refused: {why}").into();
             told.tone = Tone::Refused;
         }
         EventKind::ToolCallRefused { agent, tool, text, .. } => {
@@ -62,9 +62,9 @@ pub(super) fn tell<'a>(told: &mut Told<'a>, kind: &'a EventKind) {
             told.who = swarm.as_str().into();
             let there = members.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
             told.what = match change {
-                RosterChange::Add { agent } => format!("{agent} joins: {there}"),
-                RosterChange::Remove { agent } => format!("{agent} leaves: {there}"),
-                RosterChange::Replace { .. } => format!("members are now {there}"),
+                RosterChange::Add { agent } => format!("{agent} joined, members: {there}"),
+                RosterChange::Remove { agent } => format!("{agent} left, members: {there}"),
+                RosterChange::Replace { .. } => format!("members: {there}"),
             }
             .into();
         }

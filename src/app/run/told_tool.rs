@@ -1,4 +1,4 @@
-//! Facts of the gateway's policies, of tasks and of tools, told in one line.
+//! The lines of the events of policies, of tasks and of tools.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::event::kind::{BreakerStage, BreakerWhy, LimitChange, StandIn};
 use crate::scenario::resilience::BreakerMode;
 use crate::scenario::tool::Fault;
 
-/// Tells such a fact; any other is left as it is.
+/// Fills the line of such an event; leaves other events alone.
 pub(super) fn tell<'a>(kind: &'a EventKind, told: &mut Told<'a>) {
     match kind {
         EventKind::PlanAccepted { tasks } => {
@@ -38,7 +38,7 @@ pub(super) fn tell<'a>(kind: &'a EventKind, told: &mut Told<'a>) {
             told.tone = Tone::Failed;
         }
         EventKind::ParallelChanged { max_parallel, by: who } => {
-            told.what = format!("{max_parallel} at once, {}", by(*who)).into();
+            told.what = format!("concurrency limit {max_parallel}, {}", by(*who)).into();
             told.tone = Tone::Flag;
         }
         EventKind::ResultsAggregated { aggregate, overwritten } => {
@@ -50,9 +50,9 @@ pub(super) fn tell<'a>(kind: &'a EventKind, told: &mut Told<'a>) {
             }
             told.tone = Tone::Done;
         }
-        EventKind::CallQueued => told.what = "waits for a call slot".into(),
+        EventKind::CallQueued => told.what = "queued for a call slot".into(),
         EventKind::CallAdmitted { waited_ms } => {
-            told.what = format!("has a call slot after {}", took_ms(*waited_ms)).into();
+            told.what = format!("got a call slot after {}", took_ms(*waited_ms)).into();
         }
         EventKind::CallDegraded { attempts, reason, by, .. } => {
             told.what = degraded(*attempts, &reason.to_string(), *by).into();
@@ -60,18 +60,18 @@ pub(super) fn tell<'a>(kind: &'a EventKind, told: &mut Told<'a>) {
         }
         EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
             let again = match retry_in_ms {
-                Some(ms) => format!(", asked again in {} at the earliest", took_ms(*ms)),
+                Some(ms) => format!(", retry possible in {}", took_ms(*ms)),
                 None => String::new(),
             };
             told.what = format!("attempt {attempt} not made: {reason}{again}").into();
             told.tone = Tone::Refused;
         }
         EventKind::AttemptQueued { attempt } => {
-            told.what = format!("attempt {attempt} stands in line at the bulkhead").into();
+            told.what = format!("attempt {attempt} queued at the bulkhead").into();
         }
         EventKind::ClientRetried { request, after } => {
             told.what =
-                format!("{}, the tool's client sends request {request}", after.word()).into();
+                format!("{}: the tool's client sends request {request}", after.word()).into();
             told.tone = Tone::Retry;
         }
         EventKind::BreakerChanged { tool, to, why, open_for_ms, by: who } => {
@@ -92,8 +92,8 @@ pub(super) fn tell<'a>(kind: &'a EventKind, told: &mut Told<'a>) {
         }
         EventKind::ResultStale { tool, ok } => {
             told.who = tool.as_str().into();
-            let what = if *ok { "a good result" } else { "a failure" };
-            told.what = format!("{what} came after the breaker had moved on").into();
+            let what = if *ok { "a result" } else { "a failure" };
+            told.what = format!("{what} arrived too late and was ignored").into();
         }
         EventKind::LimitsChanged { tool, change, by: who, .. } => {
             told.who = tool.as_str().into();
@@ -107,31 +107,31 @@ pub(super) fn tell<'a>(kind: &'a EventKind, told: &mut Told<'a>) {
         }
         EventKind::FaultHealed { tool, fault, by: who } => {
             told.who = tool.as_str().into();
-            told.what = format!("no {} any more, {}", fault.word(), by(*who)).into();
+            told.what = format!("{} fault removed, {}", fault.word(), by(*who)).into();
             told.tone = Tone::Done;
         }
         _ => {}
     }
 }
 
-/// What stood in for a tool, and why.
+/// The reason for a fallback, and which fallback was used.
 fn degraded(attempts: u32, reason: &str, stand_in: StandIn) -> String {
     let attempts = format::things(u64::from(attempts), "attempt");
-    format!("{reason} after {attempts}; {} stands in", instead(stand_in))
+    format!("{reason} after {attempts}; fallback: {}", instead(stand_in))
 }
 
-/// What stood in for a tool, for people.
+/// The fallback that replaced a tool's result, for the screen.
 pub fn instead(stand_in: StandIn) -> String {
     match stand_in {
         StandIn::Cached { age_ms } => {
-            format!("its last good value, {} old", format::took(Duration::from_millis(age_ms)))
+            format!("last good value ({} old)", format::took(Duration::from_millis(age_ms)))
         }
-        StandIn::Fallback => "the declared value".to_owned(),
-        StandIn::LeftOut => "nothing".to_owned(),
+        StandIn::Fallback => "default value".to_owned(),
+        StandIn::LeftOut => "none (left out)".to_owned(),
     }
 }
 
-/// How a breaker stands, for people.
+/// The state of a breaker, for the screen.
 pub fn stage(stage: BreakerStage) -> &'static str {
     match stage {
         BreakerStage::Closed => "closed",
@@ -142,31 +142,31 @@ pub fn stage(stage: BreakerStage) -> &'static str {
     }
 }
 
-/// Why a breaker moved, for people.
+/// Why a breaker changed, for the screen.
 pub fn cause(why: BreakerWhy) -> &'static str {
     match why {
         BreakerWhy::Failures => "too many failures in a row",
-        BreakerWhy::Cooled => "its open time is up",
-        BreakerWhy::ProbeAnswered => "a probe was answered",
+        BreakerWhy::Cooled => "cool-down over",
+        BreakerWhy::ProbeAnswered => "a probe succeeded",
         BreakerWhy::ProbeFailed => "a probe failed",
-        BreakerWhy::LateAnswer => "a late answer came",
-        BreakerWhy::LateFailure => "a late failure came",
-        BreakerWhy::RetryAfter => "it asked to be left alone (Retry-After)",
-        BreakerWhy::ByHand => "by hand",
+        BreakerWhy::LateAnswer => "a late result arrived",
+        BreakerWhy::LateFailure => "a late failure arrived",
+        BreakerWhy::RetryAfter => "the tool sent Retry-After",
+        BreakerWhy::ByHand => "manual",
     }
 }
 
-/// The same in a word or two, where there is little room.
+/// Why a breaker changed, in at most 12 columns.
 pub fn short_cause(why: BreakerWhy) -> &'static str {
     match why {
         BreakerWhy::Failures => "failures",
-        BreakerWhy::Cooled => "cooled",
+        BreakerWhy::Cooled => "cooled down",
         BreakerWhy::ProbeAnswered => "probe ok",
-        BreakerWhy::ProbeFailed => "probe bad",
-        BreakerWhy::LateAnswer => "late answer",
+        BreakerWhy::ProbeFailed => "probe failed",
+        BreakerWhy::LateAnswer => "late result",
         BreakerWhy::LateFailure => "late failure",
         BreakerWhy::RetryAfter => "Retry-After",
-        BreakerWhy::ByHand => "by hand",
+        BreakerWhy::ByHand => "manual",
     }
 }
 
@@ -174,37 +174,37 @@ fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// A changed limit, for people.
+/// A changed limit, for the screen.
 pub fn limit(change: LimitChange) -> String {
     let things = |count: u32, noun| format::things(count.into(), noun);
     match change {
-        LimitChange::TimeoutMs(ms) => format!("time-out {}", took_ms(ms)),
-        LimitChange::MaxAttempts(most) => format!("{} at most", things(most, "attempt")),
+        LimitChange::TimeoutMs(ms) => format!("timeout {}", took_ms(ms)),
+        LimitChange::MaxAttempts(most) => format!("max {}", things(most, "attempt")),
         LimitChange::FailThreshold(most) => format!("opens after {}", things(most, "failure")),
         LimitChange::OpenForMs(ms) => format!("open for {}", took_ms(ms)),
         LimitChange::ProbePermits(most) => things(most, "probe"),
-        LimitChange::MaxInFlight(most) => format!("{most} in flight at most"),
-        LimitChange::MaxWaitMs(ms) => format!("in line for {} at most", took_ms(ms)),
-        LimitChange::WaitMs(ms) => format!("{} before each further attempt", took_ms(ms)),
+        LimitChange::MaxInFlight(most) => format!("concurrency limit {most}"),
+        LimitChange::MaxWaitMs(ms) => format!("max {} in the queue", took_ms(ms)),
+        LimitChange::WaitMs(ms) => format!("backoff {}", took_ms(ms)),
         LimitChange::Jitter(on) => format!("jitter {}", on_off(on)),
         LimitChange::Idempotent(on) => format!("idempotent {}", on_off(on)),
-        LimitChange::RetryPercent(percent) => format!("retries {percent} % of attempts at most"),
+        LimitChange::RetryPercent(percent) => format!("retry budget {percent} % of attempts"),
         LimitChange::RetryMin(min) => format!(
-            "{} always",
+            "retry budget of at least {}",
             if min == 1 { "1 retry".to_owned() } else { format!("{min} retries") }
         ),
         LimitChange::BreakerMode(mode) => match mode {
-            BreakerMode::HalfOpen => "half-open after its open time".to_owned(),
-            BreakerMode::Source => "closed after its open time, as in the source".to_owned(),
+            BreakerMode::HalfOpen => "half-open after the cool-down".to_owned(),
+            BreakerMode::Source => "closed after the cool-down, without a probe".to_owned(),
         },
         LimitChange::SafeMode(on) => format!("safe mode {}", on_off(on)),
         LimitChange::AllowPartial(on) => format!("partial results {}", on_off(on)),
-        LimitChange::CacheTtlMs(0) => "keeps no good value".to_owned(),
-        LimitChange::CacheTtlMs(ms) => format!("keeps good values for {}", took_ms(ms)),
+        LimitChange::CacheTtlMs(0) => "cache off".to_owned(),
+        LimitChange::CacheTtlMs(ms) => format!("cache {}", took_ms(ms)),
     }
 }
 
-/// An injected fault, for people.
+/// An injected fault, for the screen.
 pub fn injected(fault: &Fault) -> Cow<'static, str> {
     match fault {
         Fault::Latency { ms } => format!("+{} latency", took_ms(*ms)).into(),

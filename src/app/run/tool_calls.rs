@@ -1,5 +1,5 @@
-//! Tool calls and tools as the inspector shows them: what a model called, what it was told, what it
-//! was offered.
+//! Tool calls and tools in the inspector: the calls that a model made, the results that it
+//! received, and the tools that it was offered.
 
 use serde_json::Value;
 
@@ -10,13 +10,13 @@ use crate::event::kind::{ChatMessage, EventKind, ToolCall, ToolOffer};
 use crate::event::{Event, SpanId};
 use crate::scenario::integer::changed;
 
-/// Calls that a prompt may lead back to.
+/// Most calls that one prompt is put together from.
 const CHAIN: usize = 1000;
 
-/// The calls of a reply, each with its arguments laid out.
+/// Adds the tool calls of a reply, each with its arguments indented.
 pub(super) fn calls(document: &mut Document, calls: &[ToolCall]) {
     for call in calls {
-        document.add(Look::Head, format!("calls {} as {}", call.name, call.id));
+        document.add(Look::Head, format!("calls {} (id {})", call.name, call.id));
         match serde_json::from_str::<Value>(&call.arguments) {
             Ok(value @ Value::Object(_)) if changed(&call.arguments, &value).is_none() => {
                 document.json(&value);
@@ -30,17 +30,17 @@ pub(super) fn calls(document: &mut Document, calls: &[ToolCall]) {
     }
 }
 
-/// What a message is the result of, where it is one.
+/// For a message that is a tool's result: the name of the tool and the id of the call.
 pub(super) fn result_of(message: &ChatMessage, before: &[ChatMessage]) -> String {
     let Some(id) = &message.tool_call_id else { return String::new() };
     let mut made = before.iter().rev().flat_map(|said| said.tool_calls.iter());
     match made.find(|call| call.id == *id) {
-        Some(call) => format!(" {}, of {id}", call.name),
-        None => format!(", of {id}"),
+        Some(call) => format!(" {}, result of {id}", call.name),
+        None => format!(", result of {id}"),
     }
 }
 
-/// The tools that were offered.
+/// Adds the tools that were offered, with their parameters.
 fn offered(document: &mut Document, tools: &[ToolOffer]) {
     document.gap();
     document.add(Look::Head, format!("{} offered", format::things(tools.len() as u64, "tool")));
@@ -59,7 +59,7 @@ fn offered(document: &mut Document, tools: &[ToolOffer]) {
 }
 
 impl RunPage {
-    /// Adds the tools that a call's model was offered: its own, or those of the calls before.
+    /// Adds the tools that a call's model was offered: its own, or those of the calls before it.
     pub(super) fn tools_offered(&self, document: &mut Document, call: SpanId) {
         let mut next = Some(call);
         for _ in 0..CHAIN {

@@ -1,5 +1,5 @@
-//! What is known of a tool beside its breaker, in words: its policy, what its safe mode did, what
-//! is injected into it; and the calls that were tried again.
+//! The details of a tool besides its breaker, as text: its policy, its fallbacks, its injected
+//! faults; and the calls that were retried.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use crate::event::world::tools::{ToolRow, ToolTally};
 use crate::event::{EventKind, SpanId};
 use crate::scenario::resilience::{BreakerCounts, BreakerMode};
 
-/// Facts that are looked at for the latest calls that were tried again.
+/// Most events that are searched for the latest retried calls.
 const LOOKED_AT: usize = 4_096;
 
 fn ms(ms: u64) -> String {
     format::took(Duration::from_millis(ms))
 }
 
-/// The limits of a tool, a name and what it is for each.
+/// The limits of a tool, each as a name and a text.
 pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
-    let mut attempts = format!("{} of {}", limits.max_attempts, ms(limits.timeout_ms));
+    let mut attempts = format!("max {}, timeout {}", limits.max_attempts, ms(limits.timeout_ms));
     if limits.max_attempts > 1 {
-        // What is drawn in part is only about so long.
+        // Jitter draws part of a wait at random, so its length is approximate.
         let about = if limits.jitter { "~" } else { "" };
         let waits: Vec<String> =
             limits.backoff_ms.iter().map(|wait| format!("{about}{}", ms(*wait))).collect();
         match waits.is_empty() || limits.backoff_ms.iter().all(|wait| *wait == 0) {
-            true => attempts.push_str(", no waits"),
-            false => attempts.push_str(&format!(", waits {}", waits.join(" "))),
+            true => attempts.push_str(", no backoff"),
+            false => attempts.push_str(&format!(", backoff {}", waits.join(" "))),
         }
     }
     let mut lines = vec![("attempts", attempts)];
@@ -40,13 +40,13 @@ pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
                 BreakerCounts::Calls => "failed call",
             };
             let opens = format!(
-                "after {}, {}",
+                "opens after {}, {}",
                 format::things(breaker.fail_threshold.into(), counted),
                 ms(breaker.open_for_ms)
             );
             let then = match breaker.mode {
                 BreakerMode::HalfOpen => format::things(breaker.probe_permits.into(), "probe"),
-                BreakerMode::Source => "then closes by itself".to_owned(),
+                BreakerMode::Source => "then closes without a probe".to_owned(),
             };
             ("breaker", format!("{opens}, {then}"))
         }
@@ -55,16 +55,16 @@ pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
     lines.push(match limits.bulkhead {
         Some(bulkhead) => {
             let wait = match bulkhead.max_wait_ms {
-                Some(0) => "no line".to_owned(),
-                Some(wait) => format!("{} in line", ms(wait)),
-                None => "any time in line".to_owned(),
+                Some(0) => "no queue".to_owned(),
+                Some(wait) => format!("queue {}", ms(wait)),
+                None => "queue unlimited".to_owned(),
             };
-            ("bulkhead", format!("{} at once, {wait}", bulkhead.max_in_flight))
+            ("bulkhead", format!("{} concurrent, {wait}", bulkhead.max_in_flight))
         }
         None => ("bulkhead", "none".to_owned()),
     });
     if let Some(budget) = limits.retry_budget {
-        let text = format!("{} % of attempts, {} always", budget.ratio_percent, budget.min);
+        let text = format!("max {} % of attempts, at least {}", budget.ratio_percent, budget.min);
         lines.push(("retries", text));
     }
     if let Some(safe) = limits.safe_mode {
@@ -73,29 +73,30 @@ pub fn policy(limits: &ToolLimits) -> Vec<(&'static str, String)> {
             ways.push(format!("cache {}", ms(ttl)));
         }
         if safe.fallback {
-            ways.push("declared".to_owned());
+            ways.push("default value".to_owned());
         }
-        let end = if safe.allow_partial { "left out" } else { "the run stops" };
+        let end = if safe.allow_partial { "then leave out" } else { "then stop the run" };
         ways.push(end.to_owned());
         lines.push(("safe mode", ways.join(", ")));
     }
     lines
 }
 
-/// What policy kept from a tool, and what stood in for it: as words, where there is any of it.
+/// Attempts that policies refused, and fallbacks that replaced results, as texts; `None` if there
+/// were none.
 pub fn effect(tally: &ToolTally) -> (Option<String>, Option<String>) {
     let refused = (tally.refused() > 0)
         .then(|| format!("{} by breaker, {} by bulkhead", tally.circuit_open, tally.bulkhead_full));
     let stood = (tally.degraded() > 0).then(|| {
         let ways =
-            [(tally.cached, "cached"), (tally.fallback, "declared"), (tally.left_out, "left out")];
+            [(tally.cached, "cached"), (tally.fallback, "default"), (tally.left_out, "left out")];
         let had = ways.iter().filter(|(count, _)| *count > 0);
         had.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
     });
     (refused, stood)
 }
 
-/// What is injected into a tool now, in one line.
+/// The faults injected into a tool at present, in one line.
 pub fn faults(tool: &ToolRow) -> Option<String> {
     let faults: Vec<_> = tool.faults.iter().map(injected).collect();
     (!faults.is_empty()).then(|| faults.join(", "))
@@ -103,24 +104,24 @@ pub fn faults(tool: &ToolRow) -> Option<String> {
 
 /// An alert in one line.
 pub fn alert(alert: &Alert) -> String {
-    // The figures are those of the moment, which is said with them, so that the line stays true.
+    // The figures are those of the moment in the line, so the line stays true later.
     let what = match alert.what {
         AlertKind::BreakerOpens(times) => {
-            format!("had opened {} in a minute", format::things(times.into(), "time"))
+            format!("opened {} in a minute", format::things(times.into(), "time"))
         }
-        AlertKind::ErrorRate(rate) => format!("had {} of a minute fail", percent(rate)),
-        AlertKind::P95(took) => format!("came to p95 {}", format::took(took)),
+        AlertKind::ErrorRate(rate) => format!("{} errors in the last minute", percent(rate)),
+        AlertKind::P95(took) => format!("p95 {}", format::took(took)),
         AlertKind::TokensUsed(share) => {
-            format!("used {} of budget.max_total_tokens", percent(share))
+            format!("{} of budget.max_total_tokens used", percent(share))
         }
-        AlertKind::CostUsed(share) => format!("used {} of budget.max_cost_usd", percent(share)),
+        AlertKind::CostUsed(share) => format!("{} of budget.max_cost_usd used", percent(share)),
     };
-    format!("{} {what} at {}", alert.tool, format::moment(alert.at))
+    format!("{} {}: {what}", format::moment(alert.at), alert.tool)
 }
 
-/// A share from 0 to 1 in percent, cut off.
+/// A share from 0 to 1 in percent, rounded down to a tenth.
 pub fn percent(share: f64) -> String {
-    // A thousandth of a percent keeps 0.29 from becoming 28 %.
+    // The added thousandth makes up for binary fractions: 0.29 must not become 28.9 %.
     let tenths = (share * 1_000.0 + 0.001).floor().clamp(0.0, 1_000.0) as u32;
     match tenths {
         1_000 => "100 %".to_owned(),
@@ -128,7 +129,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// How many requests came of a call: `x1.42`, cut off.
+/// Requests per call, rounded down: `x1.42`.
 pub fn times(factor: f64) -> String {
     let hundredths = (factor * 100.0 + 0.001).floor().max(0.0) as u64;
     match hundredths {
@@ -138,8 +139,7 @@ pub fn times(factor: f64) -> String {
 }
 
 impl RunPage {
-    /// The calls that were tried again, the latest first; those that lie far back are not looked
-    /// for.
+    /// The calls that were retried, latest first. Only the last `LOOKED_AT` events are searched.
     pub fn retried_calls(&self, most: usize) -> Vec<SpanId> {
         let mut calls: Vec<SpanId> = Vec::new();
         let shown = self.log().between(0, self.shown_facts());

@@ -1,18 +1,18 @@
-//! What was asked of a run's limits and faults and has not come back as a fact yet. What the screen
-//! shows as a position is always a fact; the next step of the same key goes on from what was asked.
+//! Pending changes: manual changes of limits, faults and members that no event has confirmed yet.
+//! The screen shows confirmed values; another press of a key counts from the pending value.
 
 use crate::event::kind::{LimitChange, RosterChange};
 use crate::event::{Command, EventKind};
 use crate::scenario::name::{AgentName, ToolName};
 use crate::scenario::tool::{Fault, FaultKind};
 
-/// What is turned.
+/// One pending change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Turn {
     Parallel(u32),
     Limit(ToolName, LimitChange),
     Fault(ToolName, FaultKind, Option<Fault>),
-    /// Of a swarm who is to join, or to leave.
+    /// A swarm, one of its agents, and whether the agent is to join (`true`) or to leave.
     Member(AgentName, AgentName, bool),
 }
 
@@ -52,7 +52,7 @@ impl Turn {
         })
     }
 
-    /// Whether both turn the same thing, wherever to.
+    /// Whether both change the same thing, whatever the value.
     fn is_about(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Parallel(_), Self::Parallel(_)) => true,
@@ -70,19 +70,19 @@ impl Turn {
     }
 }
 
-/// What was asked and is waited for, the oldest first.
+/// The pending changes, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turned {
     waiting: Vec<Turn>,
 }
 
 impl Turned {
-    /// This was asked of the run.
+    /// Records a command that was sent to the run.
     pub fn ask(&mut self, command: &Command) {
         self.waiting.extend(Turn::asked(command));
     }
 
-    /// A fact of the run has come: what it answers is not waited for any more.
+    /// Removes the change that this event confirms; the end of the run removes them all.
     pub fn landed(&mut self, kind: &EventKind) {
         if matches!(kind, EventKind::RunClosed(_)) {
             self.waiting.clear();
@@ -93,7 +93,7 @@ impl Turned {
         }
     }
 
-    /// Whether this agent was asked to join a swarm, or to leave it, and has not yet.
+    /// Whether a change of this member is pending: `true` to join, `false` to leave.
     pub fn member(&self, swarm: &AgentName, agent: &AgentName) -> Option<bool> {
         self.waiting.iter().rev().find_map(|turn| match turn {
             Turn::Member(of, who, joins) if of == swarm && who == agent => Some(*joins),
@@ -101,7 +101,7 @@ impl Turned {
         })
     }
 
-    /// How many tasks at once were asked for last; `now` where nothing is waited for.
+    /// The pending limit on parallel tasks; `now` if none is pending.
     pub fn parallel(&self, now: u32) -> u32 {
         let asked = self.waiting.iter().rev().find_map(|turn| match turn {
             Turn::Parallel(most) => Some(*most),
@@ -110,7 +110,7 @@ impl Turned {
         asked.unwrap_or(now)
     }
 
-    /// What was asked last of this limit of a tool; `now` where nothing is waited for.
+    /// The pending value of this limit of a tool; `now` if none is pending.
     pub fn limit(&self, tool: &ToolName, now: LimitChange) -> LimitChange {
         let wanted = Turn::Limit(tool.clone(), now);
         let asked = self.waiting.iter().rev().find(|turn| turn.is_about(&wanted));
@@ -120,7 +120,7 @@ impl Turned {
         }
     }
 
-    /// The fault of this kind that was asked for last; `now` where nothing is waited for.
+    /// The pending fault of this kind; `now` if none is pending.
     pub fn fault(&self, tool: &ToolName, kind: FaultKind, now: Option<Fault>) -> Option<Fault> {
         let wanted = Turn::Fault(tool.clone(), kind, now);
         let asked = self.waiting.iter().rev().find(|turn| turn.is_about(&wanted));

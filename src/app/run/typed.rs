@@ -1,14 +1,14 @@
-//! One line of text that is typed.
+//! A line of text that is being typed.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::app::key::{Key, KeyCode};
 use crate::event::visible::is_hostile;
 
-/// The most characters of a filter.
+/// Most characters of a filter.
 const MOST: usize = 500;
 
-/// A line of text and where the next character goes.
+/// A line of text and the position of the cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Typed {
     text: String,
@@ -25,12 +25,12 @@ impl Typed {
         &self.text
     }
 
-    /// In bytes.
+    /// Position of the cursor, in bytes.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// Puts a text in; line ends become blanks, other control characters are left out.
+    /// Inserts a text; line ends become blanks, other control characters are dropped.
     pub(super) fn insert(&mut self, text: &str) {
         let room = MOST.saturating_sub(self.text.chars().count());
         let text: String = text
@@ -43,7 +43,7 @@ impl Typed {
         self.at += text.len();
     }
 
-    /// Answers a key; `false` when it means nothing here.
+    /// Handles a key; `false` if the key has no meaning here.
     pub(super) fn on_key(&mut self, key: Key) -> bool {
         if let Some(c) = key.typed() {
             self.insert(c.encode_utf8(&mut [0; 4]));

@@ -1,5 +1,5 @@
-//! The rows of an orchestrator's waterfall and the axis of time that they stand on: pure figures,
-//! so that a click finds its row and the eye finds rows where it left them.
+//! The rows of an orchestrator's waterfall and its time axis: pure geometry, so that a click finds
+//! its row.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use crate::event::world::orchestrator::{AttemptEnd, Orchestrator, TaskState};
 use crate::event::world::{SpanKind, SpanState, Stage, World};
 use crate::event::{Elapsed, SpanId};
 
-/// Rows of the pane above those of the waterfall: the axis.
+/// Rows of the pane above the waterfall: the axis.
 pub const HEAD: u16 = 1;
-/// Rows that are not tasks: the plan before them, the join and the report after them.
+/// Rows besides tasks: the plan above them, the join and the report below.
 const OTHERS: usize = 3;
-/// Milliseconds between two marks of the axis.
+/// Possible intervals between two marks of the axis, in milliseconds.
 const STEPS: [u64; 20] = [
     50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000,
     600_000, 1_200_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 43_200_000,
 ];
-/// Columns between two marks of the axis, at least.
+/// Fewest columns between two marks of the axis.
 const APART: u64 = 9;
 
-/// A row of the waterfall. A plan is taken once, so the place of a task stays what it is.
+/// A row of the waterfall. A run accepts one plan, so a task keeps its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Row {
-    /// The call for the plan.
+    /// The model call for the plan.
     Plan,
-    /// A task, by its place in the plan, from 0.
+    /// A task, by its index in the plan, from 0.
     Task(usize),
-    /// The results put together.
+    /// The join: the results combined.
     Join,
-    /// The call for the report.
+    /// The model call for the report.
     Report,
 }
 
 impl Row {
-    /// The row at this place, from 0, where there are so many tasks.
+    /// The row with this index, from 0, in a waterfall of `tasks` tasks.
     pub fn at(place: usize, tasks: usize) -> Option<Row> {
         match place {
             0 => Some(Self::Plan),
@@ -46,7 +46,7 @@ impl Row {
         }
     }
 
-    /// Where it stands, from 0.
+    /// The index of the row, from 0.
     pub fn place(self, tasks: usize) -> usize {
         match self {
             Self::Plan => 0,
@@ -56,24 +56,24 @@ impl Row {
         }
     }
 
-    /// How many rows there are with so many tasks.
+    /// Number of rows for this many tasks.
     pub fn count(tasks: usize) -> usize {
         tasks + OTHERS
     }
 }
 
-/// An attempt as a stretch of time.
+/// An attempt as a bar in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// From when.
+    /// When it started.
     pub opened: Elapsed,
-    /// Until when; `None`: it is still out.
+    /// When it ended; `None` while it runs.
     pub closed: Option<Elapsed>,
     /// How it ended.
     pub end: AttemptEnd,
 }
 
-/// The axis of a waterfall: how much time its columns hold.
+/// The time axis of a waterfall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// Microseconds from the first column to the end of the last.
@@ -83,8 +83,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The axis of a run that has come as far as `now`, on this many columns. It grows by whole
-    /// steps, so that bars stand still in between.
+    /// The axis of a run up to `now`, on this many columns. It grows by whole steps, so that bars
+    /// keep their place in between.
     pub fn of(now: Elapsed, columns: u16) -> Axis {
         let columns = u64::from(columns.max(1));
         let micros = now.0.max(1);
@@ -99,13 +99,13 @@ impl Axis {
         Axis { end: micros.div_ceil(step).saturating_mul(step).max(1), step }
     }
 
-    /// The column that a moment stands in.
+    /// The column of a moment.
     pub fn column(&self, at: Elapsed, columns: u16) -> u16 {
         let nth = u128::from(at.0.min(self.end)) * u128::from(columns) / u128::from(self.end);
         u16::try_from(nth).unwrap_or(u16::MAX).min(columns.saturating_sub(1))
     }
 
-    /// The moments that are marked.
+    /// The moments with a mark.
     pub fn marks(&self) -> impl Iterator<Item = Elapsed> {
         let (end, step) = (self.end, self.step.max(1));
         (0..end / step).map(move |nth| Elapsed(nth * step))
@@ -113,7 +113,7 @@ impl Axis {
 }
 
 impl RunPage {
-    /// The moment up to which tasks are drawn. A run at rest stands still, whatever the clock says.
+    /// The moment up to which bars are drawn; for a paused run, the moment of the pause.
     pub fn drawn_to(&self, now: Duration) -> Elapsed {
         match self.shown().stage {
             Stage::Paused { since, .. } => since,
@@ -121,7 +121,7 @@ impl RunPage {
         }
     }
 
-    /// Which row of the waterfall is selected.
+    /// The selected row of the waterfall.
     pub fn waterfall_row(&self) -> Option<Row> {
         self.row
     }
@@ -172,7 +172,7 @@ impl RunPage {
         }
     }
 
-    /// How long a row has taken up to `now`, rests of the run left out, where it has begun.
+    /// How long a row has taken up to `now`, without pauses; `None` before it begins.
     pub fn row_took(&self, row: Row, now: Elapsed) -> Option<Duration> {
         let world = self.shown();
         let (plan, _) = world.orchestrator()?;
@@ -188,7 +188,7 @@ impl RunPage {
         }
     }
 
-    /// What an orchestrator's page is about.
+    /// The subject of an orchestrator's page.
     pub(super) fn subject_of_plan(&self, world: &World, plan: &Orchestrator) -> Subject {
         match self.row {
             Some(Row::Plan) => Subject::Plan,
@@ -202,7 +202,7 @@ impl RunPage {
         }
     }
 
-    /// The call that an orchestrator's subject was asked with, if it was.
+    /// The model call of an orchestrator's subject, if there is one.
     pub(super) fn call_of_plan(&self, plan: &Orchestrator) -> Option<SpanId> {
         match self.subject() {
             Subject::Plan => plan.plan_call,

@@ -1,5 +1,5 @@
-//! Whom a fact is about: the call that its span belongs to, on whose behalf that is made, and what
-//! it asks.
+//! What an event belongs to: the call of its span, the agent, task or source of that call, and the
+//! tool that it calls.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use crate::event::kind::{Purpose, SourceNo};
 use crate::event::world::{SpanKind, World};
 use crate::scenario::research::{READ, SEARCH};
 
-/// Whose call a span belongs to, and in which round it stands.
+/// The round and the call that a span belongs to.
 pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
     let mut at = world.spans.get(span);
-    // Attempt, call, round, run: a tree of ours is no deeper, and a file's may be anything.
+    // Attempt, call, round, run: our spans nest no deeper, but those of a log from a file may.
     for _ in 0..4 {
         match at.map(|span| (&span.what, span.parent)) {
             Some((SpanKind::Call(purpose), _)) => {
@@ -31,7 +31,7 @@ pub fn whose(span: SpanId, world: &World) -> (Option<u32>, Option<&Purpose>) {
     (None, None)
 }
 
-/// On whose behalf a call is made, for people.
+/// The seat, agent, task or step that a call is made for, for the screen.
 pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
     match purpose {
         Some(Purpose::Contribution { role, .. }) => Cow::Borrowed(role.as_str()),
@@ -54,7 +54,7 @@ pub fn purpose_name<'a>(purpose: Option<&'a Purpose>) -> Cow<'a, str> {
     }
 }
 
-/// The tool that such a call asks.
+/// The tool of a call with this purpose.
 pub fn tool_of<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a str> {
     match purpose {
         Purpose::Contribution { .. }
@@ -79,7 +79,7 @@ pub fn tool_of<'a>(purpose: &'a Purpose, world: &'a World) -> Option<&'a str> {
     }
 }
 
-/// Whom a fact of a call is about: where many agents ask many tools, the tool as well.
+/// The subject of an event of a call; if many agents call many tools, with the tool.
 pub(super) fn who<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, str> {
     match purpose {
         Some(step @ Purpose::Step { .. }) => match tool_of(step, world) {
@@ -90,7 +90,7 @@ pub(super) fn who<'a>(purpose: Option<&'a Purpose>, world: &World) -> Cow<'a, st
     }
 }
 
-/// The source in whose span this stands.
+/// The source of this span, if it is the span of a source.
 pub(super) fn source_of(span: SpanId, world: &World) -> Option<SourceNo> {
     match world.spans.get(span)?.what {
         SpanKind::Source(no) => Some(no),
@@ -98,7 +98,7 @@ pub(super) fn source_of(span: SpanId, world: &World) -> Option<SourceNo> {
     }
 }
 
-/// The task whose span this is.
+/// The task of this span, if it is the span of a task.
 pub(super) fn task_of(span: SpanId, world: &World) -> Option<&str> {
     let SpanKind::Task { index } = world.spans.get(span)?.what else { return None };
     let (orchestrator, _) = world.orchestrator()?;

@@ -1,5 +1,5 @@
-//! What the subject of a page says: the words of a contribution as they come or as they were
-//! taken, the answer, or why there is none.
+//! The text of the page's subject: a contribution while it is streamed or once it is accepted, the
+//! answer, or why there is none.
 
 use std::borrow::Cow;
 
@@ -15,26 +15,27 @@ use crate::event::world::Orchestrator;
 use crate::event::world::collaboration::SeatState;
 use crate::event::{EventKind, SpanId};
 
-/// What is said, and how it stands.
+/// The text of the subject, and how it is painted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Words<'a> {
-    /// The text.
+    /// The text, or the part of it in the window.
     pub text: Cow<'a, str>,
-    /// How it is to be taken.
+    /// How it is painted.
     pub how: How,
-    /// What is asked for; the last may not be whole while it comes.
+    /// The actions of a contribution; the last one may be incomplete while it is streamed.
     pub actions: Vec<Cow<'a, str>>,
-    /// Bytes that are left out: before the text while it comes, else after it.
+    /// Bytes left out: before the text while it is streamed, else after it.
     pub left_out: usize,
 }
 
-/// The most of a text that the pane looks at, in bytes: more than any screen holds, and few enough
-/// to be wrapped anew for each frame.
+/// Most of a text that the pane holds, in bytes: more than any screen shows, and little enough to
+/// wrap for each frame.
 const WINDOW: usize = 24 * 1024;
-/// Where the window of a text that still comes moves on, in bytes: rows stand still in between.
+/// Step by which the window of a streamed text moves, in bytes, so that rows keep their place.
 const STRIDE: usize = 4096;
 
-/// Where the last `most` bytes of a text begin, in strides, at the start of a character.
+/// Where the last `most` bytes of a text begin: a multiple of [`STRIDE`], moved to the start of a
+/// character.
 pub(super) fn tail_from(text: &str, most: usize) -> usize {
     let over = text.len().saturating_sub(most);
     let mut from = over.div_ceil(STRIDE) * STRIDE;
@@ -44,7 +45,7 @@ pub(super) fn tail_from(text: &str, most: usize) -> usize {
     from
 }
 
-/// The part of a text that the pane looks at, and the bytes that are left out of it.
+/// The part of a text that the pane shows, and the bytes left out.
 fn windowed(text: Cow<'_, str>, coming: bool) -> (Cow<'_, str>, usize) {
     if text.len() <= WINDOW {
         return (text, 0);
@@ -66,16 +67,16 @@ fn windowed(text: Cow<'_, str>, coming: bool) -> (Cow<'_, str>, usize) {
     (text, left_out)
 }
 
-/// How words are to be taken.
+/// The state of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// They still come.
+    /// It is still being streamed.
     Coming,
-    /// They stand.
+    /// It is complete.
     Said,
-    /// No one's words: a note of the page about the state.
+    /// It is a message of the page about the state.
     Note,
-    /// Why something failed, and what to do.
+    /// It says why something failed, and what to do.
     Trouble,
 }
 
@@ -97,13 +98,13 @@ impl<'a> Words<'a> {
         Self::of(text, How::Said, Vec::new())
     }
 
-    /// Of the rows that the words have, those in which what is left out of them is said.
+    /// Rows reserved for the "… left out" note.
     pub fn told_in(&self, rows: u16) -> u16 {
         u16::from(self.left_out > 0 && rows > 3)
     }
 }
 
-/// The part of the speaker's pane that text stands in: a blank on both sides, where there is room.
+/// The part of the speaker's pane for text: padded by a blank on both sides if there is room.
 pub fn text_area(pane: Rect) -> Rect {
     match pane.width {
         12.. => Rect { x: pane.x + 1, width: pane.width - 2, ..pane },
@@ -111,32 +112,32 @@ pub fn text_area(pane: Rect) -> Rect {
     }
 }
 
-/// The columns before an action's text: the word, then its number.
+/// Columns before the text of an action: the word, then its number.
 pub const ACTION: u16 = 11;
 
-/// The rows that each action takes, three at most.
+/// Number of rows of each action, at most 3.
 pub fn action_rows(width: u16, words: &Words<'_>) -> Vec<u16> {
     let width = usize::from(width.saturating_sub(ACTION).max(1));
     let rows = |text: &Cow<'_, str>| wrap_within(text, width, 3).0.len() as u16;
     words.actions.iter().take(3).map(rows).collect()
 }
 
-/// How the rows of the speaker's pane are shared.
+/// How the rows of the speaker's pane are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// How it ended, where the subject is the outcome.
+    /// Rows that say how the run ended, if the subject is the outcome.
     pub above: u16,
-    /// The words.
+    /// Rows of the text.
     pub words: u16,
-    /// What is asked for, and how it was asked.
+    /// Rows of the actions, and of the call's attempts and tokens.
     pub below: u16,
 }
 
 impl Shares {
-    /// Shares the rows of the pane's text area: the words keep at least a third.
+    /// Divides the rows of the pane's text area: the text gets at least a third.
     pub fn of(area: Rect, subject: Subject, words: &Words<'_>) -> Shares {
         let rows = area.height;
-        // Why it ended, for a stop what there was till then, and a gap.
+        // The stop reason, for a stop also how far the run came, and a gap.
         let above = match (subject, words.how) {
             (Subject::Outcome, How::Trouble) => 3.min(rows / 3),
             (Subject::Outcome, _) => 2.min(rows / 3),
@@ -153,7 +154,7 @@ impl Shares {
 }
 
 impl RunPage {
-    /// What the subject says in the shown world.
+    /// The text of the subject in the world that is shown.
     pub fn words(&self) -> Words<'_> {
         let world = self.shown();
         let table = match (world.collaboration(), world.orchestrator()) {
@@ -162,23 +163,23 @@ impl RunPage {
             (None, None) if world.head.is_some() => {
                 return match self.subject() {
                     Subject::Outcome => self.outcome_words(),
-                    _ => Words::note("The agents ask their tools: t shows them."),
+                    _ => Words::note("The agents call their tools: t opens the tools."),
                 };
             }
-            (None, None) => return Words::note("The run is being started."),
+            (None, None) => return Words::note("The run is starting."),
         };
         match self.subject() {
             Subject::Plan | Subject::Task(_) | Subject::Join => Words::note(""),
-            Subject::Nobody => Words::note("No one has been asked yet."),
+            Subject::Nobody => Words::note("No call has been made yet."),
             Subject::Outcome => self.outcome_words(),
             Subject::Finalize => match (&world.answer, table.finalize) {
                 (Some(answer), _) => Words::said(answer.as_ref()),
                 (None, Some(call)) => self.call_words(call),
-                (None, None) => Words::note("The brief has not been asked for yet."),
+                (None, None) => Words::note("The brief has not been requested yet."),
             },
             Subject::Seat { round, seat } => {
                 let Some(seat) = table.round(round).and_then(|round| round.seats.get(seat)) else {
-                    return Words::note("There is no such seat.");
+                    return Words::note("No such seat in this round.");
                 };
                 if let Some(taken) = &seat.contribution {
                     let actions = taken.actions.iter().map(|said| said.as_ref().into());
@@ -198,18 +199,20 @@ impl RunPage {
                         }
                         _ => "The run stops before its turn.",
                     }),
-                    (SeatState::Cancelled, _) => Words::note("The run was stopped while it spoke."),
+                    (SeatState::Cancelled, _) => {
+                        Words::note("The run was stopped during this call.")
+                    }
                     (_, Some(call)) => self.call_words(call),
                     (_, None) if !world.is_live() => {
-                        Words::note("The run ended before it was asked.")
+                        Words::note("The run ended before this seat was called.")
                     }
-                    (_, None) => Words::note("Its turn has not come."),
+                    (_, None) => Words::note("Waiting for its turn."),
                 }
             }
         }
     }
 
-    /// What an orchestrator's subject says, where it has words of its own.
+    /// The text of an orchestrator's subject; empty for rows that have a document instead.
     fn words_of_plan(&self, orchestrator: &Orchestrator) -> Words<'_> {
         let world = self.shown();
         match (self.subject(), &world.answer, orchestrator.finalize) {
@@ -217,31 +220,31 @@ impl RunPage {
             (Subject::Finalize, Some(answer), _) => Words::said(answer.as_ref()),
             (Subject::Finalize, None, Some(call)) => self.call_words(call),
             (Subject::Finalize, None, None) => {
-                Words::note("The report has not been asked for yet: it waits for the results.")
+                Words::note("The report is waiting for the results.")
             }
-            (Subject::Nobody, ..) => Words::note("No one has been asked yet."),
+            (Subject::Nobody, ..) => Words::note("No call has been made yet."),
             _ => Words::note(""),
         }
     }
 
-    /// The words of a call that has no verdict yet.
+    /// The text of a call that has no verdict yet.
     fn call_words(&self, call: SpanId) -> Words<'_> {
         let world = self.shown();
         let Some(attempt) = world.spans.last_child(call) else {
-            return Words::note("It is being asked.");
+            return Words::note("Waiting for the first attempt.");
         };
         if let Some(live) = self.live(attempt.id).filter(|live| !live.text.is_empty()) {
             return spoken(&live.text, How::Coming);
         }
-        // What closed the attempt counts only as far as the playhead has come.
+        // Later events must not show: the attempt counts as closed only up to the playhead.
         let closed = attempt.closed_by.and_then(|seq| self.fact(seq)).map(|event| &event.kind);
         match closed {
             Some(EventKind::AttemptAnswered(reply)) => spoken(&reply.text, How::Said),
             Some(EventKind::AttemptFailed(failed)) => Words::trouble(failed.text.clone()),
             _ if self.is_scrubbed() => {
-                Words::note("It is being asked. (Text on its way is not kept for the past.)")
+                Words::note("Partial text is not recorded; scrub to the answer.")
             }
-            _ => Words::note("It is being asked; nothing has come yet."),
+            _ => Words::note("Waiting for the first token."),
         }
     }
 
@@ -267,7 +270,7 @@ impl RunPage {
         Words::trouble(text)
     }
 
-    /// What the last attempt of the last call said, where it failed.
+    /// The error text of the subject's last attempt, if it failed.
     fn last_failure(&self) -> Option<String> {
         let world = self.shown();
         let attempt = world.spans.last_child(self.subject_call()?)?;
@@ -277,17 +280,17 @@ impl RunPage {
         }
     }
 
-    /// The line and row of the words that stand first in a window; `None` shows their end while
-    /// they come, and their start once they stand.
+    /// The first line and row of the text in view; `None` shows the end of a streamed text, and the
+    /// start of a complete one.
     pub fn words_at(&self) -> Option<Scroll> {
         self.said
     }
 
-    /// Scrolls what the subject says.
+    /// Scrolls the text of the subject.
     pub(super) fn scroll_words(&mut self, by: isize, areas: &super::Areas) {
         let Some(area) = areas.pane(Pane::Second).map(text_area) else { return };
         if matches!(self.subject(), Subject::Plan | Subject::Task(_) | Subject::Join) {
-            // The document at its last fact: a wait that counts down moves no line.
+            // The document as of its last event: a countdown in it must not move lines.
             let document = self.task_document(self.shown().at);
             let lines = Wrapped { document: &document, width: area.width };
             let at = self.said.unwrap_or_default().step(by, &lines, usize::from(area.height));
@@ -307,7 +310,7 @@ impl RunPage {
     }
 }
 
-/// A reply as it is read best: the words of a contribution where it is one.
+/// A reply as readable text: the summary, if it is a contribution.
 fn spoken(text: &str, how: How) -> Words<'_> {
     match speech::so_far(text) {
         Some(speech) if speech.summary.is_some() => {
@@ -318,7 +321,7 @@ fn spoken(text: &str, how: How) -> Words<'_> {
     }
 }
 
-/// A text as lines that wrap.
+/// A text whose lines wrap.
 pub struct TextLines<'a> {
     lines: Vec<&'a str>,
     width: usize,
@@ -327,7 +330,7 @@ pub struct TextLines<'a> {
 impl<'a> TextLines<'a> {
     /// The lines of a text in a window of this width.
     pub fn new(text: &'a str, width: u16) -> Self {
-        /// The longest line that is wrapped as one; a longer one goes on in the next.
+        /// Longest line that is wrapped as one, in bytes; a longer one is continued on the next.
         const LONGEST: usize = 4096;
         let mut lines = Vec::new();
         for line in text.split('\n') {
@@ -343,7 +346,7 @@ impl<'a> TextLines<'a> {
         Self { lines, width: usize::from(width) }
     }
 
-    /// One of them.
+    /// The line with this index.
     pub fn line(&self, at: usize) -> Option<&'a str> {
         self.lines.get(at).copied()
     }

@@ -1,5 +1,5 @@
-//! The answer as items: before there is one the step that is on and what its model says, then its
-//! sentences with what each stands on, or why there is none.
+//! The answer as items: first the current step and its partial reply, then the sentences with their
+//! citations, or why there is no answer.
 
 use super::item::{About, How, Item, Items, Lead, Part};
 use super::step::Stage;
@@ -11,15 +11,15 @@ use crate::event::world::{SpanState, World};
 use crate::event::{ResearchStep, SpanId, StopReason};
 use crate::scenario::research::DoneBy;
 
-/// The most rows of a sentence, and of what a model says while it speaks.
+/// Most rows of a sentence, and of a partial reply.
 const MOST: usize = 40;
 
-/// The answer of the shown world.
+/// The items of the answer pane in the world that is shown.
 pub struct Answer<'a> {
     research: &'a Research,
-    /// What stands before the sentences.
+    /// Items before the sentences.
     above: Vec<Item<'a>>,
-    /// What stands in their place, or after them.
+    /// Items after the sentences, or shown if there are none.
     below: Vec<Item<'a>>,
 }
 
@@ -28,7 +28,7 @@ impl Answer<'_> {
     fn sentence(at: usize, sentence: &Sentence) -> Item<'_> {
         let text = &*sentence.text;
         let mut tail = Vec::new();
-        // What stands inline already is not said again.
+        // Citations in the text itself are not repeated after it.
         let unsaid = sentence.citations.iter().filter(|id| !text.contains(&format!("[{id}]")));
         let marks: Vec<String> = unsaid.map(|id| format!("[{id}]")).collect();
         if !marks.is_empty() {
@@ -70,7 +70,7 @@ impl Items for Answer<'_> {
 }
 
 impl RunPage {
-    /// The answer of the shown world.
+    /// The items of the answer in the world that is shown.
     pub fn answer(&self) -> Option<Answer<'_>> {
         let world = self.shown();
         let (research, plan) = world.research()?;
@@ -86,7 +86,7 @@ impl RunPage {
                 self.says(&mut answer.below, call);
             }
             _ if research.sentences.is_empty() => {
-                // Written by another version: the text alone.
+                // A log of another version may have the text alone.
                 if let Some(text) = &world.answer {
                     let part = Part::of(&**text, How::Said, MOST);
                     answer.below.push(Item::text(Lead::None, part));
@@ -97,7 +97,7 @@ impl RunPage {
         Some(answer)
     }
 
-    /// The model call that is out.
+    /// The open model call, if any.
     pub(super) fn speaking(&self, research: &Research) -> Option<SpanId> {
         let spans = &self.shown().spans;
         let noting = research.kept().filter_map(|row| row.notes_call);
@@ -106,7 +106,7 @@ impl RunPage {
         calls.filter(open).last()
     }
 
-    /// What a model call has said so far.
+    /// Adds the partial reply of a model call.
     fn says<'a>(&'a self, items: &mut Vec<Item<'a>>, call: Option<SpanId>) {
         let attempt = call.and_then(|call| self.shown().spans.last_child(call));
         let live = attempt.and_then(|attempt| self.live(attempt.id));
@@ -117,7 +117,7 @@ impl RunPage {
         }
     }
 
-    /// Why there is no answer, and what to do.
+    /// Adds why there is no answer, and what to do.
     fn stopped<'a>(&self, items: &mut Vec<Item<'a>>, world: &'a World, research: &'a Research) {
         let Some(closed) = &world.closed else { return };
         let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
@@ -147,12 +147,12 @@ impl RunPage {
             }
             StopReason::InvalidAnswer(_) => {
                 if let Some((_, raw)) = &research.refused_answer {
-                    given(items, "what the model gave", raw);
+                    given(items, "refused reply", raw);
                 }
             }
             StopReason::InvalidPlan(_) | StopReason::InvalidStep(_) => {
                 if let Some(refused) = &research.refused_plan {
-                    given(items, "what the planner gave", &refused.raw);
+                    given(items, "refused plan", &refused.raw);
                 }
             }
             _ => {}
@@ -167,7 +167,7 @@ fn given(items: &mut Vec<Item<'_>>, name: &str, raw: &serde_json::Value) {
     items.push(Item::text(Lead::None, Part::of(text, How::Quoted, 8)));
 }
 
-/// How many sources fell out of which reason.
+/// The number of sources that were rejected, by reason.
 fn fallen<'a>(research: &Research) -> Vec<Item<'a>> {
     let mut reasons: Vec<(&str, u64, Lead)> = Vec::new();
     for row in &research.sources {
@@ -195,7 +195,7 @@ fn fallen<'a>(research: &Research) -> Vec<Item<'a>> {
     told.collect()
 }
 
-/// What goes on in a step, in a sentence.
+/// What the current step does, in a sentence.
 fn going(stage: Stage, world: &World, research: &Research, plan: &ResearchPlan) -> String {
     let models = &world.models;
     let by = |who: DoneBy, model: Option<&str>| match who {
@@ -203,35 +203,35 @@ fn going(stage: Stage, world: &World, research: &Research, plan: &ResearchPlan) 
         DoneBy::Rule => "a rule".to_owned(),
     };
     match stage {
-        Stage::Plan => format!("The plan is made by {}.", by(plan.plan_by, models.plan())),
-        Stage::Step(ResearchStep::Search) => "Sources are searched.".to_owned(),
-        Stage::Step(ResearchStep::Dedupe) => "Addresses of the same page become one.".to_owned(),
+        Stage::Plan => format!("Planning with {}.", by(plan.plan_by, models.plan())),
+        Stage::Step(ResearchStep::Search) => "Searching for sources.".to_owned(),
+        Stage::Step(ResearchStep::Dedupe) => "Removing duplicate addresses.".to_owned(),
         Stage::Step(ResearchStep::ReadExtract) => {
             let on =
                 |row: &&SourceRow| matches!(row.state, SourceState::Reading | SourceState::Noting);
             match research.kept().find(on) {
                 Some(row) if row.state == SourceState::Noting => {
                     format!(
-                        "Notes of {} are taken by {}.",
+                        "Taking notes on {} with {}.",
                         row.no,
                         by(plan.notes_by, models.notes())
                     )
                 }
                 Some(row) if row.read_call.is_none() => {
-                    format!("The allowlists are asked for {} {}.", row.no, row.domain)
+                    format!("Checking {} {} against the allowlists.", row.no, row.domain)
                 }
-                Some(row) => format!("The page of {} {} is read.", row.no, row.domain),
-                None => "The next source is picked.".to_owned(),
+                Some(row) => format!("Reading {} {}.", row.no, row.domain),
+                None => "Picking the next source.".to_owned(),
             }
         }
         Stage::Step(ResearchStep::Verify) => {
             let notes = format::things(research.notes.len() as u64, "note");
-            format!("Quotes of {notes} are held against their pages.")
+            format!("Checking the quotes of {notes} against their pages.")
         }
         Stage::Step(ResearchStep::Synthesize) => {
             let notes = format::things(research.notes.len() as u64, "note");
             format!(
-                "The answer is put together from {notes} by {}.",
+                "Composing the answer from {notes} with {}.",
                 by(plan.answer_by, models.answer())
             )
         }

@@ -1,4 +1,5 @@
-//! An item of a pane of research: a few texts below one another that wrap, each in a look of its own.
+//! An item of a pane of research: several texts below one another that wrap, each with its own
+//! style.
 
 use std::borrow::Cow;
 
@@ -7,118 +8,118 @@ use crate::app::measure::wrap_within;
 use crate::app::run::scroll::Lines;
 use crate::event::kind::NoteId;
 
-/// The most bytes of one text that are looked at.
+/// Most bytes of one text that are used.
 const LOOKED_AT: usize = 8 * 1024;
 
-/// How a text is to be taken.
+/// How a text is painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Words of the run.
+    /// Text of the run.
     Said,
-    /// What a page says, word for word.
+    /// A quote of a page, word for word.
     Quoted,
-    /// A note of ours about the state.
+    /// A message of the dashboard about the state.
     Note,
-    /// A word of ours that stands out.
+    /// An emphasized word of the dashboard.
     Strong,
-    /// What is on its way.
+    /// Something still running.
     Running,
-    /// What came out well.
+    /// Something that succeeded.
     Good,
-    /// What wants a look.
+    /// Something that deserves attention.
     Alert,
-    /// What was refused.
+    /// Something that was refused.
     Refused,
-    /// What failed.
+    /// Something that failed.
     Failed,
 }
 
 /// The sign at the start of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lead {
-    /// None.
+    /// No sign.
     None,
-    /// It came out well.
+    /// It succeeded.
     Done,
-    /// It is on.
+    /// It is running.
     Running,
-    /// Its turn has not come.
+    /// It is waiting.
     Waiting,
-    /// It wants a look.
+    /// It deserves attention.
     Alert,
     /// It was refused.
     Refused,
     /// It failed.
     Failed,
-    /// It was not taken further.
+    /// It was dropped.
     Off,
 }
 
-/// What an item is about.
+/// The thing that an item is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum About {
-    /// Nothing that can be looked at.
+    /// Plain text; it cannot be inspected.
     Text,
-    /// A sentence of the answer, from 0.
+    /// A sentence of the answer, by its index.
     Sentence(usize),
-    /// A note.
+    /// A note, by its id.
     Note(NoteId),
-    /// Two notes that are held against each other.
+    /// Two notes that are compared.
     Pair(NoteId, NoteId),
 }
 
 /// A text of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<'a> {
-    /// The text.
+    /// The text itself.
     pub text: Cow<'a, str>,
-    /// How it is to be taken.
+    /// How it is painted.
     pub how: How,
-    /// What follows it in the same line, and how that is to be taken.
+    /// Texts that follow it on the same line, each with its style.
     pub tail: Vec<(String, How)>,
-    /// What stands beside it, in the other half.
+    /// The text in the other column, if any.
     pub beside: Option<Cow<'a, str>>,
-    /// Rows at most.
+    /// Most rows that are shown.
     pub most: usize,
-    /// Whether its end is what counts, as while it still comes.
+    /// Whether the end is shown rather than the start, as for a partial reply.
     pub coming: bool,
 }
 
 impl<'a> Part<'a> {
-    /// A text of at most so many rows.
+    /// A text of at most `most` rows.
     pub fn of(text: impl Into<Cow<'a, str>>, how: How, most: usize) -> Self {
         let text = text.into();
         Self { text, how, tail: Vec::new(), beside: None, most, coming: false }
     }
 }
 
-/// A row of a part.
+/// A row of a wrapped part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its text.
+    /// The text of the row.
     pub text: String,
-    /// Solids of the part before it.
+    /// Number of non-blank characters of the part before this row.
     pub solids: usize,
-    /// What stands in the other half.
+    /// The text in the other column.
     pub beside: Option<String>,
-    /// Whether more of it is left out after it.
+    /// Whether the part is cut off after this row.
     pub cut: bool,
 }
 
 impl Part<'_> {
-    /// Whether two texts stand beside each other at this width.
+    /// Whether the two texts are shown in two columns at this width.
     pub fn is_halved(&self, width: u16) -> bool {
-        /// The least columns of a half that can be read.
+        /// Narrowest column that can be read.
         const HALF: u16 = 22;
         self.beside.is_some() && width >= 2 * HALF + GAP
     }
 
-    /// Columns of a half.
+    /// Width of a column.
     pub fn half(width: u16) -> u16 {
         width.saturating_sub(GAP) / 2
     }
 
-    /// The text with what follows it.
+    /// The text with the texts that follow it.
     fn whole(&self) -> Cow<'_, str> {
         if self.tail.is_empty() {
             return Cow::Borrowed(looked_at(&self.text));
@@ -133,7 +134,8 @@ impl Part<'_> {
         Cow::Owned(text)
     }
 
-    /// The looks of the whole: how each goes on until which solid.
+    /// The styles of the text with what follows it: each applies up to this many non-blank
+    /// characters.
     pub fn looks(&self) -> Vec<(usize, How)> {
         let mut until = solids(looked_at(&self.text));
         let mut looks = vec![(until, self.how)];
@@ -144,7 +146,7 @@ impl Part<'_> {
         looks
     }
 
-    /// Its rows in a window of this width.
+    /// The rows of the part at this width.
     pub fn rows(&self, width: u16) -> Vec<Row> {
         if self.coming {
             let (rows, _) =
@@ -174,7 +176,7 @@ impl Part<'_> {
     }
 }
 
-/// Columns between two halves.
+/// Blank columns between the two texts.
 const GAP: u16 = 3;
 
 fn whole_rows(text: &str, width: u16, most: usize) -> Vec<Row> {
@@ -189,32 +191,32 @@ fn whole_rows(text: &str, width: u16, most: usize) -> Vec<Row> {
     told.collect()
 }
 
-/// As much of a text as is looked at, each run of white space one blank.
+/// The used part of a text, with each run of white space as one blank.
 pub fn flat(text: &str) -> String {
     looked_at(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// As much of a text as is looked at.
+/// The used part of a text: its first [`LOOKED_AT`] bytes.
 fn looked_at(text: &str) -> &str {
     let end = (0..=LOOKED_AT.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }
 
-/// An item.
+/// An item of a list: a sign, a name and its texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item<'a> {
-    /// What it is about.
+    /// The thing that it is about.
     pub about: About,
-    /// Its name before its texts; may be empty.
+    /// The name before its texts; may be empty.
     pub name: Cow<'a, str>,
-    /// Its sign.
+    /// The sign at its start.
     pub lead: Lead,
-    /// Its texts.
+    /// Its texts, from top to bottom.
     pub parts: Vec<Part<'a>>,
 }
 
 impl<'a> Item<'a> {
-    /// An item that is one text of ours.
+    /// An item that is one plain text.
     pub fn text(lead: Lead, part: Part<'a>) -> Self {
         Self { about: About::Text, name: "".into(), lead, parts: vec![part] }
     }
@@ -225,29 +227,29 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A list of items, each made when it is looked at.
+/// A list of items, each built on demand.
 pub trait Items {
-    /// How many there are.
+    /// Number of items.
     fn count(&self) -> usize;
-    /// One of them.
+    /// The item with this index.
     fn item(&self, at: usize) -> Option<Item<'_>>;
-    /// Columns of the names before the texts.
+    /// Columns for the names before the texts.
     fn names(&self) -> u16;
 }
 
 /// Columns before the names: the mark of the selection, the sign, a blank.
 pub const SIGN: u16 = 3;
 
-/// A list of items as lines that wrap.
+/// A list of items whose lines wrap.
 pub struct Wrapped<'a, I> {
-    /// The list.
+    /// The list of items.
     pub items: &'a I,
-    /// The columns of the pane.
+    /// Columns of the pane.
     pub width: u16,
 }
 
 impl<I: Items> Wrapped<'_, I> {
-    /// Columns that the texts have.
+    /// Columns for the texts.
     pub fn room(&self) -> u16 {
         self.width.saturating_sub(SIGN + self.items.names() + 1).max(1)
     }

@@ -1,31 +1,33 @@
-//! From a sentence of the answer to the quote that it stands on, from a note to its page, and back.
+//! Jumps from a sentence of the answer to the quotes that it cites, from a note to its page, and
+//! back.
 
 use super::item::{About, Items};
 use super::{RunPage, Subject};
 use crate::app::run::layout::Pane;
 
-/// From where the page was jumped to.
+/// The origin of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Jump {
-    /// From a sentence of the answer; to which of its citations, from 0.
+    /// A sentence of the answer, and which of its citations is shown; both from 0.
     Sentence(usize, usize),
-    /// From the notes.
+    /// The notes pane.
     Notes,
 }
 
-/// What a jump came to.
+/// The result of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumped {
-    /// Another place is seen.
+    /// The jump was made.
     There,
-    /// There is nothing to jump to from here.
+    /// There is nothing to jump to.
     Nowhere,
-    /// What is selected here has a cause, and no quote.
+    /// The selection has no quote; a jump to its cause may be possible.
     Elsewhere,
 }
 
 impl RunPage {
-    /// Jumps from what is selected to the quote behind it, on to the next, and back.
+    /// Jumps from the selection to the quote behind it, then to the next quote, and back at the
+    /// end.
     pub(in crate::app::run) fn jump(&mut self) -> Jumped {
         match (self.focus(), self.research.jump) {
             (Pane::Third, _) => self.jump_from_sentence(),
@@ -57,7 +59,7 @@ impl RunPage {
             Some(About::Sentence(at)) => Some(at),
             Some(About::Note(note)) => return self.show(Subject::Note(note), Jump::Notes),
             Some(_) => None,
-            // Without a selection the first that stands on something.
+            // Without a selection: the first sentence with a citation.
             None => research.sentences.iter().position(|it| !it.citations.is_empty()),
         };
         if research.sentences.is_empty() && sentence.is_none() {
@@ -101,7 +103,7 @@ impl RunPage {
         Jumped::There
     }
 
-    /// Whether `c` leads to a quote here, or back from one.
+    /// Whether `c` jumps to a quote from here, or back from one.
     pub fn can_jump(&self) -> bool {
         let Some((research, _)) = self.shown().research() else { return false };
         match self.focus() {
@@ -112,12 +114,12 @@ impl RunPage {
         }
     }
 
-    /// Why `c` did nothing in the panes of research, for people.
+    /// Why `c` did nothing in the panes of research, for the message line.
     pub(in crate::app::run) fn why_no_jump(&self) -> Option<String> {
         self.shown().research()?;
         Some(match self.focus() {
             Pane::Third => "This sentence cites no note.".to_owned(),
-            Pane::Fourth => "That note was not taken: there is no quote to show.".to_owned(),
+            Pane::Fourth => "That note was refused: it has no quote to show.".to_owned(),
             _ => return None,
         })
     }

@@ -1,5 +1,4 @@
-//! The page of a research run: what is selected in each of its panes, and what the keys and the
-//! mouse make of that.
+//! The page of a research run: the selections in its panes, and how keys and the mouse change them.
 
 pub mod answer;
 pub mod item;
@@ -27,37 +26,37 @@ use super::words::text_area;
 use crate::event::kind::{NoteId, SourceNo};
 use crate::event::world::research::{NoteRow, Research, SourceState};
 
-/// Where the eye is in the panes of research.
+/// Selections and scroll positions in the panes of research.
 #[derive(Debug, Default)]
 pub(super) struct ResearchView {
-    /// What the pane of the page is about.
+    /// The subject of the page's pane.
     about: Subject,
-    /// Where the page is read from; `None`: from where its quote stands, else from its start.
+    /// First row in view of the page; `None`: where its quote is, else at its start.
     top: Option<Scroll>,
     answer: Picked,
     notes: Picked,
-    /// Items that stood above the first note when one was picked.
+    /// Items above the first note at the time of the selection.
     above: usize,
-    /// From where the page was jumped to.
+    /// The origin of the last jump to the page.
     jump: Option<Jump>,
-    /// The page that is shown, laid out.
+    /// The layout of the page that is shown.
     reading: Option<Reading>,
 }
 
-/// What the pane of the page is about.
+/// The subject of the page's pane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Subject {
-    /// The source that is looked at just now.
+    /// The source that is being read.
     #[default]
     Follow,
-    /// A source.
+    /// A selected source.
     Source(SourceNo),
-    /// The quote of a note, in its page.
+    /// The quote of a note, on its page.
     Note(NoteId),
 }
 
 impl ResearchView {
-    /// Lets the selections go; whether there were any.
+    /// Clears the selections; returns whether there were any.
     pub(super) fn let_go(&mut self) -> bool {
         let any = self.about != Subject::Follow
             || self.top.is_some()
@@ -78,23 +77,23 @@ impl ResearchView {
     }
 }
 
-/// The rows of the pane of sources: the funnel, the budgets, the names of the columns, the sources.
+/// The areas of the sources pane, from top to bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceParts {
-    /// The funnel.
+    /// The funnel: one row.
     pub funnel: Rect,
     /// The budgets, one or two rows.
     pub budgets: Rect,
-    /// The names of the columns.
+    /// The row of column names.
     pub head: Rect,
-    /// The sources.
+    /// The rows of sources.
     pub rows: Rect,
 }
 
-/// The width from which the budgets stand in one row.
+/// From this width on, the budgets fit in one row.
 const ONE_ROW: u16 = 104;
 
-/// Shares the rows of the pane of sources.
+/// Divides the rows of the sources pane.
 pub fn source_parts(area: Rect) -> SourceParts {
     let wanted = if area.width >= ONE_ROW { 1 } else { 2 };
     let (funnel, budgets, head) = match area.height {
@@ -113,12 +112,12 @@ pub fn source_parts(area: Rect) -> SourceParts {
     }
 }
 
-/// Rows above the text of a page: title, address, when and how far it is trusted, a gap.
+/// Rows above the text of a page: title, address, age and trust, a gap.
 pub const PAGE_HEAD: u16 = 4;
-/// Columns before the text of a page: which note's quote begins there.
+/// Columns left of the text of a page, for the ids of notes whose quotes begin there.
 pub const GUTTER: u16 = 4;
 
-/// The rows in which a page's text stands.
+/// The area of a page's text in its pane.
 pub fn page_text(area: Rect) -> Rect {
     let area = text_area(area);
     let head = match area.height {
@@ -137,7 +136,7 @@ pub fn page_text(area: Rect) -> Rect {
 }
 
 impl RunPage {
-    /// The source that the page's pane is about.
+    /// The source whose page is shown.
     pub fn page_source(&self) -> Option<SourceNo> {
         let (research, _) = self.shown().research()?;
         match &self.research.about {
@@ -150,7 +149,7 @@ impl RunPage {
         }
     }
 
-    /// The note whose quote the page's pane shows, if it shows one.
+    /// The note whose quote the page's pane shows, if any.
     pub fn page_note(&self) -> Option<&NoteId> {
         let (research, _) = self.shown().research()?;
         match &self.research.about {
@@ -167,7 +166,7 @@ impl RunPage {
         }
     }
 
-    /// Whether the pane follows what goes on.
+    /// Whether a pane follows the run.
     pub fn follows_research(&self, pane: Pane) -> bool {
         match pane {
             Pane::First | Pane::Second => self.research.about == Subject::Follow,
@@ -177,7 +176,7 @@ impl RunPage {
         }
     }
 
-    /// The sources in view in a window of this height, and the one that is selected by hand.
+    /// The sources in view in a window of this height, and the one that the operator selected.
     pub fn source_rows(&self, height: usize) -> (Range<usize>, Option<usize>) {
         let Some((research, _)) = self.shown().research() else { return (0..0, None) };
         let len = research.sources.len();
@@ -187,7 +186,7 @@ impl RunPage {
         (start..(start + height).min(len), at.filter(|_| by_hand))
     }
 
-    /// The page that is shown, laid out, with its text.
+    /// The layout of the page that is shown, and its text.
     pub fn reading(&self) -> Option<(&Reading, &str)> {
         let no = self.page_source()?;
         let (research, _) = self.shown().research()?;
@@ -196,8 +195,8 @@ impl RunPage {
         Some((reading, research.source(no)?.page.as_ref()?.text()))
     }
 
-    /// Lays the page that is shown out, where that is another than before. Called after whatever
-    /// may have changed it, so that a frame never has to.
+    /// Updates the layout of the page if another page is shown or its notes changed. Called after
+    /// each change, so that drawing a frame never lays out a page.
     pub(super) fn refresh_reading(&mut self) {
         let Some(no) = self.page_source() else { return };
         let Some((research, _)) = self.shown().research() else { return };
@@ -213,7 +212,7 @@ impl RunPage {
         }
     }
 
-    /// Where the page is read from in a window of this width and height.
+    /// The first row of the page in view, in a window of this width and height.
     pub fn page_top(&self, width: u16, height: usize) -> Scroll {
         let Some((reading, text)) = self.reading() else { return Scroll::default() };
         let lines = reading.at(text, width);
@@ -224,18 +223,18 @@ impl RunPage {
         }
     }
 
-    /// Where the window over the sentences stands, and the one that is selected.
+    /// The first row of the answer in view, and the selected sentence.
     pub fn answer_at(&self, lines: &impl Lines, height: usize) -> (Scroll, Option<usize>) {
         resting(self.research.answer, self.answer_comes(), lines, height)
     }
 
-    /// Where the window over the notes stands, and the item that is selected.
+    /// The first row of the notes in view, and the selected item.
     pub fn notes_at(&self, lines: &impl Lines, height: usize) -> (Scroll, Option<usize>) {
         let picked = self.notes().map(|items| self.notes_picked(&items)).unwrap_or_default();
         resting(picked, self.shown().is_live(), lines, height)
     }
 
-    /// What is picked among the notes: what has come to stand above them since moves it down.
+    /// The selection among the notes, moved down by the items that were added above them since.
     fn notes_picked(&self, items: &notes::Notes<'_>) -> Picked {
         let (then, now) = (self.research.above, items.above());
         let moved = |line: usize| if line < then { line } else { line - then + now };
@@ -244,18 +243,18 @@ impl RunPage {
         Picked { line: picked.line.map(moved), top }
     }
 
-    /// The item that is picked among the notes.
+    /// The index of the selected item among the notes.
     fn picked_note(&self) -> Option<usize> {
         self.notes().and_then(|items| self.notes_picked(&items).line)
     }
 
-    /// Whether more of the answer's pane is to come.
+    /// Whether the answer's pane is still growing.
     fn answer_comes(&self) -> bool {
         self.shown().is_live() && self.shown().answer.is_none()
     }
 }
 
-/// The window of a list that rests at its end while more of it comes, else at its start.
+/// The window of a list: at its end while the list grows, else at its start.
 fn resting(
     picked: Picked,
     comes: bool,
@@ -273,8 +272,8 @@ fn first_cited(research: &Research) -> Option<&NoteRow> {
     research.note(research.citations.first()?)
 }
 
-/// The source that is looked at just now, or was last; of a run that has ended the last one that was
-/// read, if one was.
+/// The source that is being read, or was last; once the run has ended, the last one whose page was
+/// read, if there is one.
 fn followed(research: &Research, live: bool) -> Option<SourceNo> {
     let latest = |so: &dyn Fn(&SourceState) -> bool| {
         let opened = research.kept().filter(|row| row.opened.is_some() && so(&row.state));

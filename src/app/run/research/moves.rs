@@ -1,4 +1,4 @@
-//! What the keys and the mouse do in the panes of research.
+//! Keys and mouse in the panes of research.
 
 use ratatui::layout::Rect;
 
@@ -11,7 +11,7 @@ use crate::app::run::scroll::{Lines, Scroll};
 use crate::event::kind::{NoteId, SourceNo};
 
 impl RunPage {
-    /// Moves in the panes of research.
+    /// Moves the selection in the panes of research.
     pub(in crate::app::run) fn move_in_research(&mut self, action: Action, areas: &Areas) {
         match self.focus {
             Pane::First => self.move_among_sources(action, areas),
@@ -36,7 +36,7 @@ impl RunPage {
                 self.research.look_at(Subject::Follow);
                 return;
             }
-            // The first step takes the source that is shown just now.
+            // The first step selects the source that is shown now.
             Action::Up | Action::Down | Action::Left | Action::Right if follows => at,
             Action::Up | Action::Left => at.saturating_sub(1),
             Action::Down | Action::Right => at + 1,
@@ -71,7 +71,7 @@ impl RunPage {
         self.research.top = Some(top);
     }
 
-    /// Picks another item of the answer or the notes; the page shows what it is about.
+    /// Changes the selection among the sentences or the notes; the page follows it.
     fn pick(&mut self, pane: Pane, areas: &Areas, turn: Turn) {
         let Some(area) = areas.pane(pane) else { return };
         let height = usize::from(area.height).max(1);
@@ -103,7 +103,7 @@ impl RunPage {
         }
     }
 
-    /// The first note that something is about.
+    /// The first note that an item is about.
     pub(super) fn first_note(&self, about: &About) -> Option<NoteId> {
         match about {
             About::Text => None,
@@ -112,13 +112,13 @@ impl RunPage {
         }
     }
 
-    /// A citation of a sentence, by its place.
+    /// The citation of a sentence with this index.
     pub(super) fn citation(&self, sentence: usize, nth: usize) -> Option<NoteId> {
         let (research, _) = self.shown().research()?;
         research.sentences.get(sentence)?.citations.get(nth).cloned()
     }
 
-    /// Turns the wheel over a pane of research.
+    /// Scrolls a pane of research with the wheel.
     pub(in crate::app::run) fn wheel_in_research(&mut self, pane: Pane, by: isize, areas: &Areas) {
         let action = if by < 0 { Action::Up } else { Action::Down };
         match pane {
@@ -135,7 +135,7 @@ impl RunPage {
         }
     }
 
-    /// A click on a line of a pane of research.
+    /// Selects the clicked line of a pane of research.
     pub(in crate::app::run) fn click_in_research(
         &mut self,
         pane: Pane,
@@ -162,7 +162,7 @@ impl RunPage {
     }
 }
 
-/// What a hand does to a list.
+/// An input that moves a selection.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Move(Action),
@@ -171,14 +171,15 @@ enum Turn {
 }
 
 impl Turn {
-    /// What it comes to. `comes`: the list follows its end; else it rests at its start.
+    /// The new selection. `comes`: the list grows and is shown at its end; else it is shown at its
+    /// start.
     fn of(self, from: Picked, comes: bool, lines: &impl Lines, height: usize) -> Picked {
         let Some(last) = lines.count().checked_sub(1) else { return from };
         let first = Picked { line: Some(0), top: Scroll::default() };
         let rests = from.line.is_none() && !comes;
         let from = if rests { first } else { from };
         let to = match self {
-            // The first step takes what is seen first.
+            // The first step selects the first line in view.
             Self::Move(Action::Up | Action::Down | Action::Left | Action::Right) if rests => from,
             Self::Move(Action::Bottom) if !comes => from.select(last, lines, height),
             Self::Move(action) => from.moved(action, lines, height),

@@ -1,4 +1,5 @@
-//! The notes as items: what they say of one another, what was taken, what was refused.
+//! The notes as items: conflicts and agreement between them, then the accepted and the refused
+//! ones.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +10,13 @@ use crate::event::kind::{NoteConflict, NoteId, NoteRefused, SourceNo};
 use crate::event::world::World;
 use crate::event::world::research::{NoteRow, Research};
 
-/// The most rows of a claim or a quote; the inspector has the whole.
+/// Most rows of a claim or a quote; the inspector shows all of it.
 const MOST: usize = 4;
 
-/// The most pairs that are put in groups: more than the notes of any run come to.
+/// Most pairs of notes that are grouped; no run has as many.
 const PAIRS: usize = 256;
 
-/// The notes of the shown world.
+/// The items of the notes pane in the world that is shown.
 pub struct Notes<'a> {
     world: &'a World,
     research: &'a Research,
@@ -27,8 +28,8 @@ impl<'a> Notes<'a> {
         Self { world, research, confirmed: confirmed(research) }
     }
 
-    /// Items before the first note: what the notes say of one another comes after them in time, but
-    /// is what a reader has to know first.
+    /// Number of items before the first note. Conflicts and agreement are found after the notes
+    /// were taken, but a reader has to see them first.
     pub(super) fn above(&self) -> usize {
         self.conflicts().len() + self.confirmed.len()
     }
@@ -37,7 +38,7 @@ impl<'a> Notes<'a> {
         &self.research.compared.conflicts
     }
 
-    /// Who says what is said of a source: `#1 official-status.example.com`.
+    /// A source as its number and domain: `#1 official-status.example.com`.
     fn source(&self, no: SourceNo) -> String {
         let domain = self.research.source(no).map_or("", |row| &*row.domain);
         format!("{no} {domain}").trim_end().to_owned()
@@ -58,7 +59,7 @@ impl<'a> Notes<'a> {
             None => (Lead::Off, "taken", How::Note),
         };
         let mut parts = Vec::new();
-        // Taken by rule a claim is its quote: once is enough.
+        // A note taken by a rule has its quote as its claim: show it once.
         let same = note.claim.trim() == note.quote.trim();
         if !same {
             parts.push(Part::of(flat(&note.claim), How::Said, MOST));
@@ -77,7 +78,7 @@ impl<'a> Notes<'a> {
         let mut against: Vec<&str> = against.map(NoteId::as_str).collect();
         against.dedup();
         if !against.is_empty() {
-            tail.push((format!(" ! against {}", against.join(" ")), How::Alert));
+            tail.push((format!(" ! conflicts with {}", against.join(" ")), How::Alert));
         }
         let source = self.source(row.source);
         parts.push(Part { tail, ..Part::of(source, How::Note, 2) });
@@ -131,13 +132,13 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// Different domains that these notes come from.
+/// Number of different domains among these notes.
 fn domains(research: &Research, ids: &[NoteId]) -> usize {
     let of = |id: &NoteId| Some(&*research.source(research.note(id)?.source)?.domain);
     ids.iter().filter_map(of).collect::<BTreeSet<&str>>().len()
 }
 
-/// The notes that say the same, in groups, each in the order in which it is met.
+/// The notes that agree, in groups; each in the order in which it first appears.
 fn confirmed(research: &Research) -> Vec<Vec<NoteId>> {
     let mut groups: Vec<Vec<NoteId>> = Vec::new();
     for pair in research.compared.agree.iter().take(PAIRS) {
@@ -185,7 +186,7 @@ impl Items for Notes<'_> {
 }
 
 impl RunPage {
-    /// The notes of the shown world.
+    /// The items of the notes in the world that is shown.
     pub fn notes(&self) -> Option<Notes<'_>> {
         let world = self.shown();
         world.research().map(|(research, _)| Notes::new(world, research))

@@ -1,8 +1,8 @@
-//! The text of a page as it is read on the screen: its lines, and where the quotes of notes stand in
-//! it. Made once for a page and its notes, so that a frame looks only at the rows in view.
+//! The layout of a page's text: its lines, and the positions of the notes' quotes in it. It is made
+//! once for a page and its notes, so that a frame costs only the rows in view.
 //!
-//! Places are counted in *solids*, characters that are no white space: those stay the same however
-//! a text is folded or wrapped.
+//! Positions are counted in *solids*, characters other than white space, because those stay the
+//! same however a text is folded or wrapped.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,12 +12,12 @@ use crate::app::run::scroll::{Lines, Scroll};
 use crate::event::kind::{NoteId, SourceNo};
 use crate::event::world::research::Research;
 
-/// The longest line that is kept as one, in bytes; a longer one goes on in the next.
+/// Longest line that is kept as one, in bytes; a longer one is continued on the next.
 const LONGEST: usize = 4096;
-/// How far before that a line is cut at a blank.
+/// How far before that limit a blank to cut at is looked for, in bytes.
 const BACK: usize = 256;
 
-/// Of what a reading was made: another page or another note makes another.
+/// The input of a layout: another page, or more notes, require a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Made {
     source: SourceNo,
@@ -25,41 +25,41 @@ pub(super) struct Made {
     notes: usize,
 }
 
-/// A page laid out to be read.
+/// The layout of a page.
 #[derive(Debug)]
 pub struct Reading {
     made: Made,
     lines: Vec<Span>,
     quotes: Vec<Quote>,
-    /// Notes whose quote does not stand in the page.
+    /// Notes whose quote was not found on the page.
     pub missing: Vec<NoteId>,
 }
 
-/// A line of the page.
+/// A line of the page, as a range of its text.
 #[derive(Debug)]
 struct Span {
     bytes: Range<usize>,
-    /// Solids before it.
+    /// Number of solids before it.
     solids: usize,
 }
 
-/// Where the quote of a note stands.
+/// The position of a note's quote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
-    /// The note.
+    /// The note with this quote.
     pub note: NoteId,
-    /// The solids that it takes.
+    /// The range of the quote, in solids.
     pub solids: Range<usize>,
-    /// The line in which it begins.
+    /// Index of the line in which it begins.
     line: usize,
 }
 
-/// Characters of a text that are no white space.
+/// Number of characters that are not white space.
 pub fn solids(text: &str) -> usize {
     text.chars().filter(|c| !c.is_whitespace()).count()
 }
 
-/// The text with one blank for each run of white space.
+/// The text with each run of white space as one blank.
 fn folded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -72,19 +72,19 @@ fn folded(text: &str) -> String {
 }
 
 impl Reading {
-    /// Of what the reading of this source would be made; `None`: it has no page.
+    /// The input for the layout of this source's page; `None` if the source has no page.
     pub(super) fn wanted(research: &Research, source: SourceNo) -> Option<Made> {
         let page = research.source(source)?.page.as_ref()?;
         let notes = research.notes.iter().filter(|row| row.source == source).count();
         Some(Made { source, bytes: page.text().len(), notes })
     }
 
-    /// Whether it was made of this.
+    /// Whether this layout was made of that input.
     pub(super) fn is_of(&self, made: Made) -> bool {
         self.made == made
     }
 
-    /// Lays the page of a source out.
+    /// Lays out the page of a source; `None` if it has none.
     pub(super) fn of(research: &Research, source: SourceNo) -> Option<Reading> {
         let made = Self::wanted(research, source)?;
         let text = research.source(source)?.page.as_ref()?.text();
@@ -110,12 +110,12 @@ impl Reading {
         Some(reading)
     }
 
-    /// The quotes in the order of their notes.
+    /// The quotes, in the order of their notes.
     pub fn quotes(&self) -> &[Quote] {
         &self.quotes
     }
 
-    /// The page's lines in a window of this width; `text` is the page's.
+    /// The lines of the page at this width; `text` is the text of the page.
     pub fn at<'a>(&'a self, text: &'a str, width: u16) -> PageLines<'a> {
         PageLines { reading: self, text, width: usize::from(width).max(1) }
     }
@@ -126,7 +126,7 @@ fn lines_of(text: &str) -> Vec<Span> {
     let (mut start, mut before) = (0, 0);
     while start <= text.len() {
         let mut end = line_end(text, start);
-        // A paragraph that was broken by hand at some width is one line.
+        // A paragraph with hard line breaks at some width becomes one line.
         while goes_on(&text[start..end], &text[(end + 1).min(text.len())..]) {
             end = line_end(text, end + 1);
         }
@@ -148,22 +148,22 @@ fn lines_of(text: &str) -> Vec<Span> {
     lines
 }
 
-/// Where the line that begins here ends.
+/// The end of the line that begins here.
 fn line_end(text: &str, start: usize) -> usize {
     text[start..].find('\n').map_or(text.len(), |at| start + at)
 }
 
-/// Whether a text goes on in the next line: the last one is long, and what follows begins with a
-/// word, so that it is no item of a list, no row of a table and no new paragraph.
+/// Whether a line is continued on the next one: it is long, and the next begins like a word and not
+/// like an item of a list, a row of a table or a blank line.
 fn goes_on(so_far: &str, after: &str) -> bool {
-    /// Bytes of a line that was not ended on purpose.
+    /// A line with at least this many bytes was probably broken for width.
     const LONG: usize = 60;
     let last = so_far.rsplit('\n').next().unwrap_or_default().trim_end();
     let begins = after.chars().next().is_some_and(|c| c.is_alphabetic() || c == '(' || c == '"');
     so_far.len() < LONGEST && last.len() >= LONG && begins
 }
 
-/// Where a long line is cut: at a blank where one is near.
+/// Where a long line is cut: at a blank if there is one near.
 fn cut(line: &str) -> usize {
     if line.len() <= LONGEST {
         return line.len();
@@ -173,7 +173,7 @@ fn cut(line: &str) -> usize {
     line[near..end].rfind(' ').map_or(end, |at| near + at + 1)
 }
 
-/// The lines of a page that wrap at a width.
+/// The lines of a page, wrapped at a width.
 pub struct PageLines<'a> {
     reading: &'a Reading,
     text: &'a str,
@@ -187,7 +187,7 @@ impl PageLines<'_> {
         if line.contains('\n') { line.replace('\n', " ").into() } else { line.into() }
     }
 
-    /// The rows of a line, each with the solids before it.
+    /// The rows of a line, each with the number of solids before it.
     pub fn wrapped(&self, at: usize) -> Vec<(usize, String)> {
         let mut before = self.reading.lines.get(at).map_or(0, |line| line.solids);
         let rows = wrap(&self.line(at), self.width);
@@ -199,7 +199,8 @@ impl PageLines<'_> {
         told.collect()
     }
 
-    /// The window in which a note's quote stands a few rows below the top.
+    /// The scroll position that shows a note's quote a few rows below the top; `None` if the page
+    /// does not contain it.
     pub fn showing(&self, note: &NoteId, height: usize) -> Option<Scroll> {
         let quote = self.reading.quotes.iter().find(|quote| quote.note == *note)?;
         let rows = self.wrapped(quote.line);

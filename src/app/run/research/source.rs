@@ -1,4 +1,4 @@
-//! What is said of a source: how far it is, how old, and for one that fell out why and what to do.
+//! The texts about a source: its state, its age, and for a rejected one why and what to do.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use crate::event::kind::{Denial, DropReason, ReadingEnd, ResearchPlan};
 use crate::event::world::research::{SourceRow, SourceState};
 use crate::scenario::day::Day;
 
-/// How far a source is, or why it fell out, in a few words.
+/// The state of a source, or why it was rejected, in a few words.
 pub fn standing(row: &SourceRow) -> Cow<'_, str> {
     match &row.state {
         SourceState::Found => "found".into(),
         SourceState::Dropped(DropReason::Duplicate { of }) => format!("duplicate of {of}").into(),
         SourceState::Waiting => "waiting".into(),
-        SourceState::Reading if row.read_call.is_none() => "at the allowlists".into(),
+        SourceState::Reading if row.read_call.is_none() => "checking allowlists".into(),
         SourceState::Reading => "reading".into(),
         SourceState::Noting => "taking notes".into(),
         SourceState::Read { notes, refused } => {
@@ -37,8 +37,8 @@ pub fn standing(row: &SourceRow) -> Cow<'_, str> {
     }
 }
 
-/// Days from when a source was published until the day that the run asks about, as far as it is
-/// known: of its page, else as the search says it.
+/// Age in days on the day that the run asks about; `None` if unknown. The date is that of the page,
+/// else that of the search result.
 pub fn age_days(row: &SourceRow, plan: &ResearchPlan) -> Option<i64> {
     if let Some(page) = &row.page {
         return page.age_days;
@@ -47,8 +47,8 @@ pub fn age_days(row: &SourceRow, plan: &ResearchPlan) -> Option<i64> {
     Some(plan.as_of.parse::<Day>().ok()?.since(published))
 }
 
-/// The age of a source in at most seven columns: `51 d`, `undated`, `in 2 d`; empty: nobody has
-/// looked yet.
+/// The age in at most seven columns: `51 d`, `undated`, `in 2 d`; empty before the page is read if
+/// the search gave no date.
 pub fn age(row: &SourceRow, plan: &ResearchPlan) -> String {
     match age_days(row, plan) {
         None if row.page.is_none() => String::new(),
@@ -58,38 +58,38 @@ pub fn age(row: &SourceRow, plan: &ResearchPlan) -> String {
     }
 }
 
-/// How far the scenario trusts a source. `None`: it is not kept, or the scenario says nothing of its
-/// domain, and the 1 that it is then ranked by is nobody's judgement.
+/// The trust that the scenario states for a source's domain, 0 to 1. `None` if the source was not
+/// kept or the scenario states none; it is then ranked as 1.
 pub fn trust(row: &SourceRow, plan: &ResearchPlan) -> Option<f64> {
     row.trust.filter(|_| plan.source(&row.domain).is_some())
 }
 
-/// Why a source without a page has none, and what to do about it.
+/// Why a source has no page, and what to do about it.
 pub fn why(row: &SourceRow, plan: &ResearchPlan) -> (String, Option<String>) {
     let domain = &*row.domain;
     match &row.state {
-        SourceState::Found => ("It was found; no source has been picked yet.".into(), None),
+        SourceState::Found => ("Found; duplicates are not removed yet.".into(), None),
         SourceState::Dropped(DropReason::Duplicate { of }) => (
-            format!("It stands for the same page as {of}, so that one alone is looked at."),
+            format!("Same page as {of}; only that one is read."),
             Some(format!("Select {of} for the page.")),
         ),
         SourceState::Dropped(DropReason::InvalidUrl) => {
-            ("Its address is none that can be read: http or https with a host.".into(), None)
+            ("Its address cannot be read: it needs http or https, and a host.".into(), None)
         }
         SourceState::Dropped(DropReason::MaxUrls) => (
-            format!("{} were kept before it.", format::things(plan.max_urls.into(), "source")),
-            Some("Raise budget.max_urls to look at more.".into()),
+            format!("{} were already kept.", format::things(plan.max_urls.into(), "source")),
+            Some("Raise budget.max_urls to keep more.".into()),
         ),
         SourceState::Waiting => {
-            ("Its turn has not come: sources go by score and trust.".into(), None)
+            ("Waiting for its turn: sources are read by score and trust.".into(), None)
         }
         SourceState::Reading if row.read_call.is_none() => {
-            ("Both allowlists are asked before anything is read.".into(), None)
+            ("Both allowlists are checked before anything is read.".into(), None)
         }
         SourceState::Reading => ("Its page is being read.".into(), None),
         SourceState::Denied { reason, location } => {
             let whom = match location {
-                Some(location) => format!("It leads to {location}, and that"),
+                Some(location) => format!("It redirects to {location}, which"),
                 None => domain.to_owned(),
             };
             denied(*reason, &whom, location.is_none().then_some(domain), plan)
@@ -110,10 +110,10 @@ pub fn why(row: &SourceRow, plan: &ResearchPlan) -> (String, Option<String>) {
             Some("Raise budget.max_notes to take more.".into()),
         ),
         SourceState::NotReached(ReadingEnd::NoMoreSources) | SourceState::Cancelled => {
-            ("The run ended before it was looked at to the end.".into(), None)
+            ("The run ended before this source was finished.".into(), None)
         }
         SourceState::Noting | SourceState::Read { .. } => {
-            ("The log does not hold its page.".into(), None)
+            ("The log does not contain its page.".into(), None)
         }
     }
 }
@@ -130,8 +130,8 @@ fn denied(
 ) -> (String, Option<String>) {
     match reason {
         Denial::Policy => (
-            format!("{whom} is not among the domains that may ever be read."),
-            Some("Add it to allowed_domains_policy, if it is to be trusted.".into()),
+            format!("{whom} is not on the policy allowlist."),
+            Some("Add it to allowed_domains_policy if you trust it.".into()),
         ),
         Denial::Execution => {
             let flag = domain.and_then(|it| plan.source(it)).and_then(|it| it.flag.as_ref());
@@ -139,20 +139,20 @@ fn denied(
                 Some(flag) => format!("Its flag {flag} is off: f opens the flags."),
                 None => "Add it to allowed_domains_execution.".into(),
             };
-            (format!("{whom} may be read, but is not switched on in this run."), Some(to_do))
+            (format!("{whom} is allowed by policy, but switched off in this run."), Some(to_do))
         }
     }
 }
 
-/// What to do about a page that could not be had, or is of no use.
+/// What to do about a page that could not be fetched or used.
 fn advice(reason: &str) -> &'static str {
     match reason {
-        "stale" => "Raise max_age_days, or find a page that is kept up.",
-        "robots_disallowed" => "The site asks programs not to read it: read it yourself.",
-        "not_found" => "The page is gone; nothing of it was used.",
-        "private_address" => "It is in a private network: allow_private can name its host.",
-        "too_many_redirects" | "redirect_loop" => "The site sends readers in circles.",
-        "content_type" => "Only HTML, Markdown, plain text and PDF are read.",
-        _ => "Enter shows what was answered, whole.",
+        "stale" => "Raise max_age_days, or find a more recent page.",
+        "robots_disallowed" => "robots.txt forbids programs to read it: open it in a browser.",
+        "not_found" => "The page does not exist; nothing of it was used.",
+        "private_address" => "The address is private: add its host to allow_private.",
+        "too_many_redirects" | "redirect_loop" => "The site redirects too often.",
+        "content_type" => "Only HTML, Markdown, plain text and PDF can be read.",
+        _ => "Enter shows the full reply.",
     }
 }

@@ -1,4 +1,4 @@
-//! How far research is: its steps one after another, and which stage of the funnel is on.
+//! The progress of research: the steps of the workflow, and the current stage of the funnel.
 
 use crate::event::world::World;
 use crate::event::world::research::{Research, SourceState};
@@ -7,14 +7,14 @@ use crate::event::{Boundary, BoundaryId, ResearchStep, StopClass};
 /// A step of the workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The plan is made.
+    /// Making the plan.
     Plan,
-    /// One of the plan's steps is carried out.
+    /// One of the steps of the plan.
     Step(ResearchStep),
 }
 
 impl Stage {
-    /// Every step in order.
+    /// Every step, in order.
     pub const ALL: [Stage; 6] = [
         Self::Plan,
         Self::Step(ResearchStep::Search),
@@ -24,7 +24,7 @@ impl Stage {
         Self::Step(ResearchStep::Synthesize),
     ];
 
-    /// What people call it.
+    /// The name of the step on screen.
     pub fn word(self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -33,7 +33,7 @@ impl Stage {
         }
     }
 
-    /// Where a run rests before it.
+    /// The boundary before the step, where a run can pause.
     pub fn boundary(self) -> BoundaryId {
         match self {
             Self::Plan => Boundary::Plan.id(),
@@ -54,7 +54,7 @@ impl Stage {
         }
     }
 
-    /// The step that is on, or in which the run was stopped; `None`: all are done.
+    /// The current step, or the one in which the run stopped; `None` if all are done.
     pub fn current(world: &World, research: &Research) -> Option<Stage> {
         let phase = world.closed.as_ref().and_then(|closed| closed.phase.as_deref());
         let of =
@@ -66,22 +66,22 @@ impl Stage {
     }
 }
 
-/// How a step stands.
+/// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageState {
-    /// It came to its end.
+    /// It completed.
     Done,
-    /// It is on.
+    /// It is running.
     Running,
-    /// Its turn has not come.
+    /// It has not begun.
     Waiting,
-    /// The run was stopped in it.
+    /// The run stopped in it.
     Failed,
-    /// The run ended before it, or a person ended it there.
+    /// The run ended before it, or the operator cancelled the run in it.
     Off,
 }
 
-/// How every step stands.
+/// The state of every step.
 pub fn stages(world: &World, research: &Research) -> [(Stage, StageState); 6] {
     let current = Stage::current(world, research);
     let stopped = world.closed.as_ref().map(|closed| closed.reason.class());
@@ -101,25 +101,25 @@ pub fn stages(world: &World, research: &Research) -> [(Stage, StageState); 6] {
     })
 }
 
-/// The stages of the funnel, in its order.
+/// The stages of the funnel, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sieve {
-    /// Sources that were found.
+    /// Sources found by the search.
     Found,
-    /// Those that were kept.
+    /// Sources kept after duplicates were removed.
     Deduped,
-    /// Those that passed both allowlists.
+    /// Sources that passed both allowlists.
     Allowed,
     /// Pages that were read.
     Read,
-    /// Notes that were taken.
+    /// Notes taken from the pages.
     Notes,
     /// Notes that the answer cites.
     Cited,
 }
 
 impl Sieve {
-    /// Where the run is just now, or where it was stopped; `None`: it came to its end.
+    /// The current stage, or the one in which the run stopped; `None` if the run completed.
     pub fn current(world: &World, research: &Research) -> Option<Sieve> {
         Some(match Stage::current(world, research)? {
             Stage::Plan | Stage::Step(ResearchStep::Search) => Self::Found,

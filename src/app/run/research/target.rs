@@ -1,4 +1,4 @@
-//! What the panes of research are about: what Enter and the prompt look at, what is copied.
+//! The targets of the panes of research: what Enter inspects, and what is copied.
 
 use super::item::{About, How, Items};
 use crate::app::run::inspect::Target;
@@ -8,7 +8,7 @@ use crate::event::kind::{NoteId, SourceNo};
 use crate::event::{EventKind, SpanId};
 
 impl RunPage {
-    /// What Enter looks at in the panes of research.
+    /// What Enter inspects in the panes of research.
     pub(in crate::app::run) fn research_target(&self) -> Option<Target> {
         let (research, _) = self.shown().research()?;
         match self.focus() {
@@ -44,7 +44,7 @@ impl RunPage {
         }
     }
 
-    /// The call behind a source, else the fact by which it fell out.
+    /// The call of a source, else the event that rejected it.
     fn of_source(&self, no: SourceNo, page: bool) -> Option<Target> {
         let (research, _) = self.shown().research()?;
         let row = research.source(no)?;
@@ -59,7 +59,7 @@ impl RunPage {
         })
     }
 
-    /// The call that took a note, or that read its page; without one the fact.
+    /// The call that took a note, or the one that read its page, else the event of the note.
     fn of_note(&self, note: &NoteId, page: bool) -> Option<Target> {
         let (research, _) = self.shown().research()?;
         let row = research.source(research.note(note)?.source)?;
@@ -71,20 +71,20 @@ impl RunPage {
         })
     }
 
-    /// The last shown fact that is so.
+    /// The last shown event that matches.
     fn fact_of(&self, so: impl Fn(&EventKind) -> bool) -> Option<Target> {
         let mut shown = self.log().between(0, self.shown_facts()).rev();
         shown.find(|event| so(&event.kind)).map(|event| Target::Fact(event.seq))
     }
 
-    /// The model call that the page is about just now.
+    /// The model call that the page is about.
     pub(in crate::app::run) fn research_call(&self) -> Option<SpanId> {
         let (research, _) = self.shown().research()?;
         let noted = || research.kept().filter_map(|row| row.notes_call).last();
         self.speaking(research).or(research.answer_call).or_else(noted).or(research.plan_call)
     }
 
-    /// What is copied of the focused pane of research.
+    /// The text that is copied from the focused pane of research.
     pub(in crate::app::run) fn research_text(&self) -> Option<String> {
         let (research, _) = self.shown().research().filter(|_| self.face() == Face::Research)?;
         match self.focus() {
@@ -129,12 +129,12 @@ fn quoted(quote: &str, title: &str, url: &str) -> String {
     format!("\"{}\"\n{title}\n{url}", quote.trim())
 }
 
-/// An item as text.
+/// An item as plain text.
 fn told(item: &super::item::Item<'_>) -> String {
     let mut lines = Vec::new();
     for part in &item.parts {
         let mut line = part.text.to_string();
-        // Marks of citations belong to the words, states do not.
+        // Citations belong to the text; states do not.
         for (tail, _) in
             part.tail.iter().filter(|(tail, how)| *how == How::Note && tail.starts_with('['))
         {

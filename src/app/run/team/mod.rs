@@ -1,5 +1,5 @@
-//! The page of a coordinator team or a swarm: what is selected in each of its panes, and what the
-//! keys and the mouse make of that.
+//! The page of a coordinator team or a swarm: the selections in its panes, and how keys and the
+//! mouse change them.
 
 pub mod graph;
 pub mod rows;
@@ -23,27 +23,27 @@ use crate::event::kind::TeamPlan;
 use crate::event::world::team::Team;
 use crate::scenario::name::AgentName;
 
-/// Rows of the baton's foot below its hops, where there is room for it.
+/// Rows of the summary below the hops, if there is room for it.
 const FOOT: u16 = 4;
-/// The rows above the hops: the names of the columns.
+/// Rows above the hops: the column names.
 pub const BATON_HEAD: u16 = 1;
 
-/// Where the eye is in the panes of a team.
+/// Selections and scroll positions in the panes of a team.
 #[derive(Debug, Default)]
 pub(super) struct TeamView {
     agent: Option<AgentName>,
     hops: Rows,
-    /// The call that is selected in the tree.
+    /// The selected call of the tree.
     call: Option<SpanId>,
     calls_top: usize,
-    /// The calls that a person has folded away.
+    /// The calls that the operator has folded.
     closed: BTreeSet<SpanId>,
-    /// The line of the transcript that is selected.
+    /// The selected line of the transcript.
     line: Picked,
 }
 
 impl TeamView {
-    /// Lets one selection go; whether there was one.
+    /// Clears the selections; returns whether there were any. Folded calls stay folded.
     pub(super) fn let_go(&mut self) -> bool {
         let any = self.agent.is_some()
             || self.hops.cursor.is_some()
@@ -56,7 +56,7 @@ impl TeamView {
         any
     }
 
-    /// Folds a call away, or unfolds it.
+    /// Folds or unfolds a call.
     fn turn(&mut self, call: SpanId) {
         if !self.closed.remove(&call) {
             self.closed.insert(call);
@@ -64,8 +64,8 @@ impl TeamView {
     }
 }
 
-/// The agents that a picture shows: all but the swarm that the person talks to, whose members
-/// speak for it, and those that nobody can ever ask. What happens does not change them.
+/// The agents in the picture: all but the swarm that the operator talks to, whose members speak for
+/// it, and agents that no one can ever call. It depends on the plan alone.
 pub fn pictured(plan: &TeamPlan) -> impl Iterator<Item = &AgentName> {
     let swarm = plan.swarm(&plan.root).is_some();
     let rosters = plan.agents.iter().any(|agent| agent.swarm.is_some());
@@ -75,7 +75,8 @@ pub fn pictured(plan: &TeamPlan) -> impl Iterator<Item = &AgentName> {
     })
 }
 
-/// Whether nobody can ask an agent just now: it is in no team, and in no swarm as it stands.
+/// Whether no one can call an agent at present: it is in no team, and in no swarm's current
+/// members.
 pub fn benched(team: &Team, plan: &TeamPlan, name: &AgentName) -> bool {
     let teams = plan.agents.iter().filter(|agent| agent.swarm.is_none());
     *name != plan.root
@@ -83,7 +84,7 @@ pub fn benched(team: &Team, plan: &TeamPlan, name: &AgentName) -> bool {
         && !team.swarms.iter().any(|swarm| swarm.members.contains(name))
 }
 
-/// The hops and the foot of the baton's pane.
+/// The areas of the hops and of the summary below them.
 pub fn baton_parts(area: Rect) -> (Rect, Rect) {
     let foot = match area.height {
         10.. => FOOT,
@@ -101,24 +102,24 @@ impl RunPage {
         self.team.agent.as_ref()
     }
 
-    /// The hops in view in a window of this height, and the one that is selected.
+    /// The hops in view in a window of this height, and the selected one.
     pub fn hop_rows(&self, height: usize) -> (std::ops::Range<usize>, Option<usize>) {
         let len = self.shown().team().map_or(0, |(team, _)| team.hops.len());
         let rows = self.team.hops;
         (rows.window(len, height), rows.cursor.and(rows.row(len)))
     }
 
-    /// Whether the baton follows the newest hop.
+    /// Whether the hops follow the newest one.
     pub fn follows_hops(&self) -> bool {
         self.team.hops.cursor.is_none()
     }
 
-    /// Whether the transcript follows what is said.
+    /// Whether the transcript follows its end.
     pub fn follows_talk(&self) -> bool {
         self.team.line.line.is_none()
     }
 
-    /// The calls in view in a window of this height, and the one that is selected.
+    /// The calls in view in a window of this height, and the selected one.
     pub fn call_rows(
         &self,
         tree: &tree::Tree<'_>,
@@ -133,7 +134,7 @@ impl RunPage {
         Rows { cursor, top: self.team.calls_top }
     }
 
-    /// The line and row of the transcript that stand first, and the line that is selected.
+    /// The first line and row of the transcript in view, and the selected line.
     pub fn talk_at(
         &self,
         lines: &transcript::Transcript<'_>,
@@ -142,7 +143,7 @@ impl RunPage {
         self.team.line.at(lines, height)
     }
 
-    /// Moves in the panes of a team.
+    /// Moves the selection in the panes of a team.
     pub(super) fn move_in_team(&mut self, action: Action, areas: &Areas) {
         let height =
             |pane| areas.pane(pane).map_or(1, |area: Rect| usize::from(area.height)).max(1);
@@ -165,7 +166,7 @@ impl RunPage {
         let Some(last) = all.len().checked_sub(1) else { return };
         let at = self.team.agent.as_ref().and_then(|name| all.iter().position(|it| it == name));
         let holder = team.holder.as_ref();
-        // The first step takes who is in control.
+        // The first step selects the agent in control.
         let first = || holder.and_then(|it| all.iter().position(|name| name == it)).unwrap_or(0);
         let to = match action {
             Action::Up | Action::Left => at.map_or_else(first, |at| at.saturating_sub(1)),
@@ -182,7 +183,7 @@ impl RunPage {
         let rows = self.call_cursor(&tree);
         let Some(node) = rows.row(tree.len()).and_then(|row| tree.row(row)) else { return };
         match action {
-            // In and out: what is within is unfolded, or folded away.
+            // Right unfolds a call, left folds it; left on a folded call selects its parent.
             Action::Left | Action::Right => {
                 let open = action == Action::Right;
                 let turns = if open { node.fold == Fold::Closed } else { node.fold == Fold::Open };
@@ -217,7 +218,7 @@ impl RunPage {
         self.team.line = self.team.line.moved(action, &lines, height);
     }
 
-    /// Turns the wheel over a pane of a team.
+    /// Scrolls a pane of a team with the wheel.
     pub(super) fn wheel_in_team(&mut self, pane: Pane, by: isize, areas: &Areas) {
         let Some(area) = areas.pane(pane) else { return };
         let height = usize::from(area.height).max(1);
@@ -246,7 +247,7 @@ impl RunPage {
         }
     }
 
-    /// A click on a line of a pane of a team.
+    /// Selects the clicked row of a pane of a team.
     pub(super) fn click_in_team(&mut self, pane: Pane, area: Rect, col: u16, row: u16) {
         let line = usize::from(row - area.y);
         let height = usize::from(area.height);

@@ -1,20 +1,20 @@
-//! Where the eye is in a list that grows at its end: the row that is selected, or the newest.
+//! Selection and scroll position in a list that grows at its end.
 
 use std::ops::Range;
 
 use crate::app::action::Action;
 
-/// The selected row and the first one in view.
+/// The selected row and the first row in view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// The row that is selected; `None` follows the newest.
+    /// The selected row; `None` follows the newest.
     pub cursor: Option<usize>,
-    /// The row that stands first, once the reader has moved.
+    /// The first row in view, once the operator has scrolled.
     pub top: usize,
 }
 
 impl Rows {
-    /// The rows that stand in a window of this height.
+    /// The rows in a window of this height.
     pub fn window(self, len: usize, height: usize) -> Range<usize> {
         let last = len.saturating_sub(height);
         let start = match self.cursor {
@@ -27,20 +27,20 @@ impl Rows {
         start..(start + height).min(len)
     }
 
-    /// The row that is meant where none is selected: the newest.
+    /// The selected row, or the newest if none is selected.
     pub fn row(self, len: usize) -> Option<usize> {
         let last = len.checked_sub(1)?;
         Some(self.cursor.map_or(last, |cursor| cursor.min(last)))
     }
 
-    /// What a movement comes to.
+    /// The selection after a movement.
     #[must_use]
     pub fn moved(self, action: Action, len: usize, height: usize) -> Self {
         let Some(row) = self.row(len) else { return self };
         let page = height.saturating_sub(1).max(1);
         let row = match action {
             Action::Down | Action::PageDown if self.cursor.is_none() => return self,
-            // The first step takes the row that is meant just now.
+            // The first step selects the newest row.
             Action::Up if self.cursor.is_none() => row,
             Action::Up => row.saturating_sub(1),
             Action::Down => row + 1,
@@ -53,7 +53,7 @@ impl Rows {
         self.select(row.min(len - 1), len, height)
     }
 
-    /// Selects a row; the window moves no more than it must.
+    /// Selects a row; the window scrolls no more than needed.
     #[must_use]
     pub fn select(self, row: usize, len: usize, height: usize) -> Self {
         let top = self.window(len, height).start;
@@ -61,7 +61,8 @@ impl Rows {
         Self { top: moved.window(len, height).start, ..moved }
     }
 
-    /// Moves the window as a wheel does; the selection stays within it. Past the end it follows.
+    /// Scrolls the window as a wheel does; the selection stays within it. Past the end the list
+    /// follows the newest again.
     #[must_use]
     pub fn scrolled(self, by: isize, len: usize, height: usize) -> Self {
         let Some(row) = self.row(len) else { return self };
@@ -87,7 +88,7 @@ mod tests {
         assert_eq!((rows.cursor, rows.window(100, 10)), (Some(90), 90..100));
         let rows = rows.moved(Action::PageUp, 100, 10);
         assert_eq!((rows.cursor, rows.window(100, 10)), (Some(81), 81..91));
-        assert_eq!(rows.window(500, 10), 81..91, "whatever comes");
+        assert_eq!(rows.window(500, 10), 81..91, "new rows do not scroll the window");
         assert_eq!(rows.moved(Action::Bottom, 500, 10).window(500, 10), 490..500);
         assert_eq!(Rows::default().moved(Action::Up, 0, 10), Rows::default());
         assert_eq!(rows.window(0, 10), 0..0);

@@ -1,4 +1,4 @@
-//! What the panes of a team are about: what Enter and the prompt look at, what is copied.
+//! The targets of the panes of a team: what Enter inspects, and what is copied.
 
 use super::super::inspect::Target;
 use super::super::layout::Pane;
@@ -10,7 +10,7 @@ use crate::event::world::SpanKind;
 use crate::scenario::name::AgentName;
 
 impl RunPage {
-    /// What Enter looks at in the panes of a team.
+    /// What Enter inspects in the panes of a team.
     pub(in crate::app::run) fn team_target(&self) -> Option<Target> {
         let world = self.shown();
         let (team, plan) = world.team()?;
@@ -48,8 +48,8 @@ impl RunPage {
         }
     }
 
-    /// The model call whose prompt tells what an agent was shown in this call: its own, or of an
-    /// agent's whole run the last within.
+    /// The model call whose prompt shows what an agent saw in this call: the call itself, or for
+    /// the whole turn of an agent the last one within it.
     pub(in crate::app::run) fn prompt_call(&self, call: SpanId) -> SpanId {
         let world = self.shown();
         let of_run = matches!(
@@ -67,7 +67,7 @@ impl RunPage {
         said.map_or(call, |span| span.id)
     }
 
-    /// What is copied of the focused pane of a team.
+    /// The text that is copied from the focused pane of a team.
     pub(in crate::app::run) fn team_text(&self) -> Option<String> {
         let world = self.shown();
         let (team, _) = world.team().filter(|_| self.face() == Face::Team)?;

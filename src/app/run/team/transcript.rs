@@ -1,4 +1,5 @@
-//! What was said in a team, as lines that wrap: the session before, this run, and who speaks now.
+//! The transcript of a team as lines that wrap: the session before this run, this run, and partial
+//! replies.
 
 use std::borrow::Cow;
 
@@ -15,61 +16,61 @@ use crate::event::{Elapsed, Seq, SpanId, StopReason};
 use crate::scenario::integer::changed;
 use crate::scenario::name::AgentName;
 
-/// Columns of the mark and the time before each line.
+/// Columns before each line: the mark and the time.
 pub const TIME: u16 = 9;
-/// Columns by which what is said within a team stands further in.
+/// Columns of indent for each team that a speaker is nested in.
 pub const STEP: u16 = 2;
-/// Columns of an author's model, with a blank.
+/// Columns for the model of an author, with a blank.
 const MODEL: u16 = 15;
-/// The least columns of text that are left beside models.
+/// Fewest columns of text for which models are shown.
 const LEAST_TEXT: u16 = 26;
-/// The most bytes of one text that are looked at for a line.
+/// Most bytes of one text that are used for a line.
 const LOOKED_AT: usize = 16 * 1024;
-/// The most rows of a text, of a tool's call and of its result; the inspector has the whole.
+/// Most rows of a text, of a tool's call and of its result; the inspector shows all of it.
 const MOST: [usize; 3] = [400, 3, 4];
 
-/// One line, ready to be wrapped.
+/// One line of the transcript, before it is wrapped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spoken<'a> {
-    /// When; `None`: before this run.
+    /// When it was said; `None`: before this run.
     pub at: Option<Elapsed>,
-    /// Who; empty for the person.
+    /// The author; empty for the operator.
     pub author: &'a str,
-    /// In how many teams the author stands, beyond the outermost.
+    /// Number of teams that the author is nested in, without the outermost.
     pub depth: u16,
-    /// How it is to be taken.
+    /// What kind of line it is.
     pub how: How,
     /// The text.
     pub text: Cow<'a, str>,
 }
 
-/// How a line is to be taken.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// The person's message.
+    /// The operator's message.
     Message,
-    /// An agent's words.
+    /// An agent's text.
     Said,
-    /// Words that still come.
+    /// A partial reply.
     Coming,
-    /// Something is called.
+    /// A call of a tool or an agent.
     Called,
-    /// What that came to.
+    /// The result of a call.
     Good,
-    /// It came to nothing.
+    /// A failed call.
     Bad,
-    /// It was cancelled with the run.
+    /// A call that was cancelled with the run.
     Cancelled,
-    /// Control goes over.
+    /// A handoff.
     Over,
-    /// Not let, or not carried out.
+    /// A handoff or a call that was refused.
     Refused,
-    /// The person's next message, which waits for the end of the run.
+    /// The operator's next message, queued until the run ends.
     Next,
 }
 
 impl Spoken<'_> {
-    /// The model that its author asks, in a run that asks more than one.
+    /// The model of its author, in a run with more than one model.
     pub fn model<'p>(&self, page: &'p RunPage) -> Option<&'p str> {
         self.at?;
         page.shown().models.of_agent(self.author)
@@ -94,10 +95,10 @@ impl How {
     }
 }
 
-/// A tool call as a person reads it: its name and its arguments.
+/// A tool call as readable text: its name and its arguments.
 pub fn call_told(call: &ToolCall) -> String {
     match serde_json::from_str::<Value>(&call.arguments) {
-        // A number that reads as another is shown as it is written.
+        // A number that JSON would change is shown as the model wrote it.
         Ok(args) if changed(&call.arguments, &args).is_some() => {
             format!("{}({})", call.name, call.arguments)
         }
@@ -125,14 +126,13 @@ pub struct Transcript<'a> {
     page: &'a RunPage,
     before: &'a [Entry],
     lines: usize,
-    /// The model calls that are out and shown: whose, the attempt, how deep.
+    /// The open model calls that are shown: agent, attempt, depth.
     coming: Vec<(&'a AgentName, SpanId, u16)>,
-    /// How the run ended, once it has.
+    /// Lines about the end of the run, once it has ended.
     ending: Vec<(How, String)>,
-    /// Columns of authors.
+    /// Columns for the names of authors.
     pub names: u16,
-    /// Columns of the models that they ask, with a blank; 0 where one alone is asked, or there is no
-    /// room.
+    /// Columns for the models of authors, with a blank; 0 if there is one model, or no room.
     pub models: u16,
     width: u16,
 }
@@ -150,7 +150,7 @@ impl<'a> Transcript<'a> {
             _ => 0,
         };
         let runs = team.running().map(|row| {
-            // Who is consulted stands one further in than the row of it.
+            // An agent that is consulted is indented below the row of its call.
             let within = u16::from(row.kind == HopKind::Consult);
             (&row.to, row.span, row.depth + within)
         });
@@ -172,12 +172,12 @@ impl<'a> Transcript<'a> {
         })
     }
 
-    /// The columns before the text of a line.
+    /// Columns before the text of a line.
     pub fn left(&self, spoken: &Spoken<'_>) -> u16 {
         TIME + self.names + 1 + self.models + STEP * spoken.depth.min(6) + spoken.how.indent()
     }
 
-    /// The rows of a line.
+    /// The rows of a line, and whether text was left out.
     pub fn wrapped(&self, spoken: &Spoken<'_>) -> (Vec<String>, bool) {
         let width = self.width.saturating_sub(self.left(spoken)).max(8);
         let cut = spoken.text.len() > LOOKED_AT;
@@ -195,7 +195,7 @@ impl<'a> Transcript<'a> {
         (rows, more || cut)
     }
 
-    /// A line, by its place.
+    /// The line with this index.
     pub fn line(&self, at: usize) -> Option<Spoken<'a>> {
         if let Some(entry) = self.before.get(at) {
             return Some(remembered(entry));
@@ -222,14 +222,14 @@ impl<'a> Transcript<'a> {
             depth,
             how: How::Coming,
             text: live.map_or("".into(), |live| {
-                // Of a long text that still comes the end is what is new.
+                // Of a long partial reply, the end is what is new.
                 let from = super::super::words::tail_from(&live.text, LOOKED_AT / 2);
                 live.text[from..].into()
             }),
         })
     }
 
-    /// The fact behind a line and the call that it belongs to.
+    /// The event behind a line, and the call that it belongs to.
     pub(super) fn fact(&self, at: usize) -> Option<(Seq, Option<SpanId>)> {
         let Some(at) = at.checked_sub(self.before.len()) else { return Some((Seq(0), None)) };
         let world = self.page.shown();
@@ -264,7 +264,7 @@ impl Lines for Transcript<'_> {
     }
 }
 
-/// How a run ended, and the best that there is where it was stopped.
+/// Lines about the end of a run, with the partial answer if it was stopped.
 fn ending(page: &RunPage) -> Vec<(How, String)> {
     let world = page.shown();
     if let Next::Waiting(text) = page.next_message() {
@@ -279,14 +279,14 @@ fn ending(page: &RunPage) -> Vec<(How, String)> {
         let mut lines = Vec::new();
         if !team.missing.is_empty() {
             let names: Vec<&str> = team.missing.iter().map(|it| &*it.of).collect();
-            lines.push((How::Bad, format!("the answer is without {}", names.join(", "))));
+            lines.push((How::Bad, format!("the answer lacks {}", names.join(", "))));
         }
         lines.push((How::Good, format!("answered{} after {took}", by.unwrap_or_default())));
         return lines;
     }
     let mut lines = Vec::new();
     if let Some((text, by)) = &team.partial {
-        lines.push((How::Called, format!("the best so far, of {by}: {text}")));
+        lines.push((How::Called, format!("best partial answer ({by}): {text}")));
     }
     let advice = closed.reason.advice().map(|advice| format!(". {advice}"));
     let text = format!("{} after {took}{}", closed.reason, advice.unwrap_or_default());
@@ -317,12 +317,12 @@ fn told(line: &Line) -> Spoken<'_> {
     Spoken { at: Some(line.at), author, depth: line.depth, how, text }
 }
 
-/// What a call came to: where nothing was told of it, its name alone.
+/// The result of a call; the name alone if the result is empty.
 fn told_of<'a>(of: &'a str, text: &str) -> Cow<'a, str> {
     if text.trim().is_empty() { of.into() } else { format!("{of}: {text}").into() }
 }
 
-/// What was said before this run.
+/// A line of the session before this run.
 fn remembered(entry: &Entry) -> Spoken<'_> {
     let of = |author, how, text| Spoken { at: None, author, depth: 0, how, text };
     match entry {

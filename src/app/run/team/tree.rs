@@ -1,5 +1,5 @@
-//! The tree of calls: hops, consultations and tools, each within the one that asked for it. Nothing
-//! folds itself while a person watches: rows go away by the person's key alone.
+//! The tree of calls: hops, consultations and tools, each below the call that made it. Only the
+//! operator folds rows; nothing folds by itself.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,41 +13,41 @@ use crate::event::world::{Span, SpanKind, World};
 /// A row of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The call; the run's own span for the coordinator that the person talks to.
+    /// The call; the run's own span for the coordinator that the operator talks to.
     pub span: SpanId,
-    /// In how many others it stands.
+    /// Its depth in the tree, from 0.
     pub depth: u16,
-    /// Whether there is something within it, and whether that is shown.
+    /// Whether it has calls below it, and whether they are shown.
     pub fold: Fold,
 }
 
-/// What is within a row.
+/// The state of the calls below a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// Nothing.
+    /// There are none.
     Empty,
-    /// It stands below.
+    /// They are shown.
     Open,
-    /// It is folded away.
+    /// They are folded.
     Closed,
-    /// More than is shown.
+    /// There are more than are shown.
     Cut,
 }
 
-/// The tree, as far as it is unfolded.
+/// The tree with its folded and unfolded rows.
 #[derive(Debug)]
 pub struct Tree<'a> {
     world: &'a World,
     team: &'a Team,
-    /// Whether the coordinator stands above all others.
+    /// Whether the coordinator is shown as the root of all others.
     head: bool,
-    /// What the person has folded away.
+    /// The calls that the operator has folded.
     closed: &'a BTreeSet<SpanId>,
-    /// The roots that this is in, in their order.
+    /// The roots with folded rows, in order.
     turned: Vec<Turned>,
 }
 
-/// The calls of hops, consultations and tools that stand right within a call.
+/// The hops, consultations and tool calls directly within a call.
 pub fn within(world: &World, call: SpanId) -> impl Iterator<Item = &Span> {
     let attempts = world.spans.children(call);
     attempts
@@ -55,8 +55,8 @@ pub fn within(world: &World, call: SpanId) -> impl Iterator<Item = &Span> {
         .filter(|span| is_in_tree(&span.what))
 }
 
-/// The attempt of the model call that an agent's run is in just now; `run` is its call, or the
-/// run's own span.
+/// The attempt of the model call that an agent is in at present; `run` is the call of the agent, or
+/// the run's own span.
 pub fn speaking(world: &World, run: SpanId) -> Option<&Span> {
     let place = if run == SpanId::RUN { run } else { world.spans.last_child(run)?.id };
     let ask = world.spans.last_child(place).filter(|ask| ask.closed.is_none())?;
@@ -66,14 +66,14 @@ pub fn speaking(world: &World, run: SpanId) -> Option<&Span> {
     }
 }
 
-/// A root of which the person has folded something away: its rows are not those that were counted.
+/// A root below which the operator has folded rows, so that fewer are shown than were counted.
 #[derive(Debug)]
 struct Turned {
-    /// Which root.
+    /// Index of the root.
     place: usize,
-    /// What it shows within it.
+    /// The rows shown below it.
     rows: Vec<Node>,
-    /// Rows that this root and the turned ones above it show less than were counted.
+    /// Number of counted rows that are hidden in this root and in those above it.
     hidden: usize,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// What a root shows within it.
+    /// The rows shown below a root.
     fn rows_of(&self, place: usize) -> Vec<Node> {
         let mut rows = Vec::new();
         if let Some(root) = self.team.roots.get(place)
@@ -131,19 +131,19 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Rows that turned roots above this one show less than were counted.
+    /// Number of hidden rows in the roots above this one.
     fn hidden_above(&self, place: usize) -> usize {
         let above = self.turned.partition_point(|turned| turned.place < place);
         above.checked_sub(1).map_or(0, |last| self.turned[last].hidden)
     }
 
-    /// The row at which a root stands, the coordinator above all not counted.
+    /// The row of a root, without the coordinator's row.
     fn row_of(&self, place: usize) -> usize {
         let above = self.team.roots.get(place).map_or(0, |root| root.above as usize);
         place + above.saturating_sub(self.hidden_above(place))
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         let Some(last) = self.team.roots.len().checked_sub(1) else {
             return usize::from(self.head);
@@ -155,17 +155,17 @@ impl<'a> Tree<'a> {
         usize::from(self.head) + self.row_of(last) + 1 + within
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The row at this place.
+    /// The row with this index.
     pub fn row(&self, at: usize) -> Option<Node> {
         self.rows(at..at + 1).pop()
     }
 
-    /// The rows at these places. Only the roots that they stand in are looked at.
+    /// The rows in this range. Only the roots in the range are visited.
     pub fn rows(&self, wanted: Range<usize>) -> Vec<Node> {
         let mut rows = Vec::new();
         let head = usize::from(self.head);
@@ -173,7 +173,7 @@ impl<'a> Tree<'a> {
             rows.push(Node { span: SpanId::RUN, depth: 0, fold: Fold::Empty });
         }
         let (from, until) = (wanted.start.saturating_sub(head), wanted.end.saturating_sub(head));
-        // The last root that begins at or above the first row.
+        // Find the last root that begins at or above the first row.
         let (mut low, mut high) = (0, self.team.roots.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -198,7 +198,7 @@ impl<'a> Tree<'a> {
         rows
     }
 
-    /// The call that a call stands right within.
+    /// The call that a call is directly within.
     pub fn above(&self, call: SpanId) -> Option<SpanId> {
         let parent = self.world.spans.get(call)?.parent;
         if parent == SpanId::RUN {
@@ -207,7 +207,7 @@ impl<'a> Tree<'a> {
         self.world.spans.get(parent).map(|attempt| attempt.parent)
     }
 
-    /// The row of a call, where it is shown.
+    /// The row of a call, if it is shown.
     pub fn place(&self, span: SpanId) -> Option<usize> {
         let head = usize::from(self.head);
         if span == SpanId::RUN {
@@ -224,13 +224,13 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The rows within a root as they were counted.
+/// Number of rows counted below a root, folded or not.
 fn counted(team: &Team, place: usize) -> usize {
     team.roots.get(place).map_or(0, |root| root.within as usize)
 }
 
 impl RunPage {
-    /// The tree of calls in the shown world.
+    /// The tree of calls in the world that is shown.
     pub fn tree(&self) -> Option<Tree<'_>> {
         let world = self.shown();
         let (team, plan) = world.team()?;

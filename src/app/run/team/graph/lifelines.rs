@@ -1,5 +1,5 @@
-//! The picture of a swarm: its members stand beside each other, and each pair of them that handed
-//! over, or tried to, has a line of its own from the one to the other below them. Pure geometry.
+//! The picture of a swarm: its members side by side, and below them one line for each pair with a
+//! handoff or a refused one. Pure geometry.
 
 use ratatui::layout::Rect;
 
@@ -8,13 +8,13 @@ use crate::app::measure::columns;
 use crate::event::world::team::Team;
 use crate::scenario::name::AgentName;
 
-/// Columns of a box beside its name and columns between two boxes, where neighbours share a side
-/// one less than none; as they are tried.
+/// Layouts, tried in order: columns of a box besides its name, and columns between two boxes (-1 if
+/// neighbours share a side).
 const TIGHTER: [(u16, i32); 3] = [(BESIDE, 1), (BESIDE, -1), (BESIDE - 1, -1)];
 
-/// The picture, where all of them have room.
+/// The picture, or `None` if the members do not fit.
 pub(super) fn drawn(area: Rect, names: &[&AgentName], team: &Team) -> Option<Graph> {
-    // Boxes, the person's words, one hand-off, what has no line, what the lines mean.
+    // Rows: boxes, the operator's message, one handoff, the work without a line, the legend.
     if area.height < HIGH + 4 {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn drawn(area: Rect, names: &[&AgentName], team: &Team) -> Option<Gra
     let mut x = i32::from(area.x) + (i32::from(area.width) - wide) / 2;
     let mut boxes = Vec::new();
     for (name, width) in names.iter().zip(widths(beside)) {
-        // All of it is within the area.
+        // The layout was chosen to fit, so every box is within the area.
         let frame = Rect::new(x as u16, area.y, width as u16, HIGH);
         boxes.push(Boxed { agent: (*name).clone(), frame });
         x += width + gap;
@@ -61,7 +61,7 @@ pub(super) fn drawn(area: Rect, names: &[&AgentName], team: &Team) -> Option<Gra
         graph.wires.push(vec![(from, y), (to, y)]);
         let work = Work { consults: false, there: edge.count, refused: edge.refused };
         let (left, right) = (from.min(to), from.max(to));
-        // Beside the one that hands over, so that one arrow is not taken for another's.
+        // The label is at the end that hands over, so that it is not read as another line's.
         let at = if from < to { left + 3 } else { right.saturating_sub(work.width() + 2) };
         let end = if from < to { right - 1 } else { left + 1 };
         let label =
@@ -70,13 +70,13 @@ pub(super) fn drawn(area: Rect, names: &[&AgentName], team: &Team) -> Option<Gra
         y += 1;
     }
     let mut stems = Vec::new();
-    // Each reaches down to the last line that meets it.
+    // Each stem reaches down to the last line that ends at it.
     let asked = graph.start.map(|(x, y)| (x + START, y));
     for boxed in &boxes {
         let x = boxed.frame.x + boxed.frame.width / 2;
         let meets = graph.wires.iter().filter(|wire| wire.iter().any(|end| end.0 == x));
         let last = meets.filter_map(|wire| Some(wire.first()?.1)).max();
-        // The person's words come in at a line, not at the end of one.
+        // The operator's message enters at a stem, so it needs one even without a line.
         let last = last.or(asked.filter(|asked| asked.0 == x).map(|asked| asked.1));
         stems.extend(last.map(|last| vec![(x, foot - 1), (x, last)]));
     }

@@ -1,10 +1,10 @@
-//! Where the agents of a team stand in its picture. The plan alone decides that, so that nothing
-//! moves while a person watches: what happens changes states, counts and lines. Pure geometry, so
-//! that a click finds its agent.
+//! Positions of the agents in the picture of a team. They depend on the plan alone, so that nothing
+//! moves during a run: events change states, counts and lines. Pure geometry, so that a click finds
+//! its agent.
 //!
-//! A coordinator has its members below it, as equals; the members of a swarm that the person talks
-//! to stand beside each other. Of several shapes the first that fits is taken. Work that went
-//! another way than the lines is told in words.
+//! A coordinator has its members below it, at one level; the members of a swarm that the operator
+//! talks to are side by side. Of several layouts the first that fits is used. Work that follows
+//! none of the lines is listed in words.
 
 mod lifelines;
 mod shape;
@@ -21,19 +21,19 @@ use crate::event::kind::TeamPlan;
 use crate::event::world::team::Team;
 use crate::scenario::name::AgentName;
 
-/// Rows of the list above its agents.
+/// Header rows above the list of agents.
 pub const LIST_HEAD: u16 = 1;
-/// More agents than this stand in a list.
+/// Most agents in a picture; more of them are shown in a list.
 const MOST: usize = 12;
 /// Rows of a box.
 const HIGH: u16 = 3;
 /// Columns between two boxes of a row.
 const GAP: u16 = 2;
-/// Columns of a name in a box, at least and at most.
+/// Fewest and most columns of a name in a box.
 const NAMES: (u16, u16) = (5, 20);
-/// Columns of a box beside its name: frame, state, who is in control.
+/// Columns of a box besides its name: frame, state, mark of control.
 const BESIDE: u16 = 6;
-/// Columns before the first agent: whoever asked it.
+/// Columns before the first agent, for the caller.
 pub const START: u16 = 7;
 
 /// The picture of a team.
@@ -41,63 +41,63 @@ pub const START: u16 = 7;
 pub struct Graph {
     /// The boxes of the agents, in the order in which the plan names them.
     pub boxes: Vec<Boxed>,
-    /// Whether neighbours share a side.
+    /// Whether neighbouring boxes share a side.
     pub shared: bool,
-    /// Whether the lines are those of hand-offs, not of who has whom as a member.
+    /// Whether the lines are handoffs rather than the members of coordinators.
     pub lifelines: bool,
-    /// The lines between them, from corner to corner.
+    /// The lines, each as its corners.
     pub wires: Vec<Vec<(u16, u16)>>,
-    /// What stands beside a line: where, and of which pair.
+    /// The labels of the lines.
     pub labels: Vec<Label>,
-    /// Where the person's words come in.
+    /// Where the operator's message enters.
     pub start: Option<(u16, u16)>,
-    /// Work that has no line: places among the edges.
+    /// Work without a line, as indices of the team's edges.
     pub also: Vec<usize>,
-    /// The rows in which that is told.
+    /// The rows that list it in words.
     pub told: Rect,
-    /// Those that have no box: none of them is a member of a swarm now.
+    /// Agents without a box: none of them is a member of a swarm at present.
     pub bench: Vec<AgentName>,
-    /// The row of what the lines mean.
+    /// The row of the legend.
     pub legend: Rect,
 }
 
 /// An agent's box.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boxed {
-    /// Whose.
+    /// The agent in it.
     pub agent: AgentName,
     /// Its frame.
     pub frame: Rect,
 }
 
-/// What is told of the work between two agents.
+/// The label of the work between two agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// Where it begins.
     pub at: (u16, u16),
-    /// Whether it stands on a line, so that there are blanks around it.
+    /// Whether it is drawn on a line, with blanks around it.
     pub on_line: bool,
-    /// Where the line ends, where an arrow stands there.
+    /// The end of the line, if it has an arrow.
     pub end: Option<(u16, u16)>,
-    /// Whether that arrow points to the left.
+    /// Whether that arrow points left.
     pub left: bool,
-    /// How often, and how.
+    /// The work that it shows.
     pub work: Work,
 }
 
 /// The work that one agent gave to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Whether control comes back.
+    /// Whether it was a consultation, so that control returns.
     pub consults: bool,
-    /// How often.
+    /// Number of handoffs or consultations.
     pub there: u32,
-    /// How often it was refused.
+    /// Number of refused ones.
     pub refused: u32,
 }
 
 impl Work {
-    /// The columns that it is told in, in glyphs of one column but for the first.
+    /// Columns of the label, if every glyph is one column wide.
     pub fn width(self) -> u16 {
         let digits = |number: u32| columns(&number.to_string()) as u16;
         let refused = if self.refused > 0 { digits(self.refused) + 1 } else { 0 };
@@ -109,10 +109,10 @@ impl Work {
 }
 
 impl Graph {
-    /// The picture in an area; `None` where the agents stand in a list.
+    /// The picture in an area; `None` if the agents have to be shown in a list.
     pub fn of(area: Rect, team: &Team, plan: &TeamPlan) -> Option<Graph> {
         let all: Vec<&AgentName> = pictured(plan).collect();
-        // Those that were no member from the start are left out where there is no room for them.
+        // If there is no room for all, agents that were no member at the start are left out.
         let start = |name: &&&AgentName| {
             let member = plan.agents.iter().any(|agent| agent.members.contains(name));
             **name == &plan.root || member || !benched(team, plan, name)
@@ -127,7 +127,7 @@ impl Graph {
             let lines = if swarm { lifelines::drawn(area, names, team) } else { None };
             lines.map_or_else(|| Self::boxed(area, names, &forest, team, plan), Some)
         };
-        // A swarm's hand-offs have lines rather than everyone has a box.
+        // For a swarm, lines for its handoffs matter more than a box for every agent.
         let whole = drawn(&all);
         let few = whole.as_ref().is_none_or(|it| !it.lifelines) && members.len() < all.len();
         let fewer = if few { drawn(&members) } else { None };
@@ -138,7 +138,7 @@ impl Graph {
         Some(graph)
     }
 
-    /// Boxes, each agent with its members below it.
+    /// The picture as boxes, each agent with its members below it.
     fn boxed(
         area: Rect,
         names: &[&AgentName],
@@ -153,11 +153,11 @@ impl Graph {
             names.iter().map(|it| name(it).clamp(NAMES.0, most) + BESIDE).collect()
         };
         let tries = [NAMES.1, 12, 9].map(widths);
-        // Hand-offs have no lines here; where they have no row either, they take the last one.
+        // Handoffs have no lines here; without a row of their own they take the last one.
         let told = if swarms { [1, 0] } else { [0, 0] };
         let mut found = tries.iter().flat_map(|widths| {
             STANDS.into_iter().flat_map(move |(stand, between)| {
-                // Sides that are shared are of one length.
+                // Boxes that share a side must be equally wide.
                 let widest = vec![widths.iter().copied().max().unwrap_or(0); widths.len()];
                 let widths = if stand == Stand::Tight { widest } else { widths.clone() };
                 let shape = Shape { widths: &widths, between, stand };
@@ -168,7 +168,7 @@ impl Graph {
         let (widths, stand, told, block) = found
             .find(|(_, _, told, block)| block.wide <= area.width && block.high + told <= high)?;
         let spare = area.width - block.wide;
-        // Whoever asked stands before the first of them, where there is room.
+        // The caller is shown before the agent that it called, if there is room.
         let before = START.saturating_sub(block.root).min(spare);
         let stacked = matches!(stand, Stand::Stacked | Stand::Tight);
         let left = area.x + if stacked { before } else { before.max(spare / 2) };
@@ -237,20 +237,20 @@ impl Graph {
         })
     }
 
-    /// The agent whose box stands here.
+    /// The agent whose box is at this cell.
     pub fn at(&self, col: u16, row: u16) -> Option<&AgentName> {
         self.boxes.iter().find(|boxed| holds(boxed.frame, col, row)).map(|boxed| &boxed.agent)
     }
 }
 
 impl RunPage {
-    /// The picture of the shown world in an area; `None` where there is a list.
+    /// The picture of the shown world in an area; `None` if there is a list instead.
     pub fn graph(&self, area: Rect) -> Option<Graph> {
         let (team, plan) = self.shown().team()?;
         Graph::of(area, team, plan)
     }
 
-    /// The agent that stands here.
+    /// The agent at this cell, in the picture or in the list.
     pub(super) fn agent_at(&self, area: Rect, col: u16, row: u16) -> Option<AgentName> {
         if let Some(graph) = self.graph(area) {
             return graph.at(col, row).cloned();
@@ -262,7 +262,7 @@ impl RunPage {
         all.get(at).map(|name| (*name).clone())
     }
 
-    /// The agents in view in a list, by their places.
+    /// The agents in view in a list, by index.
     pub fn listed(&self, plan: &TeamPlan, area: Rect) -> std::ops::Range<usize> {
         let count = pictured(plan).count();
         let rows = usize::from(area.height.saturating_sub(LIST_HEAD));
@@ -283,7 +283,7 @@ mod tests {
     use crate::event::kind::{AgentHead, SessionHead, SwarmHead};
     use crate::event::world::team::Edge;
 
-    /// A plan in which each agent but the first is a member of the one at its place in `above`.
+    /// A plan in which agent `n + 1` is a member of agent `above[n]`.
     fn plan(above: &[usize], swarm: bool) -> TeamPlan {
         let name = |nth: usize| AgentName::from(format!("agent_{nth}").as_str());
         let agents = (0..=above.len()).map(|nth| AgentHead {
@@ -322,7 +322,7 @@ mod tests {
         TeamPlan { root: name(0), agents: agents.collect(), max_ms: 1_000, session }
     }
 
-    /// What passed work to what, each so often.
+    /// A team with one handoff and one refusal for each of these pairs.
     fn team(plan: &TeamPlan, pairs: &[(usize, usize)]) -> Team {
         let mut team = Team::new(plan);
         let count = plan.agents.len();
@@ -425,7 +425,7 @@ mod tests {
         };
         let graph = of(12);
         assert!(graph.lifelines);
-        assert_eq!(graph.boxes.len(), 3, "the swarm itself says nothing");
+        assert_eq!(graph.boxes.len(), 3, "the swarm itself has no box");
         assert_eq!((graph.labels.len(), graph.also.len()), (4, 0));
         assert!(graph.labels.iter().all(|label| label.end.is_some()));
         let low = of(8);

@@ -1,21 +1,21 @@
-//! How the parts of a team's picture are put together: each agent with its members below it, each
-//! part placed from its own corner. Pure geometry.
+//! The parts of a team's picture: each agent with its members below it, each part with its own
+//! origin. Pure geometry.
 
 use super::{GAP, HIGH};
 use crate::event::kind::TeamPlan;
 use crate::scenario::name::AgentName;
 
-/// Columns that are kept for what is told beside a line.
+/// Columns reserved for a label beside a line.
 const TOLD: u16 = 5;
-/// Columns that members stand further to the right, where they stand below each other.
+/// Indent of members that are stacked, in columns.
 const INDENT: u16 = 11;
 
-/// Who has whom as members, by the places of their names.
+/// The members of each agent, by the indices of their names.
 pub(super) struct Forest {
     /// The members of each agent, in the plan's order.
     pub(super) members: Vec<Vec<usize>>,
-    /// Who is nobody's member, the root of the plan first; of a swarm that the person talks to its
-    /// members.
+    /// Agents that are no one's member, the root of the plan first; for a swarm that the operator
+    /// talks to, its members.
     pub(super) roots: Vec<usize>,
 }
 
@@ -27,7 +27,7 @@ impl Forest {
         for (from, name) in names.iter().enumerate() {
             let Some(agent) = plan.agent(name) else { continue };
             for to in agent.members.iter().filter_map(place) {
-                // A file may say that two have the same member, or that one is within itself.
+                // A log from a file may list a member twice, or an agent as its own member.
                 if to > from && !is_member[to] {
                     is_member[to] = true;
                     members[from].push(to);
@@ -38,30 +38,30 @@ impl Forest {
         Forest { members, roots }
     }
 
-    /// Whether nobody has members.
+    /// Whether no agent has members.
     pub(super) fn is_flat(&self) -> bool {
         self.members.iter().all(Vec::is_empty)
     }
 }
 
-/// What is told of the work that an agent gives to a member: where, within its part.
+/// The place of a label for the work that an agent gives to a member, within its part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Where its line turns, or ends.
+    /// Where its line turns or ends.
     pub(super) at: (u16, u16),
-    /// Whether it stands left of that.
+    /// Whether the label is left of that point.
     pub(super) before: bool,
     pub(super) on_line: bool,
 }
 
-/// A part of the picture, from its own upper left corner.
+/// A part of the picture; its origin is its upper left corner.
 #[derive(Clone, Default)]
 pub(super) struct Block {
     pub(super) wide: u16,
     pub(super) high: u16,
-    /// The left side of its first box.
+    /// The left side of the first box.
     pub(super) root: u16,
     pub(super) boxes: Vec<(usize, u16, u16)>,
     pub(super) wires: Vec<Vec<(u16, u16)>>,
@@ -91,7 +91,7 @@ impl Block {
         self.spots.extend(other.spots);
     }
 
-    /// The first and the last column that each row has something in.
+    /// The first and the last used column of each row.
     fn extents(&self, widths: &[u16]) -> Vec<(u16, u16)> {
         let mut rows = vec![(u16::MAX, 0); usize::from(self.high)];
         let mut mark = |y: u16, from: u16, to: u16| {
@@ -112,7 +112,7 @@ impl Block {
         rows
     }
 
-    /// How far another part has to be moved to stand right of this one.
+    /// How far another part has to be shifted to be right of this one, in columns.
     fn beside(&self, other: &Block, widths: &[u16]) -> u16 {
         let (left, right) = (self.extents(widths), other.extents(widths));
         let rows = left.iter().zip(&right).filter(|(_, right)| right.0 < u16::MAX);
@@ -120,20 +120,20 @@ impl Block {
     }
 }
 
-/// How members stand below the one that has them.
+/// How members are arranged below their owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
-    /// In a row, the one that has them in the middle above it.
+    /// In a row, centred below the owner.
     Centred,
-    /// In a row, the first right below the one that has them.
+    /// In a row, the first directly below the owner.
     Leading,
-    /// Below each other.
+    /// Stacked, one below the other.
     Stacked,
-    /// Below each other, neighbours sharing a side.
+    /// Stacked, neighbours sharing a side.
     Tight,
 }
 
-/// The ways to stand, with the rows between two layers: as they are tried.
+/// The arrangements, tried in order, with the rows between two layers.
 pub(super) const STANDS: [(Stand, u16); 6] = [
     (Stand::Centred, 2),
     (Stand::Centred, 1),
@@ -143,18 +143,18 @@ pub(super) const STANDS: [(Stand, u16); 6] = [
     (Stand::Tight, 0),
 ];
 
-/// How the layers stand.
+/// The layout of the layers.
 #[derive(Clone, Copy)]
 pub(super) struct Shape<'a> {
     /// Columns of each box.
     pub(super) widths: &'a [u16],
-    /// Rows between a box and those below it.
+    /// Rows between a box and the boxes below it.
     pub(super) between: u16,
     pub(super) stand: Stand,
 }
 
 impl Shape<'_> {
-    /// All parts beside each other, and below each other where there is no more room.
+    /// All parts side by side, wrapped to a new row when there is no more room.
     pub(super) fn whole(self, forest: &Forest, room: u16) -> Block {
         let mut all = Block::default();
         let (mut x, mut y, mut high) = (0, 0, 0);
@@ -203,7 +203,7 @@ impl Shape<'_> {
     }
 
     fn in_a_row(self, forest: &Forest, agent: usize, members: &[usize]) -> Block {
-        // In one row the words stand on the line that the stems come from.
+        // With one row between the layers, the labels are on the line that the stems come from.
         let on_line = self.between == 1 && members.len() > 1;
         let mut row = Block::default();
         let mut centres: Vec<(usize, u16)> = Vec::new();
@@ -220,11 +220,11 @@ impl Shape<'_> {
         let first = centres.first().map_or(half, |(_, x)| *x);
         let last = centres.last().map_or(half, |(_, x)| *x);
         let centre = if self.stand == Stand::Centred { (first + last) / 2 } else { first };
-        // Whoever has them may reach further to the left than they do.
+        // The owner may reach further to the left than its members.
         let over = half.saturating_sub(centre);
         centres.iter_mut().for_each(|(_, x)| *x += over);
         let centre = centre + over;
-        // No step of one column where it stands right above one of them.
+        // Avoid a bend of one column if the owner is directly above a member.
         let right_below = centres.iter().map(|(_, x)| *x).find(|x| x.abs_diff(centre) <= 1);
         let centre = right_below.unwrap_or(centre).max(half);
         row.shift(over, HIGH + self.between);
