@@ -19,8 +19,8 @@ pub(super) fn value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or(Value::Null)
 }
 
-/// The values that conditions can read during the whole run; `None` when no script or breakpoint
-/// has a condition.
+/// The values that conditions can read during the whole run; `None` when the model is not a script
+/// with conditions.
 pub(super) fn base_of(cx: &RunContext, scenario: &Scenario) -> Option<Shown> {
     cx.reads_conditions().then(|| {
         let mut shown = Shown::default();
