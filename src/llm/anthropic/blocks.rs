@@ -55,7 +55,7 @@ impl<'de> Visitor<'de> for PlainBlockIn {
     type Value = PlainBlock<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a block of text alone")
+        f.write_str("a block with text only")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {

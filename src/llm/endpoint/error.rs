@@ -147,7 +147,7 @@ impl EndpointError {
             Self::BaseUrl { .. } => {
                 format!("give an address such as {DEFAULT_BASE_URL} or http://localhost:11434/v1.")
             }
-            Self::Key { .. } => "copy it again: a line end or a quote may have come with it.".to_owned(),
+            Self::Key { .. } => "copy it again; it may include a line break or a quote.".to_owned(),
             Self::Model { .. } => format!("give a name such as {DEFAULT_MODEL}."),
             Self::Timeout { .. } => "give seconds, such as 60.".to_owned(),
             Self::NotText { name } => format!("unset {name}, or set it to UTF-8 text."),

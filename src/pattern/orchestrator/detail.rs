@@ -57,7 +57,7 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
                 id.is_some_and(|id| !ids.insert(id.to_owned()))
             });
             let id = task.get("id").unwrap_or(&Value::Null);
-            format!("{place}.id is {} a second time", said(id)).into()
+            format!("{place}.id repeats {}", said(id)).into()
         }
         PlanFault::Worker => in_task("worker", "the name of a worker", is_filled).into(),
         PlanFault::WorkerNotAllowed(_) => {
@@ -73,10 +73,11 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
         PlanFault::Args => in_task("args", "an object", Value::is_object).into(),
         PlanFault::Critical => in_task("critical", "true or false", Value::is_boolean).into(),
         PlanFault::ArgsInteger => {
-            "an argument is a whole number beyond 64 bits: it would reach the worker changed".into()
+            "an argument is a whole number beyond 64 bits, which would reach the worker changed"
+                .into()
         }
         PlanFault::Steps | PlanFault::TooManySteps | PlanFault::StepSequence => {
-            "the plan is one of research".into()
+            "the plan is for the research pattern".into()
         }
     }
 }
@@ -116,7 +117,7 @@ mod tests {
             (tasks(json!([good, "t2"])), "tasks[1] is \"t2\", not an object"),
             (tasks(json!([{ "id": "t1" }])), "tasks[0]: keys missing: worker, args, critical"),
             (with("id", json!(" ")), "tasks[1].id is empty, not text"),
-            (with("id", json!("t1")), "tasks[1].id is \"t1\" a second time"),
+            (with("id", json!("t1")), "tasks[1].id repeats \"t1\""),
             (with("worker", json!(null)), "tasks[1].worker is null, not the name of a worker"),
             (
                 with("worker", json!("Sales Fetch")),

@@ -102,7 +102,7 @@ impl Play<'_> {
     }
 
     /// Runs an agent to its answer on this history.
-    #[expect(clippy::too_many_arguments, reason = "an agent with its place and what it is given")]
+    #[expect(clippy::too_many_arguments, reason = "an agent with its position and its input")]
     async fn on(
         &self,
         floor: &Floor,
