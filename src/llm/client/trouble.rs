@@ -49,7 +49,7 @@ impl Client {
                 format!("Is the server running? Check the base URL (from {url}).")
             }
             NetError::Tls { .. } => format!(
-                "Check the base URL (from {url}): does the server use https, and is its certificate valid?"
+                "Check the base URL (from {url}): does the server use https with a valid certificate?"
             ),
             NetError::Client { .. } => {
                 "Install the system's CA certificates, or set SSL_CERT_FILE to a file with them."
