@@ -1,9 +1,9 @@
-//! Evaluates the conditions of a decision without holding up the runtime.
+//! Evaluates conditions without blocking the runtime.
 //!
-//! Nearly every decision is cheap and is made where it is asked for. One that is not is made anew on
-//! a thread beside the runtime, with the whole budget of a decision: timers, signals and the other
-//! runs do not wait for it. When nobody waits for its answer any more (the run was cancelled, its
-//! time is up) it ends within some thousand steps.
+//! Nearly every decision is cheap and made at once. An expensive one is repeated on a blocking
+//! thread with the full budget, so timers, signals and other runs do not wait for it. When its
+//! caller stops waiting (the run was cancelled or ran out of time), it ends within some thousand
+//! steps.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,11 +14,10 @@ use tokio::task::spawn_blocking;
 
 use crate::scenario::condition::{Budget, Limits};
 
-/// What is evaluated on a thread of the runtime: less than a millisecond.
+/// The budget on a thread of the runtime: less than a millisecond.
 const AT_ONCE: Limits = Limits { steps: 10_000, bytes: 256 << 10 };
 
-/// Decisions that are made beside the runtime at the same time: the memory that evaluations take is
-/// bounded for all runs together.
+/// The most decisions on blocking threads at the same time; bounds the memory of all runs together.
 const BESIDE: usize = 4;
 
 static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
@@ -26,17 +25,17 @@ static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new(cores.min(BESIDE))
 });
 
-/// Something that conditions decide. Its conditions share one budget.
+/// A decision made by conditions that share one budget.
 pub trait Decision: Clone + Send + 'static {
-    /// What was decided, and which conditions could not be evaluated.
+    /// The decision, and the conditions that could not be evaluated.
     type Found: Send + 'static;
 
-    /// Decides. Called a second time with a larger budget where the first was used up, so it must
-    /// depend on nothing but itself.
+    /// Decides. Called again with a larger budget if the first one was used up, so the result must
+    /// depend on `self` only.
     fn find(&self, budget: &mut Budget) -> Self::Found;
 }
 
-/// Sets its mark when it is dropped.
+/// Sets its flag when it is dropped, which stops the evaluation.
 struct Abandon(Arc<AtomicBool>);
 
 impl Drop for Abandon {
@@ -45,7 +44,7 @@ impl Drop for Abandon {
     }
 }
 
-/// What this decides. Dropped while it waits, it leaves nothing running.
+/// Makes a decision. Cancel-safe: dropping the future stops the evaluation.
 pub async fn decide<D: Decision>(decision: &D) -> D::Found {
     let mut budget = Budget::new(AT_ONCE);
     let found = decision.find(&mut budget);
@@ -53,7 +52,8 @@ pub async fn decide<D: Decision>(decision: &D) -> D::Found {
         return found;
     }
     let Ok(place) = PLACES.acquire().await else {
-        // Never closed; if it were, the small budget's answer would stand.
+        // The semaphore is never closed; if it were, the result within the small budget would
+        // count.
         return found;
     };
     let abandoned = Arc::new(AtomicBool::new(false));

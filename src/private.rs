@@ -1,4 +1,4 @@
-//! Files for their owner's eyes alone: 0600, in folders of 0700.
+//! Files that only their owner can read: mode 0600, in folders of mode 0700.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -7,54 +7,52 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::regular::{self, Links};
 
-/// Makes a folder, and those above it, that only its owner may enter.
+/// Creates a folder and its parents, accessible to the owner only.
 ///
 /// # Errors
-/// What the file system says.
+/// Any error of the file system.
 pub fn make_dir(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path).map_err(|error| match error.kind() {
-        // What the system says of a file that stands there reads as if all were well.
+        // The system's error for a file at this path ("already exists") sounds like success.
         io::ErrorKind::AlreadyExists => {
-            let text = format!("{} is there and no folder", path.display());
+            let text = format!("{} exists and is not a folder", path.display());
             io::Error::new(io::ErrorKind::NotADirectory, text)
         }
         _ => error,
     })
 }
 
-/// Opens a regular file at its end, making it (0600) and its folder where they are missing.
+/// Opens a regular file for appending; creates it (0600) and its folder if they are missing.
 ///
 /// # Errors
-/// What the file system says, or that it is no regular file.
+/// Any error of the file system, or that it is not a regular file.
 pub fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     regular::open(path, owned(path, &mut options)?, Links::Followed)
 }
 
-/// Puts a whole file (0600) in place of what is there, at once: whoever reads it has the old one or
-/// the new one.
+/// Replaces a file (0600) atomically: readers see the old content or the new content.
 ///
 /// # Errors
-/// What the file system says; then what was there is there still.
+/// Any error of the file system; the old file is unchanged then.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Written::beside(path, bytes)?.rename(path)
 }
 
-/// A whole file (0600) that is on the disk already and has no name of its own yet. Dropped without
-/// one, it is removed.
+/// A complete temporary file (0600) without its final name. Removed on drop if it was not renamed.
 #[derive(Debug)]
 pub struct Written(PathBuf);
 
 impl Written {
-    /// Writes a file into the folder of `path`, under a name that nobody looks for.
+    /// Writes a temporary file next to `path`.
     ///
     /// # Errors
-    /// What the file system says, that the disk is full among it; nothing is left then.
+    /// Any error of the file system, such as a full disk; the temporary file is removed then.
     pub fn beside(path: &Path, bytes: &[u8]) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -62,18 +60,19 @@ impl Written {
         let mut file = create(&written)?;
         let written = Self(written);
         file.write_all(bytes)?;
-        // Some file systems say only now that there was no room.
+        // Some file systems report a full disk only now.
         file.sync_all()?;
         Ok(written)
     }
 
-    /// Gives it a name that nothing has yet.
+    /// Renames the file to `path` if that name is free.
     ///
     /// # Errors
-    /// `AlreadyExists` when something has that name; the file can be given another then. Else what
-    /// the file system says.
+    /// `AlreadyExists` if the name is taken; another name can be tried then. Else any error of the
+    /// file system.
     pub fn name(&self, path: &Path) -> io::Result<()> {
-        // The name is taken first: a rename alone would replace what somebody else writes there.
+        // Creates the target first: a rename alone would replace a file that another process just
+        // created.
         create(path)?;
         fs::rename(&self.0, path).inspect_err(|_| drop(fs::remove_file(path)))
     }
@@ -85,19 +84,19 @@ impl Written {
 
 impl Drop for Written {
     fn drop(&mut self) {
-        // It has its name by now, or nothing can be done about it.
+        // Fails if the file was renamed; other errors cannot be handled here.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Makes a file that must not be there yet, and its folder.
+/// Creates a file that must not exist yet, and its folder.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     owned(path, &mut options)?.open(path)
 }
 
-/// The options of a file that only its owner may open, once its folder is there.
+/// Adds owner-only permissions to the options, and creates the folder of the file.
 fn owned<'a>(path: &Path, options: &'a mut OpenOptions) -> io::Result<&'a mut OpenOptions> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_dir(folder)?;

@@ -1,5 +1,5 @@
-//! Regular files, and nothing else: read whole up to a cap, or opened. A pipe that nobody writes into
-//! never blocks the program, and a device never fills its memory.
+//! Opens and reads regular files only, up to a size cap. A pipe without a writer cannot block the
+//! program, and a device cannot fill its memory.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -7,28 +7,27 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How long a pipe may stay silent before it is given up.
+/// How long a pipe may stay silent before reading it fails.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
-/// Bytes that are read of a pipe at a time.
+/// Bytes per read of a pipe.
 const PIECE: usize = 64 << 10;
 
-/// Whether the last part of a path may be a symbolic link.
+/// What to do if the last part of a path is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// The file that it leads to is opened.
+    /// Open the file that it points to.
     Followed,
-    /// It is an error.
+    /// Fail.
     Refused,
 }
 
-/// Opens a regular file. The path is looked at before it is opened, since opening a device can do
-/// something, and the open file once more, since the path may lead elsewhere by then; in between nothing
-/// blocks.
+/// Opens a regular file. Checks the path before opening it, because opening a device can have
+/// effects, and checks the open file again, because the path may have changed. Neither step blocks.
 ///
 /// # Errors
-/// What the system says; `InvalidInput` (a folder: `IsADirectory`), with a sentence that says what it is,
-/// when it is no regular file.
+/// Any error of the system. If it is not a regular file: `InvalidInput` (`IsADirectory` for a
+/// folder), with a sentence that says what it is.
 pub fn open(path: &Path, options: &mut OpenOptions, links: Links) -> io::Result<File> {
     let found = match links {
         Links::Followed => path.metadata(),
@@ -36,7 +35,7 @@ pub fn open(path: &Path, options: &mut OpenOptions, links: Links) -> io::Result<
     };
     match found {
         Ok(found) => check(&found)?,
-        // It may be there to be made.
+        // The options may create it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -52,18 +51,18 @@ pub fn open(path: &Path, options: &mut OpenOptions, links: Links) -> io::Result<
     Ok(file)
 }
 
-/// Reads a regular file whole.
+/// Reads a regular file as a whole.
 ///
 /// # Errors
-/// As [`open`]; `FileTooLarge` when it has more than `cap` bytes.
+/// As [`open`]; `FileTooLarge` if it has more than `cap` bytes.
 pub fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     read_whole(open(path, OpenOptions::new().read(true), Links::Followed)?, cap)
 }
 
-/// Reads what is open already to its end.
+/// Reads from an open reader to its end.
 ///
 /// # Errors
-/// What the reader says; `FileTooLarge` when it has more than `cap` bytes.
+/// Any error of the reader; `FileTooLarge` if it has more than `cap` bytes.
 pub fn read_whole(from: impl Read, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(cap + 1).read_to_end(&mut bytes)?;
@@ -71,17 +70,17 @@ pub fn read_whole(from: impl Read, cap: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a path leads to a pipe: a named one, or that of a shell's `<(command)`.
+/// Whether a path is a pipe: a named one, or that of a shell's `<(command)`.
 pub fn is_pipe(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| kind(&found) == PIPE)
 }
 
-/// Reads a pipe to its end. It is read by a thread of its own, which is left behind when nothing comes:
-/// a read from a pipe cannot be called off.
+/// Reads a pipe to its end, on a thread of its own. On a timeout that thread is left behind,
+/// because a read from a pipe cannot be cancelled.
 ///
 /// # Errors
-/// What the system says; `TimedOut` when nothing came for as long as `silence`; `FileTooLarge` when more
-/// than `cap` bytes come.
+/// Any error of the system; `TimedOut` if nothing arrives for `silence`; `FileTooLarge` if more
+/// than `cap` bytes arrive.
 pub fn read_pipe(path: &Path, cap: u64, silence: Duration) -> io::Result<Vec<u8>> {
     let (send, pieces) = mpsc::sync_channel(1);
     let from = path.to_owned();
@@ -117,9 +116,8 @@ pub fn read_pipe(path: &Path, cap: u64, silence: Duration) -> io::Result<Vec<u8>
             Err(RecvTimeoutError::Disconnected) => return Ok(bytes),
             Err(RecvTimeoutError::Timeout) => {
                 let waited = silence.as_secs_f64();
-                let text = format!(
-                    "nothing came through this pipe for {waited} s: is a program writing into it?"
-                );
+                let text =
+                    format!("no data from this pipe for {waited} s: is a program writing to it?");
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
         }
@@ -145,7 +143,7 @@ fn check(found: &Metadata) -> io::Result<()> {
     Err(io::Error::new(error.0, format!("it is {}, not a regular file", error.1)))
 }
 
-/// What stands there, in words; empty for a regular file.
+/// What kind of file it is, in words; empty for a regular file.
 fn kind(found: &Metadata) -> &'static str {
     let what = found.file_type();
     #[cfg(unix)]
@@ -216,7 +214,7 @@ mod tests {
         assert!(is_pipe(&path) && !is_pipe(folder.path()));
         let error = read_pipe(&path, 10, Duration::from_millis(20)).expect_err("silent");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        // The thread that was left behind still waits to open it, so this one is another pipe.
+        // The thread that was left behind still waits to open the old pipe, so this uses a new one.
         std::fs::remove_file(&path).expect("removed");
         let path = self::pipe(folder.path());
         let to = path.clone();

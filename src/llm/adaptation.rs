@@ -1,7 +1,7 @@
-//! What endpoints refuse: a request goes without a parameter once its endpoint has refused it.
+//! Adapts requests to endpoints: after an endpoint refused a parameter, requests omit it.
 //!
-//! No model is known by its name. A refusal (HTTP 400 or 422) that names a parameter which may be
-//! left out is remembered for endpoint and model, and the next attempt goes without it.
+//! There is no list of model names. A refusal (HTTP 400 or 422) that names an optional parameter is
+//! remembered for the endpoint and model, and the next attempt omits that parameter.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -9,18 +9,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::endpoint::Endpoint;
 
-/// A parameter that a request can do without.
+/// A parameter that a request can omit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parameter {
     /// `temperature`.
     Temperature = 1,
-    /// The token limit by its first name, `max_tokens`; without it, it goes by its other name.
+    /// The token limit as `max_tokens`; without it the limit is sent under its other name.
     MaxTokens = 1 << 1,
     /// `reasoning_effort`, or `effort` within `output_config`.
     ReasoningEffort = 1 << 2,
     /// `response_format` with a schema.
     JsonSchema = 1 << 3,
-    /// `response_format` as any object.
+    /// `response_format` for any JSON object.
     JsonObject = 1 << 4,
     /// `stream_options`.
     StreamOptions = 1 << 5,
@@ -42,7 +42,7 @@ impl Parameter {
         Self::OutputConfig,
     ];
 
-    /// Its name in facts.
+    /// Its name in events.
     fn name(self) -> &'static str {
         match self {
             Self::Temperature => "temperature",
@@ -55,7 +55,7 @@ impl Parameter {
         }
     }
 
-    /// What servers call it in a refusal, in lower case.
+    /// The names that servers use for it in a refusal, in lower case.
     fn called(self) -> &'static [&'static str] {
         match self {
             Self::Temperature => &["temperature"],
@@ -77,20 +77,20 @@ impl Parameter {
         }
     }
 
-    /// What is done about its refusal.
+    /// What changes after its refusal, as part of a sentence.
     fn remedy(self) -> String {
         match self {
-            Self::MaxTokens => "the token limit goes by its other name".to_owned(),
+            Self::MaxTokens => "the token limit uses its other name".to_owned(),
             Self::JsonSchema => "JSON is requested without a schema".to_owned(),
             Self::JsonObject | Self::OutputConfig => {
-                "JSON is requested by the prompt alone".to_owned()
+                "JSON is requested in the prompt only".to_owned()
             }
-            _ => format!("{} is left out", self.name()),
+            _ => format!("{} is omitted", self.name()),
         }
     }
 }
 
-/// Words of a refusal that says that a parameter is not taken at all, whatever its value.
+/// Words of a refusal that rejects a parameter as such, not its value.
 const UNKNOWN: [&str; 8] = [
     "unsupported",
     "not supported",
@@ -117,12 +117,12 @@ impl ParameterSet {
         }
     }
 
-    /// Those of both sets.
+    /// The parameters in both sets.
     pub(super) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Those of this set alone.
+    /// The parameters of this set that are not in the other.
     pub(super) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -135,18 +135,18 @@ impl ParameterSet {
         Parameter::ALL.into_iter().filter(move |one| self.has(*one))
     }
 
-    /// Their names in facts.
+    /// The names of the parameters in events.
     pub(super) fn names(self) -> Vec<String> {
         self.iter().map(|one| one.name().to_owned()).collect()
     }
 
-    /// What is done about their refusal, as a sentence.
+    /// What changes after the refusals, as a sentence.
     pub(super) fn remedies(self) -> String {
         let remedies: Vec<String> = self.iter().map(Parameter::remedy).collect();
         format!("From now on {}.", remedies.join(", "))
     }
 
-    /// Those that a refusal names: by `param`, the field that says which, else in its text.
+    /// The parameters that a refusal names: in its `param` field, else in its text.
     pub(super) fn named_in(param: Option<&str>, text: &str) -> Self {
         let text = text.to_lowercase();
         let param = param.and_then(|param| param.split(['.', '[']).next());
@@ -156,7 +156,7 @@ impl ParameterSet {
         } else {
             by_field
         };
-        // A limit that is too high for the model would be too high by any name.
+        // A limit that is too high for the model stays too high under the other name.
         let mut limit = Self::default();
         limit.add_if(!UNKNOWN.iter().any(|word| text.contains(word)), Parameter::MaxTokens);
         named.without(limit)
@@ -171,7 +171,8 @@ impl ParameterSet {
     }
 }
 
-/// Whether a text contains a name as a whole word. `output_config.effort` counts as the effort alone.
+/// Whether a text contains a name as a whole word. `output_config.effort` counts as the effort
+/// only.
 fn stands_in(text: &str, name: &str) -> bool {
     let within = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {
@@ -182,14 +183,15 @@ fn stands_in(text: &str, name: &str) -> bool {
     })
 }
 
-/// What the endpoints of this program have refused, for each endpoint and model. A clone shares it.
+/// The parameters that were refused in this process, for each endpoint and model. Clones share the
+/// state.
 #[derive(Clone, Debug, Default)]
 pub struct Adaptations {
     refused: Arc<Mutex<BTreeMap<(String, String), RefusedParameters>>>,
 }
 
 impl Adaptations {
-    /// What this endpoint has refused of its model.
+    /// The refused parameters of this endpoint and its model.
     pub(super) fn of(&self, endpoint: &Endpoint) -> RefusedParameters {
         let key = (endpoint.host().to_owned(), endpoint.model().value.clone());
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,17 +199,17 @@ impl Adaptations {
     }
 }
 
-/// What one endpoint has refused of one model. A clone shares it.
+/// The parameters that one endpoint refused for one model. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RefusedParameters(Arc<AtomicU16>);
 
 impl RefusedParameters {
-    /// The parameters that requests go without at this moment.
+    /// The parameters that requests omit now.
     pub(super) fn now(&self) -> ParameterSet {
         ParameterSet(self.0.load(Ordering::Relaxed))
     }
 
-    /// Adds what has been refused.
+    /// Adds refused parameters.
     pub(super) fn add(&self, more: ParameterSet) {
         self.0.fetch_or(more.0, Ordering::Relaxed);
     }

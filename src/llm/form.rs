@@ -1,4 +1,4 @@
-//! The form that a reply must have.
+//! The required form of a reply.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -6,8 +6,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-/// The form of a reply. Policy stays the only judge of it: what is said here is how the model is
-/// asked.
+/// The required form of a reply. It only shapes the request; policy alone judges the reply.
 #[derive(Clone, Debug, Default)]
 pub enum Form {
     /// Any text.
@@ -15,20 +14,20 @@ pub enum Form {
     Text,
     /// One JSON object.
     Object,
-    /// One JSON object of this contract.
+    /// One JSON object that follows this contract.
     Contract(Arc<Contract>),
 }
 
 /// The contract of a reply, as a JSON schema.
 pub struct Contract {
-    /// What providers want a schema to be called: letters, digits and `_`.
+    /// The name of the schema for the provider: letters, digits and `_`.
     pub name: &'static str,
-    /// Whether it may be sent as a strict one: every object in it says all of its keys.
+    /// Whether strict mode is possible: every object in the schema lists all of its keys.
     pub strict: bool,
-    /// Its text, made when an endpoint is first sent it: a script needs none.
+    /// The schema as JSON, built when it is first sent; a script never needs it.
     schema: LazyLock<Box<RawValue>, Box<dyn FnOnce() -> Box<RawValue> + Send>>,
-    /// The same for an API that takes no bounds, once such an endpoint is sent it; `None`: there are
-    /// none in it.
+    /// The schema without bounds, for an API that does not support them; built when it is first
+    /// sent. `None` if the schema has no bounds.
     without_bounds: OnceLock<Option<Box<RawValue>>>,
 }
 
@@ -44,8 +43,8 @@ impl Contract {
         &self.schema
     }
 
-    /// The schema for an API that takes no bounds: what `change` makes of it the first time, `None` where
-    /// it stays as it is.
+    /// The schema for an API that does not support bounds. `change` is called once; it returns
+    /// `None` if the schema can stay as it is.
     pub(super) fn schema_without_bounds(
         &self,
         change: impl FnOnce(&RawValue) -> Option<Box<RawValue>>,
@@ -54,8 +53,9 @@ impl Contract {
         changed.as_deref().unwrap_or_else(|| self.schema())
     }
 
-    /// An object of exactly these keys, which a schema says of each. Providers take the subset of JSON
-    /// Schema that says shapes and words, so bounds of numbers and lengths stand in the prompt alone.
+    /// The schema of an object with exactly these keys. Providers support a subset of JSON Schema
+    /// with shapes and enumerated words, so bounds of numbers and lengths are stated in the prompt
+    /// only.
     pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
         let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
         let properties: Map<String, Value> =
@@ -68,20 +68,20 @@ impl Contract {
         })
     }
 
-    /// A text that is one of these words.
+    /// The schema of a text that is one of these words.
     pub fn one_of<'w>(words: impl IntoIterator<Item = &'w str>) -> Value {
         json!({ "type": "string", "enum": words.into_iter().collect::<Vec<_>>() })
     }
 }
 
 impl Form {
-    /// The form of a reply of this contract.
+    /// The form of a reply that follows this contract.
     pub fn of(
         name: &'static str,
         strict: bool,
         schema: impl FnOnce() -> Value + Send + 'static,
     ) -> Self {
-        // A schema of ours can always be written.
+        // Our own schemas serialize without errors.
         let text = || to_raw_value(&schema()).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let schema = LazyLock::new(Box::new(text) as Box<dyn FnOnce() -> Box<RawValue> + Send>);
         let without_bounds = OnceLock::new();
@@ -93,7 +93,7 @@ impl Form {
         !matches!(self, Self::Text)
     }
 
-    /// The contract, where there is one.
+    /// The contract, if there is one.
     pub fn contract(&self) -> Option<&Contract> {
         match self {
             Self::Contract(contract) => Some(contract),

@@ -1,8 +1,8 @@
-//! Chat models: what is asked of one ([`ChatRequest`]), what it answers ([`Reply`]), how it fails
-//! ([`Failure`]). `openai` and `anthropic` talk HTTP, `scripted` plays the scenario's script.
+//! Chat models: the request ([`ChatRequest`]), the reply ([`Reply`]), the failure ([`Failure`]).
+//! `openai` and `anthropic` use HTTP, `scripted` plays the scenario's script.
 //!
-//! One call of [`ChatModel::chat`] is one attempt: no model retries, waits or times out by itself
-//! (the gateway does), and dropping the future cancels the attempt.
+//! One call of [`ChatModel::chat`] is one attempt. Models do not retry, wait or apply timeouts
+//! themselves; the gateway does. Dropping the future cancels the attempt.
 
 mod adaptation;
 pub mod anthropic;
@@ -28,55 +28,55 @@ use crate::event::kind::{
 };
 use crate::scenario::condition::Shown;
 
-/// What is asked of a model in one attempt.
+/// The request of one attempt.
 #[derive(Clone, Debug)]
 pub struct ChatRequest {
     /// The whole conversation.
     pub messages: Conversation,
     /// The tools that it may call.
     pub tools: Arc<[ToolOffer]>,
-    /// The form that the reply must have.
+    /// The required form of the reply.
     pub form: Form,
-    /// On whose behalf.
+    /// What the call is for, and which agent or role makes it.
     pub purpose: Purpose,
-    /// Which message of its session the run answers, from 1.
+    /// Number of the session's message that the run answers, from 1.
     pub message: u32,
-    /// Which attempt of its call, from 1.
+    /// Number of the attempt within its call, from 1.
     pub attempt: u32,
-    /// How often the same was asked before and the reply was refused.
+    /// How many refused replies came before this call.
     pub again: u32,
-    /// A draw that is this attempt's own: a hash of (seed, span path, attempt).
+    /// A random number for this attempt: a hash of (seed, span path, attempt).
     pub draw: u64,
-    /// What conditions of a script may look at; empty for a live model.
+    /// The values that conditions of a script can read; empty for a live model.
     pub shown: Arc<Shown>,
 }
 
-/// A conversation as it is sent. What was put together once is shared by all that comes after, so
-/// that a long chain of calls stays linear in what was said.
+/// A conversation as it is sent. Earlier parts are shared between calls, so a long chain of calls
+/// uses memory in proportion to its text.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
-    /// Most conversations have one part, and need nothing more.
+    /// Most conversations have a single part.
     first: Option<Part>,
     more: Option<Arc<Vec<Part>>>,
 }
 
-/// What was said between two calls.
+/// The messages added between two calls.
 #[derive(Clone, Debug)]
 struct Part {
     messages: Arc<[ChatMessage]>,
-    /// Words from the start of the conversation to the end of this part, once somebody asked: only
-    /// a script does.
+    /// Words from the start of the conversation to the end of this part, counted on first use; only
+    /// a script uses them.
     words: OnceLock<u64>,
 }
 
-/// A place in a conversation that it can go back to.
+/// A position in a conversation to return to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bookmark {
     parts: usize,
 }
 
 impl Conversation {
-    /// Adds what was said since.
+    /// Appends new messages.
     pub fn push(&mut self, messages: Arc<[ChatMessage]>) {
         if !messages.is_empty() {
             let part = Part { messages, words: OnceLock::new() };
@@ -91,13 +91,13 @@ impl Conversation {
         self.first.iter().chain(self.more.iter().flat_map(|more| &**more))
     }
 
-    /// The messages in their order.
+    /// The messages in order.
     pub fn iter(&self) -> impl Iterator<Item = &ChatMessage> {
         self.parts().flat_map(|part| &*part.messages)
     }
 
-    /// What stands for its tokens offline: words, counted. Each part is counted once, however many
-    /// calls it is sent with.
+    /// The number of words, used as the token count offline. Each part is counted once, in however
+    /// many calls it is sent.
     pub fn words(&self) -> u64 {
         let uncounted = self.parts().rev().take_while(|part| part.words.get().is_none()).count();
         let counted = self.parts().rev().nth(uncounted);
@@ -108,13 +108,13 @@ impl Conversation {
         })
     }
 
-    /// Its end, to go back to.
+    /// The current end, for a later [`go_back`](Self::go_back).
     pub fn end(&self) -> Bookmark {
         let more = self.more.as_ref().map_or(0, |more| more.len());
         Bookmark { parts: usize::from(self.first.is_some()) + more }
     }
 
-    /// Takes away what was added since.
+    /// Removes everything that was added after `to`.
     pub fn go_back(&mut self, to: Bookmark) {
         if to.parts >= self.end().parts {
             return;
@@ -143,14 +143,15 @@ fn words_of(message: &ChatMessage) -> u64 {
     words_said(&message.content, &message.tool_calls)
 }
 
-/// What stands for the tokens of a text and of the calls beside it.
+/// The number of words of a text and its tool calls, used as the token count offline.
 pub fn words_said(text: &str, calls: &[ToolCall]) -> u64 {
     let calls = calls.iter().map(|call| 1 + words(&call.arguments));
     words(text) + calls.sum::<u64>()
 }
 
-/// What stands for tokens offline: words, as `split_ascii_whitespace` tells them apart. A script counts
-/// every prompt, so this looks at pairs of bytes, many at a time, in place of cutting the text.
+/// The number of words in the sense of `split_ascii_whitespace`, used as the token count offline. A
+/// script counts every prompt, so this compares pairs of bytes, which the compiler vectorizes,
+/// instead of splitting the text.
 pub fn words(text: &str) -> u64 {
     const VERTICAL_TAB: u8 = 0x0b;
     let white =
@@ -162,7 +163,7 @@ pub fn words(text: &str) -> u64 {
     u64::from(begins) + more as u64
 }
 
-/// Takes the text of a reply while it comes: each piece as it arrives. It must not block.
+/// Receives the text of a reply while it streams. Implementations must not block.
 pub trait Listener: Send + Sync {
     /// The next piece of the reply's text.
     fn piece(&self, text: &str);
@@ -172,30 +173,30 @@ pub trait Listener: Send + Sync {
     }
 }
 
-/// How an attempt failed: the fact without the part of the text that had come.
+/// How an attempt failed: the event without the partial text.
 pub type Failure = AttemptFailed;
 
-/// A failure of a class with its text, nothing else known.
+/// A failure with its class and text only.
 pub fn failure(class: FailureClass, text: impl Into<String>) -> Box<Failure> {
     AttemptFailed::of(class, text)
 }
 
 /// A chat model.
 pub trait ChatModel: Send + Sync {
-    /// What the screen and the log call it.
+    /// Name and host for the screen and the log.
     fn label(&self) -> ModelLabel;
 
-    /// Tokens of one reply at most, where that is set.
+    /// The token limit of a reply, if one is set.
     fn max_tokens(&self) -> Option<u32> {
         None
     }
 
-    /// Whether answers depend on what is shown to conditions; where not, nothing is prepared.
+    /// Whether replies depend on the values for conditions; if not, callers do not compute them.
     fn reads_conditions(&self) -> bool {
         false
     }
 
-    /// One attempt.
+    /// Makes one attempt.
     fn chat<'a>(
         &'a self,
         request: &'a ChatRequest,
@@ -211,7 +212,8 @@ mod tests {
     use crate::event::kind::{ChatMessage, Speaker};
 
     proptest! {
-        /// Whatever is added, taken away and counted on the way, it is the list of what was said.
+        /// After any sequence of additions, removals and counts it equals the plain list of
+        /// messages.
         #[test]
         fn a_conversation_is_the_list_of_what_was_said(
             steps in prop::collection::vec((0_usize..4, any::<bool>(), any::<bool>()), 0..20),

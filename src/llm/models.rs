@@ -1,4 +1,4 @@
-//! The models of a run, and which of them each caller uses.
+//! The models of a run, and which caller uses which one.
 
 use std::sync::Arc;
 
@@ -7,43 +7,44 @@ use super::prices::Price;
 use crate::event::kind::{ModelLabel, ModelPriceHead, Purpose};
 use crate::scenario::seated::Caller;
 
-/// The models of a run: some callers have their own, all others use the default one. Cheap to clone.
+/// The models of a run: some callers have their own, all others use the default one. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Models {
     usual: Arc<dyn ChatModel>,
     own: Arc<[(Caller, Arc<dyn ChatModel>)]>,
-    /// What they cost, by their names.
+    /// The price of each model, by name.
     prices: Arc<[ModelPriceHead]>,
-    /// What each of them costs, whatever its name is.
+    /// One price for all models, which overrides `prices`.
     one_price: Option<Price>,
-    /// Whether they are not all the same model at the same host.
+    /// Whether the run uses several models or hosts.
     several: bool,
 }
 
 impl Models {
-    /// The default model, and the callers that have their own.
+    /// The default model, and the models of callers that have their own.
     pub fn new(usual: Arc<dyn ChatModel>, own: Vec<(Caller, Arc<dyn ChatModel>)>) -> Self {
         let label = usual.label();
         let several = own.iter().any(|(_, model)| model.label() != label);
         Self { usual, own: own.into(), prices: Arc::default(), one_price: None, several }
     }
 
-    /// The same models, which cost this.
+    /// The same models with these prices.
     pub fn with_prices(self, prices: Vec<ModelPriceHead>) -> Self {
         Self { prices: prices.into(), ..self }
     }
 
-    /// The same models, which all cost this where it is set, as a scenario can have it.
+    /// The same models, all at this price if it is set; a scenario can set it.
     pub fn at_one_price(self, price: Option<Price>) -> Self {
         Self { one_price: price, ..self }
     }
 
-    /// What the models cost, each once by its name; nothing of scripted ones.
+    /// The price of each model, once per name; empty for scripted models.
     pub fn prices(&self) -> &[ModelPriceHead] {
         &self.prices
     }
 
-    /// What a call for this purpose costs by the token. `None`: that is not known.
+    /// The token prices of a call for this purpose; `None` if they are unknown.
     pub fn price_for(&self, purpose: &Purpose) -> Option<Price> {
         self.one_price.or_else(|| match self.of(purpose).label() {
             ModelLabel::Live { name, .. } => self.prices.iter().find(|it| it.model == name)?.price,
@@ -51,7 +52,7 @@ impl Models {
         })
     }
 
-    /// The model that is asked for this purpose.
+    /// The model for this purpose.
     pub fn of(&self, purpose: &Purpose) -> &Arc<dyn ChatModel> {
         let own = self.own.iter().find(|(caller, _)| purpose.is_of(caller));
         own.map_or(&self.usual, |(_, model)| model)
@@ -62,7 +63,7 @@ impl Models {
         &self.usual
     }
 
-    /// What the run's head calls them: the names and hosts of all that are asked, each once.
+    /// The label for the run's header: the distinct names and hosts of all models.
     pub fn label(&self) -> ModelLabel {
         if self.own.is_empty() {
             return self.usual.label();
@@ -85,7 +86,7 @@ impl Models {
         ModelLabel::Live { name: names.join(", "), host: hosts.join(", ") }
     }
 
-    /// The name of the model that is asked for this purpose, where the run asks more than one.
+    /// The name of the model for this purpose; `None` if the run uses one model only.
     pub fn name_for(&self, purpose: &Purpose) -> Option<Arc<str>> {
         if !self.several {
             return None;
@@ -117,7 +118,7 @@ mod tests {
     use crate::event::kind::Reply;
     use crate::llm::{ChatRequest, Failure, Listener};
 
-    /// A model that has a name and is never asked.
+    /// A model that has a name and is never called.
     struct Named(&'static str);
 
     impl ChatModel for Named {

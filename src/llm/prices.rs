@@ -1,6 +1,5 @@
-//! What models cost: a dated table that comes with the program, and what the configuration says in its
-//! place. What is worked out with it is an estimate, never a bill. A model that neither knows has no
-//! price.
+//! Model prices: a dated table that ships with the program, and overrides from the configuration.
+//! Costs computed from them are estimates, not bills. A model in neither has no price.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,29 +11,29 @@ use crate::event::kind::ModelPriceHead;
 use crate::scenario::config::ConfiguredPrice;
 pub use crate::scenario::price::Price;
 
-/// The prices that come with the program.
+/// The prices that ship with the program.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {
-    /// The day on which the figures were taken, as `YYYY-MM-DD`.
+    /// The date of the figures, as `YYYY-MM-DD`.
     pub date: String,
-    /// Where they were taken from.
+    /// Where the figures come from.
     pub source: String,
-    /// By the word of the provider, then by the name of the model.
+    /// Prices by provider word, then by model name.
     models: BTreeMap<String, BTreeMap<String, Price>>,
 }
 
-/// The text is read by a test, so it is never left out here.
+/// A test parses this file, so the default is never used.
 static SHIPPED: LazyLock<PriceTable> =
     LazyLock::new(|| toml::from_str(include_str!("../../assets/prices.toml")).unwrap_or_default());
 
 impl PriceTable {
-    /// The table that comes with the program.
+    /// The table that ships with the program.
     pub fn shipped() -> &'static Self {
         &SHIPPED
     }
 
-    /// How many models have a price.
+    /// The number of models with a price.
     pub fn len(&self) -> usize {
         self.models.values().map(BTreeMap::len).sum()
     }
@@ -44,27 +43,29 @@ impl PriceTable {
         self.len() == 0
     }
 
-    /// The price of exactly this model.
+    /// The price of exactly this model name.
     fn get(&self, provider: Provider, model: &str) -> Option<Price> {
         self.models.get(provider.word())?.get(model).copied()
     }
 }
 
-/// The price of an endpoint's model, and where it stands: in the configuration, else in the shipped table
-/// ([`Origin::Default`]), whose list prices hold at the provider's own address alone. A snapshot
-/// (`gpt-4.1-mini-2025-04-14`) that has no price of its own has that of its name without the date.
+/// The price of an endpoint's model and its origin: the configuration, else the shipped table
+/// ([`Origin::Default`]), whose list prices apply only at the provider's own address. A snapshot
+/// (`gpt-4.1-mini-2025-04-14`) without a price of its own has the price of its name without the
+/// date.
 pub fn price_of(endpoint: &Endpoint, configured: &[ConfiguredPrice]) -> Option<Found<Price>> {
     let (provider, model) = (endpoint.provider(), &endpoint.model().value);
     price_by_name(provider, model, configured, endpoint.is_providers_own())
 }
 
-/// Whether the shipped table has a price for an endpoint's model that does not hold at its address.
+/// Whether the shipped table has a price for an endpoint's model that does not apply at its
+/// address.
 pub fn is_priced_elsewhere(endpoint: &Endpoint) -> bool {
     let (provider, model) = (endpoint.provider(), &endpoint.model().value);
     !endpoint.is_providers_own() && price_by_name(provider, model, &[], true).is_some()
 }
 
-/// `listed`: whether list prices hold.
+/// `listed`: whether list prices apply.
 fn price_by_name(
     provider: Provider,
     model: &str,
@@ -80,8 +81,8 @@ fn price_by_name(
     exact(model).or_else(|| exact(undated(model)?))
 }
 
-/// What the models at these endpoints cost, each once by its name. Two of one name whose prices differ
-/// have none: a call tells them apart by nothing else.
+/// The prices of the models at these endpoints, once per name. If two models of the same name have
+/// different prices, neither has a price, because calls only carry the name.
 pub fn prices_at<'a>(
     endpoints: impl IntoIterator<Item = &'a Endpoint>,
     configured: &[ConfiguredPrice],
@@ -99,7 +100,7 @@ pub fn prices_at<'a>(
     all
 }
 
-/// The configuration's price: under the name with its provider's, else under the name alone.
+/// The price in the configuration: under `provider/name`, else under the name alone.
 fn configured_price(
     provider: Provider,
     model: &str,
@@ -220,7 +221,7 @@ mod tests {
             let heads = prices_at([&endpoint], &[]);
             assert_eq!(heads[0].price.map(|price| price.input), input, "{shell:?}");
         }
-        // What the configuration says holds anywhere.
+        // Prices in the configuration apply at any address.
         let endpoint = at(&[(url, "http://127.0.0.1:8089/v1"), (named, "gpt-4.1-mini-2025-04-14")]);
         assert!(price_of(&endpoint, &[]).is_none() && is_priced_elsewhere(&endpoint));
         let row = ConfiguredPrice {

@@ -1,5 +1,5 @@
-//! The scenario's script as a model: the first row whose conditions hold says what comes, how
-//! late, in what pieces, and what fails first. The same seed draws the same.
+//! Plays the scenario's script as a model: the first row whose conditions hold defines the reply,
+//! its latency, its pieces, and its first failures. The same seed gives the same replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::scenario::draw::between;
 use crate::scenario::model::{ScriptFault, ScriptFaultKind, ScriptRow, ScriptStep};
 use crate::scenario::tool::ToolCall;
 
-/// The least time between two pieces: the dashboard draws no faster.
+/// The shortest time between two pieces; the dashboard does not draw faster.
 const PIECE: Duration = Duration::from_millis(33);
 
 /// A model that plays a scenario's script.
@@ -30,13 +30,13 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// The script of this scenario; `instant` leaves its latencies out.
+    /// The script of this scenario; `instant` skips its latencies.
     pub fn new(scenario: Arc<Scenario>, instant: bool) -> Self {
         let conditions = scenario.script.rows.iter().any(|row| row.when.is_some());
         Self { scenario, instant, conditions }
     }
 
-    /// The row that answers. What its conditions cost is bounded, all of them together.
+    /// The row that answers. The cost of all its conditions together is bounded.
     async fn row(&self, request: &ChatRequest, listener: &dyn Listener) -> Option<&ScriptRow> {
         if !self.conditions {
             return self.scenario.script.rows.iter().find(|row| speaks(row, request));
@@ -95,7 +95,7 @@ impl Scripted {
         })
     }
 
-    /// Says the text over the time that it takes, a third of it before the first word. Gives the
+    /// Streams the text over `takes`; the first third passes before the first word. Returns the
     /// time to the first word.
     async fn speak(
         &self,
@@ -138,7 +138,7 @@ impl Scripted {
         takes: Duration,
         listener: &dyn Listener,
     ) -> Box<Failure> {
-        let malformed = "a body that is no chat completion";
+        let malformed = "a body that is not a chat completion";
         let Some(failed) = Failure::scripted(&fault.kind, malformed) else {
             return std::future::pending().await;
         };
@@ -152,7 +152,7 @@ impl Scripted {
     }
 }
 
-/// Which of some rows answers: the first whose condition holds.
+/// Decides which row answers: the first one whose condition holds.
 #[derive(Clone)]
 struct Choice {
     scenario: Arc<Scenario>,
@@ -161,7 +161,8 @@ struct Choice {
 }
 
 impl Decision for Choice {
-    /// The place of the row, and of those whose condition could not be evaluated, with why.
+    /// The index of the row; and of each row whose condition could not be evaluated, with the
+    /// error.
     type Found = (Option<usize>, Vec<(usize, String)>);
 
     fn find(&self, budget: &mut Budget) -> Self::Found {
@@ -181,8 +182,8 @@ impl Decision for Choice {
     }
 }
 
-/// The calls of a row, each with an id that no other call of the conversation has: the draw is its
-/// attempt's own within the run, and runs of one session differ by the message.
+/// The calls of a row, each with an id that is unique in its conversation: the random number is
+/// unique to the attempt within a run, and runs of one session differ in the message number.
 fn with_ids(calls: &Arc<[ToolCall]>, request: &ChatRequest) -> Arc<[ToolCall]> {
     let (message, draw) = (request.message, request.draw);
     let named = calls.iter().enumerate().map(|(place, call)| ToolCall {
@@ -192,7 +193,7 @@ fn with_ids(calls: &Arc<[ToolCall]>, request: &ChatRequest) -> Arc<[ToolCall]> {
     named.collect()
 }
 
-/// Whether a row is for this step, role or agent, message, round, attempt, and asking again.
+/// Whether a row applies to this step, role or agent, message, round, attempt and retry.
 fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
     let fits = match &request.purpose {
         Purpose::Contribution { round, role, .. } => {
@@ -210,7 +211,7 @@ fn speaks(row: &ScriptRow, request: &ChatRequest) -> bool {
         Purpose::Notes { .. } => row.step == Some(ScriptStep::Notes),
         Purpose::Synthesize => row.step == Some(ScriptStep::Synthesize),
         Purpose::Finalize => row.step == Some(ScriptStep::Finalize),
-        // Tools answer these, never a model.
+        // These are calls of tools, not of a model.
         Purpose::Task { .. }
         | Purpose::Step { .. }
         | Purpose::Member { .. }
@@ -241,7 +242,7 @@ fn nothing_scripted(request: &ChatRequest) -> String {
         Purpose::Search | Purpose::Read { .. } => "a tool".to_owned(),
         Purpose::Finalize => "the finalize step".to_owned(),
     };
-    format!("the script has no reply for {whom}: add a [[script]] row whose conditions hold")
+    format!("the script has no reply for {whom}: add a matching [[script]] row")
 }
 
 impl ChatModel for Scripted {

@@ -1,5 +1,5 @@
-//! What patterns have in common when they ask the model: what conditions are shown, the conversation,
-//! the text at the end. How a reply becomes data stands in `reply`.
+//! Helpers that all patterns share when they call the model: the values that conditions can read,
+//! the conversation, the final text. Turning a reply into data is in `reply`.
 
 use std::sync::Arc;
 
@@ -14,12 +14,13 @@ use crate::scenario::Scenario;
 use crate::scenario::condition::Shown;
 use crate::scenario::name::InputName;
 
-/// A value of ours as JSON: ours always can be.
+/// One of our own values as JSON. The conversion cannot fail for these types; `null` if it did.
 pub(super) fn value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or(Value::Null)
 }
 
-/// What conditions see in the whole run; nothing where no condition is there to look.
+/// The values that conditions can read during the whole run; `None` when the model is not a script
+/// with conditions.
 pub(super) fn base_of(cx: &RunContext, scenario: &Scenario) -> Option<Shown> {
     cx.reads_conditions().then(|| {
         let mut shown = Shown::default();
@@ -32,7 +33,7 @@ pub(super) fn base_of(cx: &RunContext, scenario: &Scenario) -> Option<Shown> {
     })
 }
 
-/// These inputs with their values, in this order.
+/// The inputs with these names and their values, in this order.
 pub(super) fn echo(scenario: &Scenario, names: &[InputName]) -> Map<String, Value> {
     let value = |name: &InputName| {
         let input = scenario.inputs.iter().find(|input| input.name == *name);
@@ -41,7 +42,7 @@ pub(super) fn echo(scenario: &Scenario, names: &[InputName]) -> Map<String, Valu
     names.iter().map(|name| (name.to_string(), value(name))).collect()
 }
 
-/// A conversation of instructions and one object of data.
+/// A conversation of a system message and one JSON object as the user message.
 pub(super) fn conversation(system: &str, payload: &Value) -> Arc<[ChatMessage]> {
     [
         ChatMessage::new(Speaker::System, system),
@@ -50,7 +51,7 @@ pub(super) fn conversation(system: &str, payload: &Value) -> Arc<[ChatMessage]> 
     .into()
 }
 
-/// The text at the end: one more call, whose text is the answer.
+/// The final call of a run: the text of its reply is the answer.
 pub(super) async fn answer(
     cx: &RunContext,
     messages: Arc<[ChatMessage]>,

@@ -1,8 +1,9 @@
-//! The patterns. Each is a folder: `policy.rs` is pure (validate, decide) and carries the rules
-//! that a user must trust; `play.rs` is the loop that asks, judges and publishes.
+//! The patterns, each in its own folder. `policy.rs` is pure (validate, decide) and holds the rules
+//! that a user must be able to trust; `play.rs` is the loop that calls models and tools, applies
+//! the policy and publishes events.
 //!
-//! A pattern never knows that a dashboard exists, and asks everything that is not deterministic
-//! of its [`RunContext`](crate::run::RunContext).
+//! A pattern does not know that a dashboard exists. Everything that is not deterministic goes
+//! through its [`RunContext`](crate::run::RunContext).
 
 mod asked;
 pub mod collaboration;

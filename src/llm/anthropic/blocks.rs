@@ -1,5 +1,5 @@
-//! The blocks of a reply, whole or gathered piece by piece: its text, its calls, and, where the
-//! model has thought, all of them in their order, to be sent back as they came.
+//! The blocks of a reply, complete or streamed: its text, its tool calls, and, if the model was
+//! thinking, all blocks in order, to be sent back unchanged.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,9 +20,9 @@ use crate::llm::client::tool_calls::{MOST, Miscalled, NAME_CAP, tell_apart};
 /// The most bytes of all blocks of a reply, thinking included, which is kept but not shown.
 pub const BLOCKS_CAP: usize = 1 << 20;
 
-/// A block of an answer that came in one piece.
+/// A block of an answer that is not streamed.
 pub(super) trait WholeBlock {
-    /// Adds it to those before it.
+    /// Appends it to the blocks.
     fn add(self, index: u64, to: &mut ReplyBlocks);
 }
 
@@ -32,8 +32,8 @@ impl WholeBlock for Map<String, Value> {
     }
 }
 
-/// A block that is a type and a text and nothing else, which most answers have alone. Where all are,
-/// none has to be sent back as it came.
+/// A block with only a type and a text. Most answers have no others, and then no block has to be
+/// sent back unchanged.
 #[derive(Debug)]
 pub(super) struct PlainBlock<'a>(Cow<'a, str>);
 
@@ -55,7 +55,7 @@ impl<'de> Visitor<'de> for PlainBlockIn {
     type Value = PlainBlock<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a block of text alone")
+        f.write_str("a block with text only")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -72,15 +72,15 @@ impl<'de> Visitor<'de> for PlainBlockIn {
     }
 }
 
-/// The blocks of a reply, as far as they have come.
+/// The blocks of a reply so far.
 #[derive(Debug, Default)]
 pub(super) struct ReplyBlocks {
     made: Vec<ReplyBlock>,
-    /// The text of all blocks of text, in the order in which it came.
+    /// The text of all text blocks, in the order in which it arrived.
     pub(super) text: String,
-    /// Bytes of the calls.
+    /// Bytes of the tool calls.
     called: usize,
-    /// Bytes of all else.
+    /// Bytes of all other blocks.
     other: usize,
 }
 
@@ -88,11 +88,11 @@ pub(super) struct ReplyBlocks {
 struct ReplyBlock {
     index: u64,
     kind: BlockKind,
-    /// The block as it was announced.
+    /// The start event of the block.
     start: Map<String, Value>,
     /// Its text or its thinking.
     text: String,
-    /// Its input, as far as it came in pieces.
+    /// Its streamed input.
     json: String,
 }
 
@@ -116,7 +116,7 @@ impl BlockKind {
         }
     }
 
-    /// The field that grows.
+    /// The field that is streamed.
     fn field(self) -> Option<&'static str> {
         match self {
             Self::Text => Some("text"),
@@ -126,17 +126,17 @@ impl BlockKind {
     }
 }
 
-/// The content of a whole reply.
+/// The content of a complete reply.
 #[derive(Debug)]
 pub(super) struct ReplyContent {
     pub(super) text: String,
     pub(super) calls: Arc<[ToolCall]>,
-    /// All blocks, where some of them must be sent back as they came.
+    /// All blocks, if some of them must be sent back unchanged.
     pub(super) kept: Option<Arc<Value>>,
 }
 
 impl ReplyBlocks {
-    /// A block begins, or is whole.
+    /// Starts a block, or adds a complete one.
     pub(super) fn start(&mut self, index: u64, start: Map<String, Value>) {
         let kind = BlockKind::of(&start);
         let of = |name: &str| start.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -148,7 +148,7 @@ impl ReplyBlocks {
                 self.called += of("id").len() + of("name").len() + input;
                 self.other += 64;
             }
-            // What it weighs in the log, near enough.
+            // Roughly its size in the log.
             _ => self.other += start.iter().map(|(name, value)| weight(name, value)).sum::<usize>(),
         }
         self.made.push(ReplyBlock { index, kind, start, text, json: String::new() });
@@ -159,7 +159,7 @@ impl ReplyBlocks {
         self.other += 32;
     }
 
-    /// More of a block; whether it is something that the model says or calls.
+    /// Appends to a block; returns whether that was text or part of a tool call.
     pub(super) fn more(&mut self, index: u64, delta: &Delta<'_>) -> bool {
         let texts = [&delta.text, &delta.partial_json, &delta.thinking, &delta.signature];
         let [text, json, thinking, signature] = texts.map(JsonText::of);
@@ -198,7 +198,7 @@ impl ReplyBlocks {
         kind != BlockKind::Thinking && (text.is_some_and(|text| !text.is_empty()) || json.is_some())
     }
 
-    /// The cap, in bytes, that they are beyond.
+    /// The cap in bytes that the blocks exceed, if they do.
     pub(super) fn beyond(&self) -> Option<usize> {
         let said = self.text.len() + self.called;
         if said > TEXT_CAP {
@@ -207,7 +207,7 @@ impl ReplyBlocks {
         (said + self.other > BLOCKS_CAP).then_some(BLOCKS_CAP)
     }
 
-    /// The reply's text, its calls, each with an id that no other of the reply has, and what is kept.
+    /// The reply's text, its tool calls with unique ids, and the blocks to send back.
     pub(super) fn done(
         self,
         client: &Client,
@@ -226,7 +226,7 @@ impl ReplyBlocks {
                 let is_call = block.kind == BlockKind::ToolUse;
                 let mut block = block.whole();
                 client.data_without_the_key(&mut block);
-                // Its result is given back under this id.
+                // The result of the call is sent under this id.
                 if let Some(id) = is_call.then(|| ids.next()).flatten() {
                     block["id"] = Value::from(&**id);
                 }
@@ -269,7 +269,7 @@ fn calls_of(
 }
 
 impl ReplyBlock {
-    /// The arguments of a call, as the model wrote them where they came in pieces.
+    /// The arguments of a call; if they were streamed, exactly as the model wrote them.
     fn arguments(&self) -> String {
         if !self.json.trim().is_empty() {
             return self.json.clone();
@@ -281,7 +281,7 @@ impl ReplyBlock {
         }
     }
 
-    /// The whole block.
+    /// The complete block.
     fn whole(self) -> Value {
         let mut block = self.start;
         if let Some(field) = self.kind.field() {

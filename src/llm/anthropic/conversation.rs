@@ -1,5 +1,5 @@
-//! A conversation as the API has it: the instructions apart, then turns of the user and the model
-//! in alternation, each a list of blocks.
+//! A conversation in the format of the API: the instructions are separate, then turns of the user
+//! and the model alternate, each a list of blocks.
 
 use std::borrow::Cow;
 
@@ -12,20 +12,19 @@ use crate::llm::Conversation;
 use crate::llm::client::json::RequestBody;
 use crate::scenario::tool::ToolCall;
 
-/// What the user says where a conversation would otherwise not begin with a user's turn, which the
-/// API wants.
+/// The first turn of a conversation that would not begin with a user's turn, as the API requires.
 const OPENING: &str = "Begin.";
 
-/// The longest name of a tool that the API takes.
+/// The longest tool name that the API accepts.
 const NAME_CHARS: usize = 64;
 
-/// The instructions, in their order.
+/// The system messages, in order.
 pub(super) fn instructions(conversation: &Conversation) -> impl Iterator<Item = &str> {
     let system = conversation.iter().filter(|message| message.role == Speaker::System);
     system.map(|message| &*message.content).filter(|text| !is_blank(text))
 }
 
-/// Who has a turn.
+/// The role of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(test, derive(Serialize), serde(rename_all = "snake_case"))]
 enum TurnRole {
@@ -58,16 +57,16 @@ enum TurnBlock<'a> {
         #[cfg_attr(test, serde(skip_serializing_if = "str::is_empty"))]
         content: &'a str,
     },
-    /// As the model gave it.
+    /// A block as the model sent it.
     #[cfg_attr(test, serde(untagged))]
     Kept(&'a Value),
 }
 
 impl MessageTurn<'_> {
-    /// Adds it to a request.
+    /// Writes the turn to a request.
     ///
     /// # Errors
-    /// None that a turn of ours can cause; serde_json's signature has one.
+    /// Our own turns cause none; the signature is serde_json's.
     pub(super) fn write(&self, body: &mut RequestBody) -> Result<(), serde_json::Error> {
         body.raw(match self.role {
             TurnRole::User => r#"{"role":"user","content":["#,
@@ -112,7 +111,7 @@ impl TurnBlock<'_> {
     }
 }
 
-/// The arguments of a call: an object, whatever the model made of them.
+/// The arguments of a call: always an object, even if the model sent something else.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum CallInput<'a> {
@@ -136,7 +135,7 @@ impl<'a> CallInput<'a> {
 /// The turns of a conversation.
 pub(super) fn turns(conversation: &Conversation) -> Vec<MessageTurn<'_>> {
     let mut turns: Vec<MessageTurn<'_>> = Vec::new();
-    // Whether the calls before were sent back as they came, ids and all.
+    // Whether the previous calls were sent back unchanged, with their own ids.
     let mut as_they_came = false;
     for message in conversation.iter() {
         let (role, blocks) = match message.role {
@@ -163,15 +162,15 @@ pub(super) fn turns(conversation: &Conversation) -> Vec<MessageTurn<'_>> {
             MessageTurn { role: TurnRole::User, content: text(OPENING).into_iter().collect() },
         );
     }
-    // Results come before all else that the user says after a call.
+    // Results must come first in a user's turn after a call.
     for turn in turns.iter_mut().filter(|turn| turn.role == TurnRole::User) {
         turn.content.sort_by_key(|block| !matches!(block, TurnBlock::ToolResult { .. }));
     }
     turns
 }
 
-/// The blocks that the model gave itself, where they are of this API. It refuses texts without a
-/// word, be they its own.
+/// The blocks as the model sent them, if they are from this API. Blank texts are omitted: the API
+/// rejects them, even its own.
 fn kept_blocks(message: &ChatMessage) -> Option<Vec<TurnBlock<'_>>> {
     let blocks = message.blocks.as_deref()?.as_array()?;
     let is_ours = |block: &Value| block.get("type").is_some_and(Value::is_string);
@@ -183,9 +182,9 @@ fn kept_blocks(message: &ChatMessage) -> Option<Vec<TurnBlock<'_>>> {
     (blocks.iter().all(is_ours) && !kept.is_empty()).then_some(kept)
 }
 
-/// What the model said and called.
+/// The text and the tool calls of a reply.
 fn said(message: &ChatMessage) -> Vec<TurnBlock<'_>> {
-    // The API refuses a last turn of the model that ends in white space.
+    // The API rejects a final turn of the model that ends in white space.
     let said = text(message.content.trim_end());
     said.into_iter().chain(message.tool_calls.iter().map(call)).collect()
 }
@@ -194,7 +193,7 @@ fn text(text: &str) -> Option<TurnBlock<'_>> {
     (!is_blank(text)).then_some(TurnBlock::Text { text })
 }
 
-/// The API refuses texts of white space alone.
+/// The API rejects texts of white space only.
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
@@ -219,7 +218,8 @@ fn result(message: &ChatMessage, as_it_came: bool) -> TurnBlock<'_> {
     }
 }
 
-/// A name or an id in the letters that the API takes: other models and servers use others.
+/// A name or an id with only the characters that the API accepts; other models and servers use
+/// more.
 fn plain(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !name.is_empty() && name.chars().all(is_plain) {

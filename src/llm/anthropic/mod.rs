@@ -1,6 +1,6 @@
-//! Chat models behind an endpoint that speaks Anthropic's Messages API, streamed or not.
+//! Chat models behind an endpoint with Anthropic's Messages API, streamed or not.
 //!
-//! As with `openai`, a call is one attempt: one request, no retry, no bound on its time.
+//! As with `openai`, a call is one attempt: one request, no retry, no timeout.
 
 use tokio::time::Instant;
 
@@ -30,7 +30,7 @@ pub use super::client::{ANSWER_CAP, EVENT_CAP, STREAM_CAP, TEXT_CAP};
 pub use blocks::BLOCKS_CAP;
 pub use parameters::DEFAULT_MAX_TOKENS;
 
-/// A chat model at an endpoint of the Messages API.
+/// A chat model at an endpoint with the Messages API.
 pub type Anthropic = Adapter<Messages>;
 
 /// Anthropic's Messages API.
@@ -82,7 +82,7 @@ impl ModelApi for Messages {
     }
 }
 
-/// The reply of an answer that came in one piece.
+/// The reply of an answer that is not streamed.
 fn whole<B: WholeBlock>(
     client: &Client,
     request: &ChatRequest,

@@ -1,4 +1,4 @@
-//! The parameters of a request beside the conversation and the tools.
+//! The parameters of a request besides the conversation and the tools.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -8,7 +8,7 @@ use super::schema::without_bounds;
 use crate::llm::adaptation::{Parameter, ParameterSet};
 use crate::llm::{Form, JsonRung, Tuning};
 
-/// The most tokens of a reply where nothing is set: the API wants a limit.
+/// The default token limit of a reply: the API requires one.
 pub const DEFAULT_MAX_TOKENS: u32 = crate::scenario::tuning::REPLY_TOKENS;
 
 /// The parameters of one request.
@@ -19,11 +19,11 @@ pub(super) struct MessageParameters<'a> {
     output: OutputConfig<'a>,
     stream: bool,
     refused: ParameterSet,
-    /// Those of them that the request can do without.
+    /// The optional parameters among them, which a retry can omit.
     pub(super) sent: ParameterSet,
 }
 
-/// How the reply is to be given.
+/// The requested effort and format of the reply.
 #[derive(Debug, Serialize)]
 struct OutputConfig<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ struct OutputFormat<'a> {
 }
 
 impl<'a> MessageParameters<'a> {
-    /// The parameters of a request for a reply of this form, without those in `refused`.
+    /// The parameters for a reply of this form, without those in `refused`.
     pub(super) fn of(
         tuning: &'a Tuning,
         form: &'a Form,
@@ -54,7 +54,7 @@ impl<'a> MessageParameters<'a> {
             None => !refused.has(Parameter::OutputConfig),
             Some(rung) => rung == JsonRung::JsonSchema,
         };
-        // The API keeps to every schema strictly, so one that leaves things open cannot be sent.
+        // The API enforces every schema strictly, so a schema that is not strict cannot be sent.
         let contract = form.contract().filter(|contract| by_schema && contract.strict);
         let format = contract.map(|contract| OutputFormat {
             kind: "json_schema",
@@ -63,7 +63,7 @@ impl<'a> MessageParameters<'a> {
         let mut sent = ParameterSet::default();
         let warm = tuning.has_extra("temperature") && !refused.has(Parameter::Temperature);
         sent.add_if(temperature.is_some() || warm, Parameter::Temperature);
-        // What somebody has fixed is sent whatever the endpoint says of it.
+        // A value that the user has fixed is sent, whatever the endpoint refuses.
         if !tuning.has_extra("output_config") {
             sent.add_if(effort.is_some(), Parameter::ReasoningEffort);
             sent.add_if(format.is_some() && tuning.json.is_none(), Parameter::OutputConfig);

@@ -1,10 +1,10 @@
-//! A contract's schema as the API takes it: bounds on numbers, texts and lists are refused there.
-//! Nothing is lost by leaving them out: policy stays the judge of every reply.
+//! Removes bounds on numbers, texts and lists from a contract's schema, because the API rejects
+//! them. Policy still judges every reply.
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-/// What a schema may not say.
+/// The keywords that the API rejects.
 const REFUSED: [&str; 12] = [
     "minimum",
     "maximum",
@@ -20,10 +20,10 @@ const REFUSED: [&str; 12] = [
     "maxProperties",
 ];
 
-/// Fields of a schema that have schemas under names of their own.
+/// Fields of a schema that map names to schemas.
 const NAMED: [&str; 3] = ["properties", "$defs", "definitions"];
 
-/// The schema as it is sent; `None`: as it stands.
+/// The schema without bounds; `None` if it has none and can be sent as it is.
 pub(super) fn without_bounds(schema: &RawValue) -> Option<Box<RawValue>> {
     let read: Value = serde_json::from_str(schema.get()).unwrap_or_default();
     if is_taken(&read) {
@@ -66,7 +66,7 @@ fn unbounded(schema: &Value) -> Value {
     }
 }
 
-/// Whether what stands under this name is data, not a schema.
+/// Whether the value of this field is data, not a schema.
 fn is_schema_value(name: &str) -> bool {
     matches!(name, "enum" | "const" | "default" | "examples")
 }

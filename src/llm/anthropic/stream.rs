@@ -1,4 +1,4 @@
-//! A reply that comes piece by piece, as the API's events.
+//! A streamed reply, assembled from the API's events.
 
 use std::sync::Arc;
 
@@ -24,22 +24,22 @@ use crate::net::sse::SseEvent;
 enum BadMessageEvent {
     /// It reports an error.
     Reported(Value),
-    /// It is no event of the API.
+    /// It is not an event of the API.
     Unreadable { why: String, data: String },
 }
 
-/// What has come of a reply.
+/// A partial reply.
 pub(in crate::llm) struct GatheredMessage<'a> {
     client: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,
     events: usize,
-    /// The message has begun.
+    /// Whether the message has begun.
     begun: bool,
     blocks: ReplyBlocks,
-    /// How much of the text the listener has been told.
+    /// How much of the text the listener has received.
     said: Unfinished,
-    /// The half of a character with which the last event ended.
+    /// The half of a character at the end of the last event.
     halves: Surrogates,
     first_token_ms: Option<u64>,
     counted: Option<MessageUsage>,
@@ -72,7 +72,7 @@ impl<'a> GatheredMessage<'a> {
     ) -> Result<StreamStep, BadMessageEvent> {
         let kind: StreamEventKind<'_> = match serde_json::from_str(event.data) {
             Ok(kind) => kind,
-            // How streams of other APIs end, which some servers add to this one's.
+            // The end of streams in other APIs, which some servers add to this one's.
             Err(_) if self.begun && event.data.trim() == "[DONE]" => return Ok(StreamStep::Done),
             Err(_) if event.name == "error" => {
                 return Err(BadMessageEvent::Reported(Value::String(event.data.to_owned())));
@@ -119,7 +119,7 @@ impl<'a> GatheredMessage<'a> {
                 Some(error) => return Err(BadMessageEvent::Reported(error)),
                 None => return Err(unreadable(event.data, "it has no `type`".to_owned())),
             },
-            // `ping`, `content_block_stop`, and whatever will be added.
+            // `ping`, `content_block_stop`, and event types of the future.
             _ => {}
         }
         Ok(StreamStep::More)
@@ -131,7 +131,7 @@ impl<'a> GatheredMessage<'a> {
         }
     }
 
-    /// Says what is new, as far as it cannot be the beginning of the key in use.
+    /// Passes new text to the listener, except for an end that could be the beginning of the key.
     fn say(&mut self, listener: &dyn Listener) {
         if let Some(new) = self.said.next(&self.client.redactor, &self.blocks.text) {
             listener.piece(&new);
@@ -177,7 +177,7 @@ impl Gathers for GatheredMessage<'_> {
     }
 
     fn partial(&self) -> Option<Arc<str>> {
-        // It ends anywhere, in the middle of the key too.
+        // It can end anywhere, also inside the key.
         let text = &self.blocks.text;
         (!text.is_empty()).then(|| self.client.redactor.redact_known(text).into())
     }

@@ -1,4 +1,4 @@
-//! The bodies of the Messages API: what is sent, and what is read of what comes.
+//! The bodies of the Messages API: writes requests, parses answers.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use crate::llm::ChatRequest;
 use crate::llm::client::Client;
 use crate::llm::client::json::{JsonText, RequestBody};
 
-/// Marks the end of what is the same in the next request: the provider's cache has it from then on.
+/// Marks the end of a prefix that the next request repeats: the provider caches everything up to
+/// here.
 const CACHED: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// The body of a request.
 ///
 /// # Errors
-/// None that a request of ours can cause; serde_json's signature has one.
+/// Our own requests cause none; the signature is serde_json's.
 pub(super) fn body(
     model: &str,
     request: &ChatRequest,
@@ -36,7 +37,7 @@ pub(super) fn body(
         body.raw(std::mem::replace(&mut begin, ","));
         body.raw(r#"{"type":"text","text":"#);
         body.text(text);
-        // The last of them: all up to there is kept.
+        // The last one marks the cached prefix.
         body.raw(if system.peek().is_none() { CACHED } else { "" });
         body.raw(if system.peek().is_none() { "}]" } else { "}" });
     }
@@ -64,7 +65,7 @@ pub(super) fn body(
     Ok(body.bytes())
 }
 
-/// A whole answer, with blocks of any kind or of one.
+/// An answer that is not streamed, with blocks of any type or of one.
 #[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "B: Deserialize<'de>"))]
 pub(super) struct MessageBody<'a, B = Map<String, Value>> {
@@ -82,14 +83,14 @@ pub(super) struct MessageBody<'a, B = Map<String, Value>> {
     pub(super) error: Option<Value>,
 }
 
-/// More about a refusal.
+/// Details of a refusal.
 #[derive(Debug, Deserialize)]
 pub(super) struct StopDetails<'a> {
     #[serde(borrow, default)]
     explanation: Option<JsonText<'a>>,
 }
 
-/// Why a reply ended: the API's word, and the words in which the model refused.
+/// The finish reason: the API's word, or the text of the model's refusal.
 pub(super) fn finish(
     client: &Client,
     reason: Option<JsonText<'_>>,
@@ -99,7 +100,7 @@ pub(super) fn finish(
     client.finish(JsonText::of(&reason), JsonText::of(&explanation))
 }
 
-/// What an event of a stream is; some servers leave it to the event's name.
+/// The type of a stream event; some servers give it only as the event's name.
 #[derive(Debug, Deserialize)]
 pub(super) struct StreamEventKind<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -132,7 +133,7 @@ pub(super) struct BlockDelta<'a> {
     pub(super) delta: Delta<'a>,
 }
 
-/// More of a block. Which field there is follows from the type.
+/// The next part of a block. Its type decides which field is set.
 #[derive(Debug, Deserialize)]
 pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
@@ -154,7 +155,7 @@ pub(super) struct MessageDelta<'a> {
     pub(super) usage: Option<MessageUsage>,
 }
 
-/// How a message ends.
+/// The end of a message.
 #[derive(Debug, Deserialize)]
 pub(super) struct MessageEnding<'a> {
     #[serde(borrow, default)]
@@ -163,7 +164,7 @@ pub(super) struct MessageEnding<'a> {
     pub(super) stop_details: Option<StopDetails<'a>>,
 }
 
-/// Tokens. A stream counts them at its start and once more, in sum, at its end.
+/// Token counts. A stream reports them at its start, and the totals at its end.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct MessageUsage {
     #[serde(default)]
@@ -185,7 +186,7 @@ struct OutputDetails {
 }
 
 impl MessageUsage {
-    /// With what is counted anew.
+    /// These counts, updated with later ones.
     pub(super) fn then(self, later: Self) -> Self {
         Self {
             input_tokens: later.input_tokens.or(self.input_tokens),
@@ -198,10 +199,10 @@ impl MessageUsage {
         }
     }
 
-    /// As a fact has them; `None` where nothing was counted. The API's `input_tokens` are those that
-    /// the cache had no part in.
+    /// The usage for events; `None` without any count. The API's `input_tokens` exclude those read
+    /// from or written to the cache.
     pub(super) fn usage(self) -> Option<Usage> {
-        // The conversion saturates: a negative count is none.
+        // The conversion saturates: a negative count becomes 0.
         let tokens = |count: Option<f64>| count.unwrap_or(0.0) as u64;
         let written = tokens(self.cache_creation_input_tokens);
         let cached = tokens(self.cache_read_input_tokens);
@@ -228,7 +229,7 @@ mod tests {
     use super::*;
     use crate::llm::client::arbitrary::request;
 
-    /// The same body, as serde's own tree of it.
+    /// The same body as a tree, which serde serializes.
     #[derive(Serialize)]
     struct Tree<'a> {
         model: &'a str,

@@ -1,5 +1,5 @@
-//! The adapter of every API: one attempt, from what is asked to the reply. What the APIs differ in
-//! is a [`ModelApi`]; each adapter is compiled for its own, so an attempt calls it directly.
+//! The adapter of every API: makes one attempt, from request to reply. The differences between the
+//! APIs are in [`ModelApi`]; each adapter is compiled for its own API, without dynamic dispatch.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,36 +23,35 @@ use crate::net::{Http, Target};
 
 /// The body of a request.
 pub(in crate::llm) struct ApiRequest {
-    /// As it is sent.
+    /// The bytes that are sent.
     pub(in crate::llm) body: Vec<u8>,
-    /// The parameters in it that it can do without.
+    /// The optional parameters in it, which a retry can omit.
     pub(in crate::llm) sent: ParameterSet,
 }
 
-/// What an API has of its own.
+/// The part of an adapter that is specific to its API.
 pub(in crate::llm) trait ModelApi: Send + Sync + 'static {
-    /// What it calls things.
+    /// The API's terms for messages.
     const WORDS: ApiWords;
-    /// Where requests go, below the base URL.
+    /// The path of requests, below the base URL.
     const PATH: &'static [&'static str];
-    /// A model that is not on its list of models is asked for by its name too.
+    /// Whether to look up a model by its name if the list of models does not have it.
     const ASKS_BY_NAME: bool;
 
-    /// A reply that comes piece by piece.
+    /// A reply that is streamed.
     type Gathered<'a>: Gathers + Send;
 
-    /// What is sent for this request.
+    /// The body for this request.
     ///
     /// # Errors
-    /// None that a request of ours can cause; serde_json's signature has one.
+    /// Our own requests cause none; the signature is serde_json's.
     fn request(
         client: &Client,
         request: &ChatRequest,
         stream: bool,
     ) -> Result<ApiRequest, serde_json::Error>;
 
-    /// Nothing has come yet of the reply to this request, which was sent at `asked` with these
-    /// parameters.
+    /// An empty reply to this request, which was sent at `asked` with these parameters.
     fn gathered<'a>(
         client: &'a Client,
         request: &'a ChatRequest,
@@ -60,10 +59,10 @@ pub(in crate::llm) trait ModelApi: Send + Sync + 'static {
         sent: ParameterSet,
     ) -> Self::Gathered<'a>;
 
-    /// The reply of an answer that came in one piece, with this status and body.
+    /// The reply in an answer that is not streamed, with this status and body.
     ///
     /// # Errors
-    /// An answer that is none of the API, reports an error or is too large.
+    /// The answer is not one of this API, reports an error or is too large.
     fn reply(
         client: &Client,
         request: &ChatRequest,
@@ -73,7 +72,7 @@ pub(in crate::llm) trait ModelApi: Send + Sync + 'static {
     ) -> Result<Reply, Box<Failure>>;
 }
 
-/// A chat model at an [`Endpoint`] that speaks the API `A`.
+/// A chat model at an [`Endpoint`] with the API `A`.
 pub struct Adapter<A> {
     client: Client,
     target: Target,
@@ -89,33 +88,33 @@ impl<A> fmt::Debug for Adapter<A> {
     }
 }
 
-#[expect(private_bounds, reason = "the APIs that there are stand in this room")]
+#[expect(private_bounds, reason = "all APIs are in this module")]
 impl<A: ModelApi> Adapter<A> {
-    /// The model of this endpoint, asked through this client. `stream`: whether its replies are
-    /// requested piece by piece; a server that answers in one piece all the same is understood.
+    /// The model of this endpoint, called through this HTTP client. `stream`: whether to request
+    /// streamed replies; a server that answers without streaming is understood too.
     pub fn new(http: Http, endpoint: Endpoint, tuning: Tuning, stream: bool) -> Self {
         let target = endpoint.target(A::PATH);
         let client = Client::new(http, endpoint, tuning, A::WORDS);
         Self { client, target, stream, api: PhantomData }
     }
 
-    /// The same, with what its endpoint refuses remembered here, for every adapter of the endpoint
-    /// and the model that has a clone. Without it, the adapter remembers it by itself.
+    /// The same adapter, which shares the refused parameters with every adapter of the same
+    /// endpoint and model. By default, an adapter remembers them for itself.
     pub fn remembering(mut self, adaptations: &Adaptations) -> Self {
         self.client.remember_in(adaptations);
         self
     }
 
-    /// Where it is.
+    /// The endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.client.endpoint
     }
 
-    /// Asks for the list of models, which costs nothing; of an API whose list may be cut off, also
-    /// for the model by its name where the list does not have it.
+    /// Requests the list of models, which is free of charge. For an API that may shorten the list,
+    /// also looks up a missing model by its name.
     ///
     /// # Errors
-    /// As a call fails, and [`FailureClass::Timeout`] when the answer is not there in time.
+    /// The failures of a call, and [`FailureClass::Timeout`] if there is no answer in time.
     pub async fn probe(&self, within: Duration) -> Result<Reach, Box<Failure>> {
         self.client.probe(within, A::ASKS_BY_NAME).await
     }
@@ -133,7 +132,7 @@ impl<A: ModelApi> Adapter<A> {
         let mut answer = answer.map_err(|error| client.unanswered(&error))?;
         let status = answer.status();
         if !(200..300).contains(&status) {
-            // What seldom happens is in a box of its own, so that no other attempt is as large.
+            // Boxed because it is rare: otherwise the future of every attempt would be as large.
             return Err(Box::pin(client.refusal(answer, Requested::Reply(sent))).await);
         }
         if client.comes_in_events(&mut answer, self.stream).await? {

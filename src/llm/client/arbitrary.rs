@@ -1,4 +1,4 @@
-//! Requests of all kinds, for the tests of what is sent.
+//! Arbitrary requests, for the tests of request bodies.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::event::kind::{ChatMessage, Purpose, Speaker, ToolCall, ToolOffer};
 use crate::llm::{ChatRequest, Contract, Conversation, Form, Tuning};
 
-/// Texts with all that JSON escapes, JSON itself, and nothing.
+/// Texts with everything that JSON escapes, JSON itself, and the empty text.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ \"\\\\{}:,a-z\u{0}-\u{1f}ü\u{1f600}]{0,40}",
@@ -87,7 +87,7 @@ fn tuning() -> impl Strategy<Value = Tuning> {
     )
 }
 
-/// A request, and how it is asked.
+/// A request and the tuning of its model.
 pub(in crate::llm) fn request() -> impl Strategy<Value = (ChatRequest, Tuning)> {
     let messages = prop::collection::vec(message(), 0..6);
     let tools = prop::collection::vec(tool(), 0..3);

@@ -1,17 +1,18 @@
-//! Bodies: JSON as it is written and read.
+//! Writes and reads JSON bodies.
 
 use std::borrow::Cow;
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
-/// Every byte of a word is one.
+/// A word with the value 1 in every byte.
 const ONES: u64 = u64::MAX / 255;
 /// The highest bit of every byte of a word.
 const HIGH: u64 = ONES << 7;
 
-/// A body as it is written. Its shape is written as text, byte for byte what serde_json writes: most
-/// of a body is texts that hold JSON themselves, and those are escaped eight bytes at a time.
+/// A request body while it is written. Its structure is written as text, with the same bytes as
+/// serde_json; most of a body are texts that contain JSON themselves, and those are escaped eight
+/// bytes at a time.
 pub(in crate::llm) struct RequestBody(Vec<u8>);
 
 impl RequestBody {
@@ -23,20 +24,20 @@ impl RequestBody {
         self.0
     }
 
-    /// JSON as it stands.
+    /// Writes JSON as it is.
     #[inline]
     pub(in crate::llm) fn raw(&mut self, json: &str) {
         self.0.extend_from_slice(json.as_bytes());
     }
 
-    /// A string.
+    /// Writes a string.
     pub(in crate::llm) fn text(&mut self, text: &str) {
         self.0.push(b'"');
         self.escape(text.as_bytes());
         self.0.push(b'"');
     }
 
-    /// Anything, as serde writes it.
+    /// Writes any value, as serde does.
     ///
     /// # Errors
     /// As `serde_json::to_writer`.
@@ -47,7 +48,7 @@ impl RequestBody {
         serde_json::to_writer(&mut *self, value)
     }
 
-    /// The end of an object that has been begun and has a field already: the fields of this one too.
+    /// Ends an open object that has a field already, after adding these fields to it.
     ///
     /// # Errors
     /// As `serde_json::to_writer`.
@@ -72,12 +73,12 @@ impl RequestBody {
     }
 
     fn escape(&mut self, text: &[u8]) {
-        // It may be that nothing has to be escaped, and mostly little has.
+        // Most texts need little or no escaping.
         self.0.reserve(text.len() + text.len() / 8 + 16);
         let mut rest = text;
         while let Some((eight, after)) = rest.split_first_chunk::<8>() {
-            // All eight are written, and those taken back that stand at or after one to be escaped:
-            // cheaper than to find out first how many to copy.
+            // Writes all eight bytes, then removes those from the first byte to escape on: cheaper
+            // than finding out first how many to copy.
             self.0.extend_from_slice(eight);
             let marks = to_be_escaped(u64::from_le_bytes(*eight));
             if marks == 0 {
@@ -128,13 +129,13 @@ impl RequestBody {
     }
 }
 
-/// Whether a byte may not stand in a JSON string as it is.
+/// Whether a byte must be escaped in a JSON string.
 fn is_escaped(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// The highest bits of those bytes of a word that may not stand in a JSON string as they are. Right up
-/// to the lowest such byte; above it others may be marked too.
+/// Marks the bytes of a word that must be escaped in a JSON string, in their highest bits. Correct
+/// up to the lowest such byte; bytes above it may be marked wrongly.
 fn to_be_escaped(word: u64) -> u64 {
     let is_zero = |word: u64| word.wrapping_sub(ONES) & !word;
     let control = word.wrapping_sub(ONES * 0x20) & !word;
@@ -167,8 +168,8 @@ impl io::Write for RequestBody {
     }
 }
 
-/// Reads a body. One that is UTF-8 throughout, as nearly all are, is looked at once for that, and not
-/// again in each of its texts.
+/// Parses a body. A body that is UTF-8, as nearly all are, is checked for that once as a whole
+/// instead of in each of its texts.
 ///
 /// # Errors
 /// As `serde_json::from_slice`.
@@ -179,13 +180,13 @@ pub(in crate::llm) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, 
     }
 }
 
-/// A string that is borrowed where it can be, also within an `Option`.
+/// A string that is borrowed where possible, also inside an `Option`.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(in crate::llm) struct JsonText<'a>(#[serde(borrow)] pub(in crate::llm) Cow<'a, str>);
 
 impl JsonText<'_> {
-    /// The text of one that may be missing.
+    /// The text of an optional string.
     pub(in crate::llm) fn of<'t>(text: &'t Option<JsonText<'_>>) -> Option<&'t str> {
         text.as_ref().map(|text| &*text.0)
     }

@@ -1,5 +1,5 @@
-//! What the adapters of all APIs do alike: they ask an endpoint over HTTP, keep its key out of
-//! everything that it says, and put what goes wrong into words.
+//! The part that the adapters of all APIs share: calls an endpoint over HTTP, removes its key from
+//! everything that it says, and describes failures.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,29 +29,29 @@ mod trouble;
 pub const ANSWER_CAP: usize = 8 << 20;
 /// The most bytes of one event of a stream.
 pub const EVENT_CAP: usize = 1 << 20;
-/// The most bytes of a whole stream: a token's event is some hundred times as long as the token.
+/// The most bytes of a whole stream; the event of a token is some hundred times longer than the
+/// token.
 pub const STREAM_CAP: usize = 64 << 20;
-/// The most bytes of a reply's text and the tools that it calls, streamed or not: they are kept in
-/// the log and shown.
+/// The most bytes of a reply's text and tool calls, streamed or not: they are kept in the log and
+/// shown.
 pub const TEXT_CAP: usize = 256 << 10;
 
-/// The most characters that are kept of a model's name and of why it ended.
+/// The most characters kept of a model's name or a finish reason.
 const WORD_CHARS: usize = 200;
 
-/// What an API calls things, for the texts of failures.
+/// The API's terms, for the texts of failures.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ApiWords {
-    /// A reply of the model.
+    /// The term for a reply of the model.
     pub(super) reply: &'static str,
 }
 
-/// A word that answers mostly have in common: one that is kept as it came is shared by those that
-/// have it next.
+/// Interns the last word: answers often repeat the same one, and then share it.
 #[derive(Debug, Default)]
 struct LastWord(Mutex<Arc<str>>);
 
 impl LastWord {
-    /// A word as it is kept: what `kept` makes of it, which the same word before has shown.
+    /// Returns `word` after `kept` has cleaned it; the last word is reused if it is the same.
     fn get(&self, word: &str, kept: impl FnOnce(&str) -> String) -> Arc<str> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if **last == *word {
@@ -65,20 +65,20 @@ impl LastWord {
     }
 }
 
-/// One endpoint, as an adapter asks it.
+/// An endpoint as an adapter calls it.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) http: Http,
     pub(super) endpoint: Endpoint,
     pub(super) redactor: Redactor,
     pub(super) tuning: Tuning,
-    /// What requests go without.
+    /// The parameters that requests omit.
     pub(super) refused: RefusedParameters,
     api: ApiWords,
-    /// The model's name in the last answer, where it is kept as it came: the next answer has the
-    /// same, and nothing needs to be looked for in it again.
+    /// The model's name in the last answer, if it needed no cleaning: the next answer mostly has
+    /// the same name, which then needs no check.
     named: LastWord,
-    /// Why the last reply ended, likewise.
+    /// The finish reason of the last reply, likewise.
     ended: LastWord,
 }
 
@@ -89,12 +89,12 @@ impl Client {
         Self { http, endpoint, redactor, tuning, refused, api, named, ended }
     }
 
-    /// Remembers what is refused where other adapters of the same endpoint and model do.
+    /// Shares the refused parameters with other adapters of the same endpoint and model.
     pub(super) fn remember_in(&mut self, adaptations: &Adaptations) {
         self.refused = adaptations.of(&self.endpoint);
     }
 
-    /// What the screen and the log call the model.
+    /// Name and host of the model, for the screen and the log.
     pub(super) fn label(&self) -> ModelLabel {
         ModelLabel::Live {
             name: self.endpoint.model().value.clone(),
@@ -102,8 +102,8 @@ impl Client {
         }
     }
 
-    /// Whether the body is an event stream. What a server says of its body counts; where it says
-    /// nothing useful and a stream was requested, the first character does.
+    /// Whether the body is an event stream. The content type decides; if it is no help and a stream
+    /// was requested, the first character does.
     pub(super) async fn comes_in_events(
         &self,
         answer: &mut Answer,
@@ -120,18 +120,19 @@ impl Client {
         Ok(first.is_some_and(|byte| !matches!(byte, b'{' | b'<' | b'[')))
     }
 
-    /// A word of the endpoint's, as it is kept.
+    /// A word from the endpoint, without the key, shortened and with control characters made
+    /// visible.
     fn word(&self, text: &str) -> String {
         visible_within(&self.redactor.redact(text), WORD_CHARS)
     }
 
-    /// The model that says it answered, as it is kept.
+    /// The name of the model that answered, according to the endpoint.
     pub(super) fn model_name(&self, name: &str) -> Arc<str> {
         self.named.get(name, |name| self.word(name))
     }
 
-    /// Why a reply ended: the endpoint's word, or the words in which the model refused. A refusal
-    /// is no text: what the model was asked for, it has not given.
+    /// The finish reason: the endpoint's word, or the text of the model's refusal. A refusal is not
+    /// a reply text, because the model did not do what was requested.
     pub(super) fn finish(&self, reason: Option<&str>, refusal: Option<&str>) -> Option<Arc<str>> {
         match refusal {
             Some(refusal) if !refusal.is_empty() => {
@@ -141,12 +142,13 @@ impl Client {
         }
     }
 
-    /// A reply's text without the key, which an endpoint may repeat in it.
+    /// A reply's text without the key, which an endpoint could repeat in it.
     pub(super) fn without_the_key(&self, text: &str) -> Arc<str> {
         self.redactor.redact_whole(text).into()
     }
 
-    /// The same for data: every text in it, names of fields as well.
+    /// Like [`without_the_key`](Self::without_the_key), for data: every text in it, field names
+    /// included.
     pub(super) fn data_without_the_key(&self, data: &mut Value) {
         match data {
             Value::String(text) => {

@@ -1,5 +1,5 @@
-//! Whether an endpoint can be reached and which models it lists, for `roundtable doctor` and the launch
-//! form.
+//! Checks whether an endpoint is reachable and which models it lists, for `roundtable doctor` and
+//! the launch form.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,34 +16,36 @@ use crate::llm::{Failure, failure};
 
 /// The most bytes of a list of models.
 const LIST_CAP: usize = 4 << 20;
-/// The most names that are kept of a list of models.
+/// The most names kept from a list of models.
 const MAX_NAMES: usize = 2_000;
-/// The most characters of a model's name. A longer one is left out: cut off it would name another model.
+/// The most characters of a model's name. Longer names are dropped, because a shortened name could
+/// be another model's.
 const MAX_NAME_CHARS: usize = 200;
 
-/// An endpoint that answers and takes the key.
+/// The result for an endpoint that answers and accepts the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// It lists its models.
     Lists {
-        /// How many.
+        /// The number of models.
         models: usize,
-        /// Whether the one that is asked for is among them.
+        /// Whether the configured model is among them.
         has_model: bool,
-        /// Their names as a request has them, sorted: 2,000 at most, and only those that can be
-        /// shown as they are and have at most 200 characters.
+        /// Their names as requests use them, sorted: at most 2,000, and only those with at most 200
+        /// characters and without control characters.
         names: Arc<[String]>,
     },
-    /// It has no such list, as some have not; whether the model is there shows at the first call.
+    /// It has no such list, like some endpoints; only the first call shows whether the model
+    /// exists.
     NoList {
-        /// The status it answered with.
+        /// The HTTP status of the answer.
         status: u16,
-        /// What it says of a request that it found bad (400): that can be more than that it has no list.
+        /// The error text of a 400 answer, which may be about more than the missing list.
         said: Option<String>,
     },
 }
 
-/// The list of models, of which only the names matter.
+/// The list of models; only the names are read.
 #[derive(Debug, Deserialize)]
 struct ModelList<'a> {
     #[serde(borrow)]
@@ -58,11 +60,11 @@ struct Model<'a> {
 }
 
 impl Client {
-    /// Asks for the list of models, which costs nothing. `by_name`: a model that is not on the list
-    /// is asked for by its name too, since a list may be cut off and leaves out other names of a model.
+    /// Requests the list of models, which is free of charge. `by_name`: a model that is not on the
+    /// list is looked up by its name too, because a list may be shortened and omits aliases.
     ///
     /// # Errors
-    /// As a call fails, and [`FailureClass::Timeout`] when the answer is not there in time.
+    /// The failures of a call, and [`FailureClass::Timeout`] if there is no answer in time.
     pub(in crate::llm) async fn probe(
         &self,
         within: Duration,
@@ -80,7 +82,7 @@ impl Client {
     async fn list(&self, by_name: bool) -> Result<Reach, Box<Failure>> {
         let mut target = self.endpoint.target(&["models"]);
         if self.endpoint.provider().wire() == Wire::Messages {
-            // Without it the list ends after 20.
+            // The default limit is 20.
             target = target.query("limit", "1000");
         }
         let answer = self.http.get(&target).await.map_err(|error| self.unanswered(&error))?;
@@ -111,7 +113,7 @@ impl Client {
         }
     }
 
-    /// The names of a list that can be chosen from.
+    /// The names on a list that can be offered as a choice.
     fn names(&self, models: &ModelList<'_>) -> Arc<[String]> {
         let provider = self.endpoint.provider();
         let names = models.data.iter().map(|model| plain(provider, &model.id));
@@ -126,14 +128,14 @@ impl Client {
         names.into()
     }
 
-    /// Whether it has a model of this name.
+    /// Whether the endpoint has a model of this name.
     async fn has(&self, name: &str) -> bool {
         let answer = self.http.get(&self.endpoint.target(&["models", name])).await;
         answer.is_ok_and(|answer| (200..300).contains(&answer.status()))
     }
 }
 
-/// A model's name as a request has it: Gemini's list puts `models/` before each.
+/// A model's name as requests use it: Gemini's list puts `models/` before each.
 fn plain(provider: Provider, id: &str) -> &str {
     let id = id.trim();
     match provider {

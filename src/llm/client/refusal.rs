@@ -1,4 +1,4 @@
-//! Responses with an error status: what the server says, and what to do about it.
+//! Describes responses with an error status: what the server says, and what to do about it.
 
 use serde_json::Value;
 
@@ -15,10 +15,10 @@ use crate::net::body::beginning;
 /// The most bytes that are read of the body of a refusal.
 const REFUSAL_BYTES: usize = 16 << 10;
 
-/// What an endpoint was asked for when it refused: what to do depends on it.
+/// The request that an endpoint refused; the advice depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::llm) enum Requested {
-    /// A reply, with these parameters that a request can do without.
+    /// A reply, with these optional parameters.
     Reply(ParameterSet),
     /// The list of its models.
     Models,
@@ -26,11 +26,11 @@ pub(in crate::llm) enum Requested {
 
 /// The body of a refusal.
 pub(super) struct RefusalBody {
-    /// As it came.
+    /// The original text.
     raw: String,
-    /// The same, where it is JSON.
+    /// The parsed body, if it is JSON.
     json: Option<Value>,
-    /// What it says, as it may be repeated; empty where it says nothing.
+    /// The error text, without the key and shortened; empty if there is none.
     pub(super) text: String,
 }
 
@@ -70,13 +70,13 @@ impl Client {
         let mut failed = self.trouble(class, &what, &advice);
         failed.status = Some(status);
         failed.retry_after_ms = wait;
-        // A quota that is used up is not there again in a second.
+        // A used-up quota does not return within a second.
         failed.should_retry = should_retry.or(quota.then_some(false));
         failed.adapted = (!adapted.is_empty()).then(|| adapted.names());
         failed
     }
 
-    /// What the body of a refusal says.
+    /// Reads the body of a refusal.
     pub(super) async fn said_in(&self, answer: Answer) -> RefusalBody {
         let (body, _) = beginning(answer, REFUSAL_BYTES).await;
         let raw = String::from_utf8_lossy(&body).into_owned();
@@ -89,9 +89,9 @@ impl Client {
         RefusalBody { raw, json, text }
     }
 
-    /// What a refusal names of what was sent: from now on, requests go without it. A request that
-    /// was sent before another one's refusal was known is refused for the same, and takes nothing
-    /// more away.
+    /// Remembers the sent parameters that a refusal names: requests omit them from now on. A
+    /// request that was sent before another one's refusal arrived is refused for the same
+    /// parameters, and changes nothing more.
     pub(super) fn adapt(
         &self,
         sent: ParameterSet,
@@ -117,14 +117,14 @@ impl Client {
             (self.endpoint.base_url().origin, self.endpoint.provider().key_name());
         match (status, self.endpoint.key()) {
             (401 | 403, Some(key)) => {
-                format!("Check {variable} (from {}) and what it may use.", key.origin)
+                format!("Check {variable} (from {}) and its permissions.", key.origin)
             }
-            (401 | 403, None) => format!("Set {variable} beside the base URL."),
-            (402, _) => "Look at the plan and its billing.".to_owned(),
+            (401 | 403, None) => format!("Set {variable} together with the base URL."),
+            (402, _) => "Check the plan and its billing.".to_owned(),
             (413, _) => "Shorten the prompt, or start a new conversation.".to_owned(),
-            (429, _) if quota => "Look at the plan and its billing.".to_owned(),
+            (429, _) if quota => "Check the plan and its billing.".to_owned(),
             (429, _) => match wait_ms {
-                Some(wait) => format!("It asks for a wait of {}.", seconds(wait)),
+                Some(wait) => format!("The server asks to wait {}.", seconds(wait)),
                 None => "Wait, or raise tools.llm.retries.max_attempts.".to_owned(),
             },
             (404, _) => {
@@ -137,7 +137,7 @@ impl Client {
             }
             (300..=399, _) => {
                 format!(
-                    "Redirects are not followed: set the base URL (from {url}) to where it leads."
+                    "Redirects are not followed: set the base URL (from {url}) to the new address."
                 )
             }
             (500..=599, _) => "Try again later.".to_owned(),
@@ -148,7 +148,7 @@ impl Client {
         }
     }
 
-    /// What a page of HTML is called.
+    /// Describes an HTML page by its title.
     pub(super) fn page(&self, html: &str) -> String {
         let lower = html.to_ascii_lowercase();
         let title = lower.find("<title").and_then(|open| {
@@ -163,26 +163,27 @@ impl Client {
     }
 }
 
-/// The class of a status, and what it means in words. `quota`: the server says that it is used up.
+/// The class of a status, and its meaning in words. `quota`: the server says that the quota is used
+/// up.
 pub(super) fn meaning_of(status: u16, quota: bool) -> (FailureClass, &'static str) {
     match status {
-        401 => (FailureClass::Auth, "did not take the key"),
-        403 => (FailureClass::Auth, "does not let this key in"),
-        429 if quota => (FailureClass::RateLimited, "has used up this key's quota"),
+        401 => (FailureClass::Auth, "rejected the key"),
+        403 => (FailureClass::Auth, "denied access to this key"),
+        429 if quota => (FailureClass::RateLimited, "says that this key's quota is used up"),
         429 => (FailureClass::RateLimited, "limits the rate of calls"),
-        402 => (FailureClass::Status, "has a problem with the billing"),
-        404 => (FailureClass::Status, "found no such address or model"),
-        413 => (FailureClass::Status, "found the request too large"),
-        300..=399 => (FailureClass::Status, "points elsewhere"),
+        402 => (FailureClass::Status, "reports a billing problem"),
+        404 => (FailureClass::Status, "has no such address or model"),
+        413 => (FailureClass::Status, "rejected the request as too large"),
+        300..=399 => (FailureClass::Status, "redirects"),
         529 => (FailureClass::Status, "is overloaded"),
         500..=599 => (FailureClass::Status, "failed"),
         _ => (FailureClass::Status, "refused the request"),
     }
 }
 
-/// What a server says went wrong, in the forms that are met: `{"error": {"message": …}}`,
-/// `{"error": …}`, `{"message": …}`, `{"detail": …}`, one of these within a list, and the lists of
-/// what is wrong with which field that FastAPI sends with a 422.
+/// The error text of a server, in the known forms: `{"error": {"message": …}}`, `{"error": …}`,
+/// `{"message": …}`, `{"detail": …}`, one of these in a list, and the lists of field errors that
+/// FastAPI sends with a 422.
 pub(super) fn complaint(body: &Value) -> Option<String> {
     let body = body.get(0).unwrap_or(body);
     let error = body.get("error").unwrap_or(body);

@@ -1,4 +1,5 @@
-//! Errors inside an answer that reports success: they fail as the HTTP status that they stand for.
+//! Handles errors inside an answer that reports success: they fail like the HTTP status that they
+//! correspond to.
 
 use std::sync::Arc;
 
@@ -12,8 +13,9 @@ use crate::llm::Failure;
 use crate::llm::adaptation::ParameterSet;
 
 impl Client {
-    /// An error inside an answer that reports success. `sent`: the parameters that the request could
-    /// have gone without; none where a part of the reply had come, since the request was good then.
+    /// The failure for an error inside an answer that reports success. `sent`: the optional
+    /// parameters of the request; none if part of the reply had arrived, because then the request
+    /// was valid.
     pub(in crate::llm) fn complained(
         &self,
         error: &Value,
@@ -43,7 +45,7 @@ impl Client {
         };
         let mut failed = self.trouble(class, &what, &advice);
         failed.status = Some(status);
-        // A quota that is used up is not there again in a second.
+        // A used-up quota does not return within a second.
         failed.should_retry = quota.then_some(false);
         failed.adapted = (!adapted.is_empty()).then(|| adapted.names());
         failed.partial = partial;
@@ -51,20 +53,20 @@ impl Client {
     }
 }
 
-/// An error that stands bare where an answer is expected: `{"object": "error", "message": …}`, as
-/// older servers have it.
+/// An error object in place of an answer: `{"object": "error", "message": …}`, as older servers
+/// send it.
 pub(in crate::llm) fn bare_error(data: &[u8]) -> Option<Value> {
     let value: Value = serde_json::from_slice(data).ok()?;
     value.get("object").is_some_and(|object| object == "error").then_some(value)
 }
 
-/// The error object itself, which some servers put into a list, or into another `error`.
+/// The error object itself, which some servers wrap in a list or in another `error`.
 fn innermost(error: &Value) -> &Value {
     let error = error.get(0).unwrap_or(error);
     error.get("error").filter(|inner| inner.is_object()).unwrap_or(error)
 }
 
-/// The status that an error stands for: a number in its fields, else what its code or type is called.
+/// The HTTP status of an error: a number in its fields, else derived from its code or type.
 fn status_of(error: &Value) -> Option<u16> {
     let numbers = ["code", "status", "status_code"].into_iter().filter_map(|name| {
         let value = error.get(name)?;
@@ -74,12 +76,12 @@ fn status_of(error: &Value) -> Option<u16> {
     numbers.into_iter().next().or_else(|| words(error).find_map(status_called))
 }
 
-/// What an error calls itself.
+/// The names in an error's `code` and `type`.
 fn words(error: &Value) -> impl Iterator<Item = &str> {
     ["code", "type"].into_iter().filter_map(|name| error.get(name)?.as_str())
 }
 
-/// The status of an error of this name, as OpenAI, Anthropic, llama.cpp and what follows them call it.
+/// The status for an error name, as OpenAI, Anthropic, llama.cpp and compatible servers use it.
 fn status_called(word: &str) -> Option<u16> {
     Some(match word {
         "invalid_request_error" => 400,
@@ -113,14 +115,14 @@ mod tests {
             (json!({ "status": 401 }), Some(401)),
             (json!({ "status": "UNAVAILABLE", "code": 503 }), Some(503)),
             (json!({ "type": "invalid_request_error", "status_code": 422 }), Some(422)),
-            // A number that is no status of an error says nothing, and the name counts.
+            // A number that is not an error status is ignored, and the name counts.
             (json!({ "code": "3505", "type": "rate_limit_error" }), Some(429)),
             (json!({ "code": 200, "status": 529 }), Some(529)),
             (json!({ "code": 600 }), None),
             (json!({ "code": 399 }), None),
             (json!({ "code": -500 }), None),
             (json!({ "code": 500.5 }), None),
-            // The code says more than the type.
+            // The code is more specific than the type.
             (json!({ "code": "rate_limit_exceeded", "type": "tokens" }), Some(429)),
             (json!({ "code": "invalid_api_key", "type": "invalid_request_error" }), Some(401)),
             (json!({ "code": null, "type": "server_error" }), Some(500)),

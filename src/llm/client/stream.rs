@@ -1,4 +1,4 @@
-//! A reply that comes piece by piece, as server-sent events: reading it under the caps.
+//! Reads a streamed reply (server-sent events), within the caps.
 
 use std::sync::Arc;
 
@@ -8,47 +8,47 @@ use crate::llm::{Failure, Listener};
 use crate::net::sse::{SseEvent, SseParser};
 use crate::net::{Answer, NetError};
 
-/// What an event of a stream leads to.
+/// The result of one event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::llm) enum StreamStep {
-    /// More events are to come.
+    /// More events follow.
     More,
-    /// The reply is whole.
+    /// The reply is complete.
     Done,
 }
 
-/// An event that ends the reading.
+/// An event that ends the stream.
 #[derive(Debug)]
 pub(in crate::llm) struct BadEvent {
-    /// How the attempt fails.
+    /// The failure of the attempt.
     pub(in crate::llm) failure: Box<Failure>,
-    /// It reports an error, where others are no events of the API.
+    /// Whether the event reports an error; otherwise it is not an event of the API.
     pub(in crate::llm) reported: bool,
 }
 
-/// What has come of a reply, as an API puts it together.
+/// A partial reply, as an API assembles it.
 pub(in crate::llm) trait Gathers {
-    /// The next event.
+    /// Processes the next event.
     fn take(
         &mut self,
         event: SseEvent<'_>,
         listener: &dyn Listener,
     ) -> Result<StreamStep, BadEvent>;
 
-    /// The cap, in bytes, that what has come is beyond.
+    /// The cap in bytes that the partial reply exceeds, if it does.
     fn beyond(&self) -> Option<usize>;
 
-    /// The text that has come.
+    /// The text so far.
     fn partial(&self) -> Option<Arc<str>>;
 
-    /// Whether the model has said why it ended, so that nothing is missing.
+    /// Whether the model has sent its finish reason, so that nothing is missing.
     fn has_ended(&self) -> bool;
 
-    /// The reply.
+    /// The complete reply.
     fn done(self) -> Result<Reply, Box<Failure>>;
 }
 
-/// Where an event stands, for the texts of failures; `nth` counts from 1.
+/// The position of an event, for the texts of failures; `nth` counts from 1.
 pub(in crate::llm) fn event_place(nth: usize) -> String {
     format!("in event {nth} of the stream")
 }
@@ -56,8 +56,8 @@ pub(in crate::llm) fn event_place(nth: usize) -> String {
 /// Reads a stream to its end.
 ///
 /// # Errors
-/// A stream that breaks, ends early, grows past a cap, reports an error or holds what is no event
-/// of the API; the text that had come stands in `partial`.
+/// The stream breaks, ends early, exceeds a cap, reports an error or has an event that is not of
+/// this API; `partial` has the text that had arrived.
 pub(in crate::llm) async fn read(
     client: &Client,
     mut answer: Answer,
@@ -98,8 +98,8 @@ pub(in crate::llm) async fn read(
             }
         }
     }
-    // A last event without the empty line after it counts where it is whole: some servers leave the
-    // line out. Where it is not, the stream was cut off in the middle of it.
+    // A complete last event counts even without the empty line after it, which some servers omit.
+    // If it is incomplete, the stream was cut off inside it.
     match parser.finish().map(|last| last.map(|event| reply.take(event, listener))) {
         Ok(Some(Ok(StreamStep::Done))) => reply.done(),
         Ok(Some(Err(bad))) if bad.reported => Err(bad.failure),

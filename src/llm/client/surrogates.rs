@@ -1,18 +1,18 @@
-//! Halves of characters. JSON may escape a character as a pair (`\ud83d\udc4d`), and servers that cut
-//! text between the two send one half in each event, which is no text to serde_json.
+//! Repairs split surrogate pairs. JSON may escape a character as a pair (`\ud83d\udc4d`), and
+//! servers that cut text between the two send one half in each event, which serde_json rejects.
 //!
-//! Halves are joined where they fit, and are U+FFFD where they do not. Nothing here is done to an event
-//! that can be read, unless the one before it ended with a half.
+//! Halves are joined if they fit, and become U+FFFD if they do not. An event that can be parsed is
+//! not changed, unless the event before it ended with a half.
 
 use serde::Deserialize;
 
-/// The fields whose text goes on in the next event.
+/// The fields whose text continues in the next event.
 const GROWING: [&str; 6] = ["content", "refusal", "arguments", "text", "partial_json", "thinking"];
 
-/// What stands for a half that has no other.
+/// Replaces a half without its counterpart.
 const ESCAPED_REPLACEMENT: &str = "\\ufffd";
 
-/// The half with which an event of a stream ended, until the other one comes.
+/// Keeps the half at the end of an event until the other half arrives.
 #[derive(Debug, Default)]
 pub(in crate::llm) struct Surrogates {
     held: Option<HeldHalf>,
@@ -26,18 +26,18 @@ struct HeldHalf {
 }
 
 impl Surrogates {
-    /// The data of the next event with the half that is held; `None`: none is.
+    /// The data of the next event, joined with the pending half; `None` without a pending half.
     pub(in crate::llm) fn continued(&mut self, data: &str) -> Option<String> {
         self.held.is_some().then(|| self.rewritten(data).text)
     }
 
-    /// The data of an event that cannot be read, without halves; `None`: it has none.
+    /// The data of an event that cannot be parsed, without halves; `None` if it has none.
     pub(in crate::llm) fn repaired(&mut self, data: &str) -> Option<String> {
         let rewritten = self.rewritten(data);
         rewritten.changed.then_some(rewritten.text)
     }
 
-    /// Whether a half of this field is held for which there was no other.
+    /// Whether a half in this field is still without its counterpart.
     pub(in crate::llm) fn left_in(&self, field: &str) -> bool {
         self.held.as_ref().is_some_and(|held| held.field == field)
     }
@@ -52,11 +52,11 @@ impl Surrogates {
     }
 }
 
-/// Reads a body of JSON. Where it cannot be read because of halves of characters, `room` holds it
+/// Parses a JSON body. If that fails because of halves of characters, `room` receives the body
 /// without them.
 ///
 /// # Errors
-/// It is no JSON of this form.
+/// The body is not JSON of this form.
 pub(in crate::llm) fn read_body<'a, T: Deserialize<'a>>(
     body: &'a [u8],
     room: &'a mut String,
@@ -74,16 +74,16 @@ pub(in crate::llm) fn read_body<'a, T: Deserialize<'a>>(
     serde_json::from_str(room)
 }
 
-/// Copies JSON, valid or not, and changes nothing of it but halves of characters.
+/// Copies JSON, valid or not, and changes only halves of characters.
 #[derive(Debug, Default)]
 struct Rewriter {
-    /// The half with which the event before ended.
+    /// The half at the end of the previous event.
     before: Option<HeldHalf>,
-    /// Another event may come, with the other half.
+    /// Another event may follow, with the other half.
     streamed: bool,
     text: String,
     changed: bool,
-    /// The half that was held has been put into its place.
+    /// The pending half was inserted.
     continued: bool,
     held: Option<HeldHalf>,
 }
@@ -106,7 +106,7 @@ impl Rewriter {
         self.text.push_str(rest);
     }
 
-    /// Copies what stands between two quotes.
+    /// Copies the content of a string.
     fn string(&mut self, string: &str, field: &str) {
         let mut rest = string;
         if let Some(held) =
@@ -148,14 +148,14 @@ impl Rewriter {
         self.text.push_str(rest);
     }
 
-    /// Copies so many bytes, and gives what comes after them.
+    /// Copies `bytes` bytes, and returns the rest.
     fn copy<'t>(&mut self, text: &'t str, bytes: usize) -> &'t str {
         self.text.push_str(text.get(..bytes).unwrap_or_default());
         skip(text, bytes)
     }
 }
 
-/// The bytes of `\ud83d`.
+/// The length of `\ud83d` in bytes.
 const ESCAPE: usize = 6;
 
 /// One half of a pair.
@@ -164,7 +164,7 @@ enum Half {
     Low(u16),
 }
 
-/// The half that the escape at the beginning of a text stands for.
+/// The half that the escape at the beginning of a text encodes.
 fn escaped(text: &str) -> Option<Half> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -181,7 +181,7 @@ fn skip(text: &str, bytes: usize) -> &str {
     text.get(bytes..).unwrap_or_default()
 }
 
-/// What stands before the next string, the string without its quotes, and what stands after it.
+/// The text before the next string, the string without its quotes, and the text after it.
 fn next_string(json: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = json.split_once('"')?;
     let mut escaped = false;
@@ -205,7 +205,7 @@ mod tests {
         value["content"].as_str().expect(data).to_owned()
     }
 
-    /// The text of events that are read as a stream's are.
+    /// The text of a sequence of stream events.
     fn joined(events: &[&str]) -> String {
         let (mut halves, mut text) = (Surrogates::default(), String::new());
         for event in events {
@@ -228,7 +228,7 @@ mod tests {
         for (events, text) in [
             (&[r"a \ud83d", r"\udc4d b"][..], "a 👍 b"),
             (&[r"a \uD83D", r"\uDC4D"], "a 👍"),
-            // What has nothing of the text in it is no answer to a half.
+            // An event without text does not end a half.
             (&[r"\ud83d", "", r"\udc4d"], "👍"),
             (&[r"\ud83d", r"\udc4d\ud83d", r"\udc4e"], "👍👎"),
             (&[r"\ud83d", "b"], "\u{fffd}b"),
@@ -237,7 +237,7 @@ mod tests {
             (&[r"\udc4d a"], "\u{fffd} a"),
             (&[r"a \ud83d b"], "a \u{fffd} b"),
             (&[r"a \ud83d\n"], "a \u{fffd}\n"),
-            // What is whole stays as it is, beside a half too.
+            // Complete characters stay as they are, next to a half too.
             (&[r"\ud83d\udc4d \\ud83d \u00fc \ud83d", r"\udc4d"], "👍 \\ud83d ü 👍"),
             (&["a", "b"], "ab"),
         ] {
@@ -255,7 +255,7 @@ mod tests {
             repaired,
             r#"{"delta":{"content":"a "},"message":{"content":"a "},"id":"\ufffd"}"#
         );
-        // An event without the field leaves it where it is.
+        // An event without the field keeps the half pending.
         let other = r#"{"delta":{"role":"assistant"},"usage":null}"#;
         assert_eq!(halves.continued(other).as_deref(), Some(other));
         let data = r#"{"message":{"content":"\udc4d"},"delta":{ "content" : "\udc4d" }}"#;
@@ -283,14 +283,14 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, nothing panics, and what has no halves is copied.
+        /// No input panics, and a text without halves is copied.
         #[test]
         fn what_has_no_halves_is_copied(json in r#"([a-zü":{}, ]|\\n|\\u00fc|\\ud83d\\udc4d){0,40}"#) {
             let mut halves = Surrogates::default();
             prop_assert_eq!(halves.repaired(&json), None);
         }
 
-        /// A text that is cut between any two of its units comes whole.
+        /// A text that is cut between any two of its units is joined again.
         #[test]
         fn a_text_cut_anywhere_is_whole(text in "[a👍ü\"]{1,8}", at in 0_usize..12) {
             let units: Vec<u16> = text.encode_utf16().collect();

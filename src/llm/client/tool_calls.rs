@@ -1,4 +1,4 @@
-//! What every API's tool calls have in common: their bounds, and ids that tell them apart.
+//! The limits and ids of tool calls, for all APIs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use crate::llm::Conversation;
 
 /// The most calls of one reply.
 pub(in crate::llm) const MOST: usize = 64;
-/// The most bytes of a tool's name; the API's own bound is 64.
+/// The most bytes of a tool's name; the API's own limit is 64.
 pub(in crate::llm) const NAME_CAP: usize = 256;
 
-/// What is wrong with the calls of a reply.
+/// What is wrong with the tool calls of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::llm) enum Miscalled {
     /// More than [`MOST`].
     TooMany,
-    /// One does not say which tool.
+    /// A call without a tool name.
     Nameless,
-    /// The name of one is longer than [`NAME_CAP`].
+    /// A call with a name longer than [`NAME_CAP`].
     LongName,
 }
 
-/// Gives ids where there are none, and other ones to calls whose id another has: results are told
-/// apart by them.
+/// Gives calls without an id a new one, and replaces duplicate ids, because results are matched by
+/// id.
 pub(in crate::llm) fn tell_apart(calls: &mut [ToolCall], before: &Conversation) {
     let mut seen = BTreeSet::new();
     if calls.iter().all(|call| !call.id.is_empty() && seen.insert(&call.id)) {

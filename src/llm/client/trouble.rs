@@ -1,5 +1,5 @@
-//! What went wrong and what to do about it, in words that hold no key, no more of an address than
-//! its host, and at most [`TEXT_CHARS`] characters.
+//! Describes failures and what to do about them, without the key and with no more of an address
+//! than its host. [`Failure::advising`] limits the length.
 
 use std::sync::Arc;
 
@@ -12,33 +12,33 @@ use crate::llm::Failure;
 use crate::net::NetError;
 use crate::net::sse::SseError;
 
-/// The most characters of it that are the endpoint's own.
+/// The most characters of the endpoint's own text in a failure.
 pub(super) const SAID_CHARS: usize = 140;
 
-/// What to do where the address is right and the answer is not.
-pub(super) const ANOTHER: &str = "Try again, or ask another model.";
+/// The advice if the address is right, but the answer is not.
+pub(super) const ANOTHER: &str = "Try again, or use another model.";
 
 impl Client {
     /// A failure: what happened, then what to do. Foreign text in `what` has been through
-    /// [`Client::said`]; the whole of it is redacted once more all the same.
+    /// [`Client::said`]; the whole text is redacted once more anyway.
     pub(super) fn trouble(&self, class: FailureClass, what: &str, advice: &str) -> Box<Failure> {
         Failure::advising(class, &self.redactor.redact(what), advice)
     }
 
-    /// Foreign text as it may be repeated. It is redacted whole and only then cut: half a key is
-    /// not found any more.
+    /// Foreign text, prepared for messages. It is redacted as a whole before it is cut, because
+    /// half a key would not be found.
     pub(super) fn said(&self, text: &str) -> String {
         let text = self.redactor.redact(text.trim());
         visible_within(text.trim_end_matches(['.', ' ']), SAID_CHARS)
     }
 
-    /// The request could not be written.
+    /// The request could not be serialized.
     pub(in crate::llm) fn unsendable(&self, error: &serde_json::Error) -> Box<Failure> {
-        let what = format!("the request cannot be written: {error}");
-        self.trouble(FailureClass::BadResponse, &what, "This is a fault of roundtable.")
+        let what = format!("the request cannot be serialized: {error}");
+        self.trouble(FailureClass::BadResponse, &what, "This is a bug in roundtable.")
     }
 
-    /// No answer came.
+    /// There was no answer.
     pub(in crate::llm) fn unanswered(&self, error: &NetError) -> Box<Failure> {
         let url = self.endpoint.base_url().origin;
         let advice = match error {
@@ -49,10 +49,10 @@ impl Client {
                 format!("Is the server running? Check the base URL (from {url}).")
             }
             NetError::Tls { .. } => format!(
-                "Check the base URL (from {url}): does the server speak https, is its certificate good?"
+                "Check the base URL (from {url}): does the server use https with a valid certificate?"
             ),
             NetError::Client { .. } => {
-                "Install the system's CA certificates, or name a file of them in SSL_CERT_FILE."
+                "Install the system's CA certificates, or set SSL_CERT_FILE to a file with them."
                     .to_owned()
             }
             NetError::NotHttp { .. } | NetError::OutOfReach { .. } => {
@@ -65,7 +65,7 @@ impl Client {
         self.trouble(class, &error.to_string(), &advice)
     }
 
-    /// The answer's body did not come whole.
+    /// The answer's body was incomplete.
     pub(in crate::llm) fn broke_off(
         &self,
         error: &NetError,
@@ -82,7 +82,7 @@ impl Client {
         failed
     }
 
-    /// The stream ended in good order, but not the reply.
+    /// The stream ended normally, but before the end of the reply.
     pub(in crate::llm) fn cut_off(&self, partial: Option<Arc<str>>) -> Box<Failure> {
         let host = self.endpoint.host();
         let what =
@@ -92,13 +92,13 @@ impl Client {
         failed
     }
 
-    /// The stream ended in good order, without what makes it a reply.
+    /// The stream ended normally, but a required part of the reply is missing.
     pub(in crate::llm) fn ended_without(&self, what: &str) -> Box<Failure> {
         let host = self.endpoint.host();
         self.misplaced(&format!("{host} ended the stream without {what}"))
     }
 
-    /// The stream cannot be read on.
+    /// The stream cannot be parsed any further.
     pub(in crate::llm) fn unparsed(
         &self,
         error: SseError,
@@ -118,7 +118,7 @@ impl Client {
         failed
     }
 
-    /// An answer that reports success and is no chat completion.
+    /// A successful answer that is not a chat completion.
     pub(in crate::llm) fn unreadable(&self, status: u16, body: &[u8], why: &str) -> Box<Failure> {
         let (host, reply) = (self.endpoint.host(), self.api.reply);
         let text = String::from_utf8_lossy(body);
@@ -131,12 +131,12 @@ impl Client {
             let begins: String = begins.chars().take(4 * SAID_CHARS).collect();
             let begins = visible_within(&self.said(&begins), SAID_CHARS / 2);
             let why = self.said(why);
-            format!("{host} answered {status}, but no {reply} ({why}): {begins}")
+            format!("{host} answered {status}, but not with a {reply} ({why}): {begins}")
         };
         self.misplaced(&what)
     }
 
-    /// An event of a stream, the `nth` from 1, that is no piece of a chat completion.
+    /// Event number `nth` (from 1) of a stream is not part of a chat completion.
     pub(in crate::llm) fn unreadable_event(
         &self,
         nth: usize,
@@ -146,9 +146,9 @@ impl Client {
     ) -> Box<Failure> {
         let (why, data) = (self.said(why), visible_within(&self.said(data), SAID_CHARS / 2));
         let (host, reply, place) = (self.endpoint.host(), self.api.reply, event_place(nth));
-        let what = format!("{host} sent no {reply} {place} ({why}): {data}");
+        let what = format!("{host} sent an invalid {reply} {place} ({why}): {data}");
         let mut failed = match nth {
-            // After good events the address is the right one.
+            // After valid events, the address must be right.
             2.. => self.trouble(FailureClass::BadResponse, &what, ANOTHER),
             _ => self.misplaced(&what),
         };
@@ -162,7 +162,7 @@ impl Client {
         self.trouble(FailureClass::BadResponse, what, &advice)
     }
 
-    /// Calls of tools that cannot be taken.
+    /// Invalid tool calls.
     pub(in crate::llm) fn miscalled(
         &self,
         why: Miscalled,
@@ -171,19 +171,19 @@ impl Client {
         let host = self.endpoint.host();
         let what = match why {
             Miscalled::TooMany => format!("{host} sent more than {MOST} tool calls in one reply"),
-            Miscalled::Nameless => format!("{host} sent a tool call that names no tool"),
+            Miscalled::Nameless => format!("{host} sent a tool call without a tool name"),
             Miscalled::LongName => {
                 format!("{host} sent a tool call with a name of more than {NAME_CAP} bytes")
             }
         };
-        let advice = "Try again, or ask a model that can call tools.";
+        let advice = "Try again, or use a model that can call tools.";
         let mut failed = self.trouble(FailureClass::BadResponse, &what, advice);
         failed.partial = partial;
         failed
     }
 }
 
-/// How much of a reply had come.
+/// How much of the reply had arrived, as part of a sentence.
 fn so_far(partial: &Option<Arc<str>>) -> String {
     match partial {
         Some(text) => format!(", after {} characters", text.chars().count()),

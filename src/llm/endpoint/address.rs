@@ -1,19 +1,20 @@
-//! Base URLs of endpoints: which ones can be used, and which lie on this machine or its network.
+//! Base URLs of endpoints: which are valid, and which are on this machine or its network.
 
 use reqwest::Url;
 use url::Host;
 
 use crate::net::reach::is_own_network;
 
-/// The port of Ollama, where `OLLAMA_HOST` says none.
+/// The default port of Ollama, when `OLLAMA_HOST` gives none.
 const OLLAMA_PORT: u16 = 11434;
 
-/// Reads a base URL; one that was copied with the path of a call is taken without it.
+/// Parses a base URL. The path of an API call at its end is removed.
 ///
 /// # Errors
-/// What is wrong with it, as the rest of a sentence about it that repeats nothing of it.
+/// What is wrong, as the rest of a sentence that starts with the URL. It quotes nothing of the URL,
+/// because the text may hold a key.
 pub(super) fn parse(text: &str) -> Result<Url, String> {
-    // `localhost:11434/v1` parses: as a path of the scheme `localhost`.
+    // `localhost:11434/v1` would parse as a path with the scheme `localhost`.
     if !text.contains("://") {
         return Err("has no http:// or https://".to_owned());
     }
@@ -25,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Url, String> {
         return Err("has no host".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("holds a user name or password; the key has a place of its own".to_owned());
+        return Err("contains a user name or password; set the key in its own variable".to_owned());
     }
     url.set_fragment(None);
     let path = url.path().trim_end_matches('/');
@@ -35,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// With `/v1` at its end, which `ANTHROPIC_BASE_URL` goes without.
+/// Adds `/v1` at the end, which `ANTHROPIC_BASE_URL` omits.
 pub(super) fn with_version(mut url: Url) -> Url {
     if !url.path().ends_with("/v1") {
         url.set_path(&format!("{}/v1", url.path().trim_end_matches('/')));
@@ -43,8 +44,8 @@ pub(super) fn with_version(mut url: Url) -> Url {
     url
 }
 
-/// Reads what `OLLAMA_HOST` says: an address, or a host and port as the server takes them
-/// (`0.0.0.0:11434` is every address of this machine).
+/// Parses `OLLAMA_HOST`: a URL, or host and port in the server's notation (`0.0.0.0:11434` means
+/// every address of this machine).
 ///
 /// # Errors
 /// As [`parse`].
@@ -62,7 +63,7 @@ pub(super) fn parse_host(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Whether it is this machine.
+/// Whether the host is this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match host(url) {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -72,8 +73,8 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether it is on a network of this machine's own: a private address, a name without a dot, or
-/// one under a domain that is never the internet's.
+/// Whether the host is on a local network: a private address, a name without a dot, or a name in a
+/// domain that is never public.
 pub(super) fn is_on_local_network(url: &Url) -> bool {
     const DOMAINS: [&str; 5] = [".local", ".internal", ".lan", ".home.arpa", ".localhost"];
     match host(url) {

@@ -1,20 +1,21 @@
-//! The variables of ours in the text of a `.env` file. The process environment is neither
-//! read nor changed.
+//! Reads our variables from the text of a `.env` file. Neither reads nor changes the process
+//! environment.
 
 use std::collections::BTreeMap;
 
 use super::{EndpointError, MODEL, Provider, TIMEOUT};
 
-/// The names that are looked for; a `.env` serves other programs too, and their lines are theirs.
+/// The names that we read. A `.env` serves other programs too; their lines are ignored.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let own = Provider::ALL.into_iter().flat_map(|it| [it.key_name(), it.address_name()]);
     own.chain([MODEL, TIMEOUT])
 }
 
-/// Reads them; where one is set twice, the later line counts, as in a shell.
+/// Reads our variables. If one is set twice, the later line counts, as in a shell.
 ///
 /// # Errors
-/// A line of ours that cannot be read, by its number: its text may be a key.
+/// One of our lines cannot be parsed. The error gives its number only, because the text may be a
+/// key.
 pub(super) fn read(text: &str) -> Result<BTreeMap<&'static str, String>, EndpointError> {
     let mut found = BTreeMap::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -42,9 +43,9 @@ fn name_of(line: &str) -> Option<&'static str> {
     names().find(|known| *known == name.trim_end())
 }
 
-/// Whether the reader would put another variable's value in: outside of single quotes, after a `$`
-/// without a backslash. It would take it from the shell, so a `.env` that came with somebody's
-/// scenario could write the shell's key into its address.
+/// Whether the parser would insert another variable's value: a `$` without a backslash, outside
+/// single quotes. It would take it from the shell, so a `.env` that came with a scenario could put
+/// the shell's key into its address.
 fn refers_to_a_variable(line: &str) -> bool {
     let (mut single, mut double, mut escaped) = (false, false, false);
     for c in line.chars() {
@@ -111,7 +112,8 @@ mod tests {
             prop::sample::select(vec!["$PATH", "${PATH}", "$", "'", "\"", "\\", " ", "#", "=", "a"]),
             0..8,
         )) {
-            // In every environment that tests run in, PATH is set and has a slash or semicolon.
+            // In every environment in which the tests run, PATH is set and has a slash or
+            // semicolon.
             if let Ok(Some(value)) = key(&format!("OPENAI_API_KEY={}", parts.concat())) {
                 prop_assert!(!value.contains(['/', ';']), "{}", value);
             }

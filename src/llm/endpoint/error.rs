@@ -1,106 +1,108 @@
-//! Why there is no endpoint to call, and what to do about it.
+//! Why no endpoint was found, and what to do about it.
 
 use super::{DEFAULT_BASE_URL, DEFAULT_MODEL, Origin, Provider};
 
-/// Why there is no endpoint to call. The run has not started.
+/// Why no endpoint was found. The run has not started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// A host that is not this machine, and no key.
+    /// The host is not this machine, and there is no key.
     #[error("no key for {host}: {} is not set", provider.key_name())]
     NoKey {
-        /// Who is asked.
+        /// The provider of the call.
         provider: Provider,
-        /// Where the key is needed.
+        /// The host that needs the key.
         host: String,
     },
-    /// Several providers have a key, and nothing says which of them to ask.
+    /// Several providers have a key, and none is chosen.
     #[error("{} are set, but no provider is chosen", list(keys))]
     WhichProvider {
-        /// Those with a key, two at least.
+        /// The providers with a key, at least two.
         keys: Vec<Provider>,
     },
-    /// The key and the base URL stand in different places.
+    /// The key and the base URL come from different places.
     #[error(
-        "{} comes from {url}, {} from {key}: they are never mixed",
+        "{} comes from {url}, {} from {key}: both must come from the same place",
         provider.address_name(),
         provider.key_name()
     )]
     Mixed {
-        /// Who is asked.
+        /// The provider of the call.
         provider: Provider,
-        /// Where the base URL stands.
+        /// The origin of the base URL.
         url: Origin,
-        /// Where the key stands.
+        /// The origin of the key.
         key: Origin,
     },
-    /// The scenario names a host that the key was not set for.
-    #[error("the scenario asks for a model at {scenario}, and the key is for {key}")]
+    /// The scenario sets a host that the key is not for.
+    #[error("the scenario uses a model at {scenario}, but the key is for {key}")]
     ForeignHost {
         /// The scenario's host.
         scenario: String,
         /// The host of the base URL that goes with the key.
         key: String,
     },
-    /// The key and the prompts would go through the internet unencrypted.
-    #[error("{host} would be sent the key over plain http")]
+    /// The key and the prompts would cross the internet unencrypted.
+    #[error("the key would be sent to {host} over plain http")]
     PlainHttp {
-        /// The host.
+        /// The host that would receive them.
         host: String,
     },
-    /// A base URL that is none.
+    /// An invalid base URL.
     #[error("the base URL from {origin} {why}")]
     BaseUrl {
-        /// Where it stands.
+        /// The origin of the URL.
         origin: Origin,
-        /// What is wrong with it, as the rest of the sentence.
+        /// What is wrong, as the rest of the sentence.
         why: String,
     },
-    /// A key that no header can carry.
-    #[error("the key from {origin} has a character that no header can carry")]
+    /// A key that is not valid in an HTTP header.
+    #[error("the key from {origin} has a character that is not valid in an HTTP header")]
     Key {
-        /// Where it stands.
+        /// The origin of the key.
         origin: Origin,
     },
-    /// A model's name that is none.
+    /// An invalid model name.
     #[error(
         "the model's name from {origin} is longer than 200 characters or has a control character"
     )]
     Model {
-        /// Where it stands.
+        /// The origin of the name.
         origin: Origin,
     },
-    /// A time-out that is none.
-    #[error("OPENAI_TIMEOUT_SECONDS from {origin} is no number of seconds above 0 and up to 86400")]
+    /// An invalid timeout.
+    #[error(
+        "OPENAI_TIMEOUT_SECONDS from {origin} is not a number of seconds above 0 and up to 86400"
+    )]
     Timeout {
-        /// Where it stands.
+        /// The origin of the value.
         origin: Origin,
     },
-    /// A variable of the shell that is no text.
+    /// A variable of the shell that is not UTF-8.
     #[error("{name} in the shell is not UTF-8")]
     NotText {
-        /// Which.
+        /// The name of the variable.
         name: &'static str,
     },
-    /// The `.env` file is there and cannot be read.
+    /// The `.env` file exists, but cannot be read.
     #[error(".env cannot be read: {why}")]
     Dotenv {
-        /// Why not.
+        /// Error of the system or the decoder.
         why: String,
     },
-    /// A line of `.env` that cannot be read.
+    /// A line of `.env` that cannot be parsed.
     #[error(".env, line {line}: the value of {name} cannot be read")]
     DotenvLine {
-        /// Which line, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What it sets.
+        /// The variable that the line sets.
         name: &'static str,
     },
     /// A line of `.env` that refers to another variable.
-    #[error(".env, line {line}: {name} refers to another variable, which is not done here")]
+    #[error(".env, line {line}: {name} refers to another variable, which is not supported")]
     DotenvReference {
-        /// Which line, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What it sets.
+        /// The variable that the line sets.
         name: &'static str,
     },
 }
@@ -128,37 +130,37 @@ impl EndpointError {
                 )
             }
             Self::Mixed { provider, url: Origin::Dotenv, .. } => format!(
-                "export {} beside the key, or unset {} in the shell and put both into .env.",
+                "export {} together with the key, or unset {} in the shell and put both into .env.",
                 provider.address_name(),
                 provider.key_name()
             ),
             Self::Mixed { provider, .. } => format!(
-                "export {} beside the base URL, or unset {} in the shell and put both into .env.",
+                "export {} together with the base URL, or unset {} in the shell and put both into .env.",
                 provider.key_name(),
                 provider.address_name()
             ),
             Self::ForeignHost { .. } => "if you trust the scenario with a key, set OPENAI_BASE_URL to \
-                 its address, beside the key for it; else take model.base_url out of the scenario."
+                 its address, together with its key; otherwise remove model.base_url from the scenario."
                 .to_owned(),
-            Self::PlainHttp { .. } => "use https. Plain http is for this machine and its network."
+            Self::PlainHttp { .. } => "use https. Plain http works only on this machine and its network."
                 .to_owned(),
             Self::BaseUrl { .. } => {
                 format!("give an address such as {DEFAULT_BASE_URL} or http://localhost:11434/v1.")
             }
-            Self::Key { .. } => "copy it again: a line end or a quote may have come with it.".to_owned(),
+            Self::Key { .. } => "copy it again; it may include a line break or a quote.".to_owned(),
             Self::Model { .. } => format!("give a name such as {DEFAULT_MODEL}."),
             Self::Timeout { .. } => "give seconds, such as 60.".to_owned(),
-            Self::NotText { name } => format!("unset {name}, or set it again."),
-            Self::Dotenv { .. } => "make it a readable text file, or take it away.".to_owned(),
-            Self::DotenvLine { .. } => "put the value between single quotes, on one line.".to_owned(),
-            Self::DotenvReference { .. } => "write the value itself; one that has a $ in it goes \
-                 between single quotes."
+            Self::NotText { name } => format!("unset {name}, or set it to UTF-8 text."),
+            Self::Dotenv { .. } => "make it a readable text file, or remove it.".to_owned(),
+            Self::DotenvLine { .. } => "put the value in single quotes, on one line.".to_owned(),
+            Self::DotenvReference { .. } => "write the value itself; put a value with a $ \
+                 in single quotes."
                 .to_owned(),
         }
     }
 }
 
-/// The variables of their keys, in a sentence.
+/// The variables of the providers' keys, as an enumeration.
 fn list(providers: &[Provider]) -> String {
     let names: Vec<&str> = providers.iter().map(|provider| provider.key_name()).collect();
     match names.split_last() {

@@ -1,11 +1,11 @@
-//! Where a live model is found: provider, key, base URL, model and timeout, each with where it came
-//! from.
+//! Finds the endpoint of a live model: provider, key, base URL, model and timeout, each with its
+//! origin.
 //!
-//! A provider is named by the model's name (`anthropic/claude-…`), else by what is set: a variable
-//! that says which model or address, or the one key that there is. Each provider has variables of its
-//! own. The key and the base URL come from one place, the shell or a `.env` file: a `.env` (or a
-//! scenario) that came with somebody's download must not send the shell's key elsewhere. [`find`]
-//! is pure; [`find_here`] looks around.
+//! The provider comes from the model's name (`anthropic/claude-…`), else from what is set: a
+//! variable with a model or an address, or the only key. Each provider has its own variables. The
+//! key and the base URL come from one place, the shell or a `.env` file, because a downloaded
+//! `.env` or scenario must not send the shell's key elsewhere. [`find`] is pure; [`find_here`]
+//! reads the shell and the working directory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,27 +33,27 @@ use pair::Places;
 use provider::unknown_provider;
 pub use provider::{DEFAULT_MODELS_DATE, Provider, Wire, named};
 
-/// The base URL where none is set.
+/// The default base URL.
 pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
-/// The model where none is set (source `000`).
+/// The default model (collaboration source document).
 pub const DEFAULT_MODEL: &str = "gpt-4.1-mini";
-/// The bound of one attempt where none is set (source `000`).
+/// The default timeout of one attempt (collaboration source document).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where Ollama is on this machine unless it was told otherwise: a host with its port.
+/// The default address of Ollama on this machine: host and port.
 pub const OLLAMA: &str = "127.0.0.1:11434";
 
-/// The longest bound of one attempt that is taken.
+/// The longest timeout of one attempt that is accepted.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
-/// A `.env` larger than this is none.
+/// The largest `.env` file in bytes; a larger one is an error.
 const MAX_DOTENV: u64 = 1 << 20;
 
 const MODEL: &str = "OPENAI_MODEL";
-/// The version of the Messages API that is spoken.
+/// The version of the Messages API that we use.
 const MESSAGES_VERSION: &str = "2023-06-01";
 const TIMEOUT: &str = "OPENAI_TIMEOUT_SECONDS";
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A variable of the shell.
@@ -66,7 +66,7 @@ pub enum Origin {
     Scenario,
     /// The configuration file.
     Config,
-    /// Nobody set it.
+    /// The default value.
     Default,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value with where it came from.
+/// A value with its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<T> {
     /// The value.
@@ -92,20 +92,20 @@ pub struct Found<T> {
     pub origin: Origin,
 }
 
-/// What is asked for, where anything is.
+/// What the caller, the scenario and the configuration request, if anything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
-    /// The model: of the command line, a role, an agent, a step, or the whole scenario.
+    /// The model: from the command line, a role, an agent, a step, or the whole scenario.
     pub model: Option<Found<&'a str>>,
     /// `model.base_url` of the scenario.
     pub base_url: Option<&'a str>,
-    /// The model of the configuration, which the environment goes before.
+    /// The model of the configuration; the environment overrides it.
     pub config: Option<&'a str>,
-    /// The bound of one attempt of the configuration, which the environment goes before.
+    /// The timeout of one attempt from the configuration; the environment overrides it.
     pub timeout: Option<Duration>,
 }
 
-/// A place where a chat model answers. The key in it has been found fit for a header.
+/// The endpoint of a chat model. Its key was checked to be valid in a header.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     provider: Found<Provider>,
@@ -119,27 +119,27 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Who is asked.
+    /// The provider.
     pub fn provider(&self) -> Provider {
         self.provider.value
     }
-    /// Where it was said who is asked: of a provider that is chosen by its key, where the key is.
+    /// The origin of the provider; if it was chosen by its key, the origin of the key.
     pub fn provider_origin(&self) -> Origin {
         self.provider.origin
     }
-    /// Whether it is on this machine.
+    /// Whether the endpoint is on this machine.
     pub fn is_local(&self) -> bool {
         address::is_loopback(&self.base_url.value)
     }
-    /// Whether it is at the provider's own address, where its prices and its default model are known.
+    /// Whether this is the provider's own address, where its prices and its default model apply.
     pub fn is_providers_own(&self) -> bool {
         self.provider.value.is_at(&self.base_url.value)
     }
-    /// What the paths of the API are put behind.
+    /// The base of the API's paths.
     pub fn base_url(&self) -> &Found<Url> {
         &self.base_url
     }
-    /// The host with its port, if it has one of its own: all that is shown of the address.
+    /// The host, with its port unless it is the default one. No other part of the address is shown.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -151,16 +151,16 @@ impl Endpoint {
     pub fn key(&self) -> Option<&Found<Secret>> {
         self.key.as_ref()
     }
-    /// The bound of one attempt where neither `--set` nor the scenario has one.
+    /// The timeout of one attempt if neither `--set` nor the scenario has one.
     pub fn timeout(&self) -> &Found<Duration> {
         &self.timeout
     }
-    /// What a person should know before the first call: what was set and is not used, and why.
+    /// Notes for the operator before the first call: values that are not used, and why.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// An address of the API below the base URL, with the headers that each request carries.
+    /// The target of an API path below the base URL, with the headers of every request.
     pub(super) fn target(&self, path: &[&str]) -> Target {
         let mut url = self.base_url.value.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -174,7 +174,7 @@ impl Endpoint {
             .fold(target, |target, (name, value)| target.header(name.clone(), value.clone()))
     }
 
-    /// What takes this endpoint's key out of foreign text.
+    /// A redactor that removes this endpoint's key from texts.
     pub(super) fn redactor(&self) -> Redactor {
         Redactor::knowing(self.key.iter().map(|key| key.value.clone()))
     }
@@ -183,7 +183,7 @@ impl Endpoint {
 /// [`find`] with the shell's variables and the `.env` file of the working directory.
 ///
 /// # Errors
-/// As [`find`]; a `.env` that is there and cannot be read; a variable that is no text.
+/// As [`find`]; a `.env` that exists but cannot be read; a variable that is not UTF-8.
 pub fn find_here(asked: Asked<'_>) -> Result<Endpoint, EndpointError> {
     find(&shell_here()?, read_dotenv(Path::new(".env"))?.as_deref(), asked)
 }
@@ -205,8 +205,8 @@ pub fn ollama_here(usual: &str) -> Result<Found<Endpoint>, EndpointError> {
     ollama(shell_here()?, read_dotenv(Path::new(".env"))?.as_deref(), usual)
 }
 
-/// Ollama with its default model: where `OLLAMA_HOST` says, else at `usual`, a host with its port. The
-/// origin is that of the address.
+/// Ollama with its default model, at the address in `OLLAMA_HOST`, else at `usual` (host and port).
+/// The origin is that of the address.
 ///
 /// # Errors
 /// As [`find`].
@@ -227,7 +227,7 @@ pub fn ollama(
     Ok(Found { value, origin: set.unwrap_or(Origin::Default) })
 }
 
-/// The variables of ours that the shell has.
+/// Our variables that the shell has.
 fn shell_here() -> Result<BTreeMap<String, String>, EndpointError> {
     let mut shell = BTreeMap::new();
     for name in dotenv::names() {
@@ -244,7 +244,7 @@ fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
     let failed = |error: &dyn fmt::Display| EndpointError::Dotenv { why: error.to_string() };
     match regular::read(path, MAX_DOTENV) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|error| failed(&error)),
-        // A folder or a pipe of that name is somebody else's.
+        // A folder or a pipe with that name belongs to another program.
         Err(error) => match error.kind() {
             ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::IsADirectory => Ok(None),
             _ => Err(failed(&error)),
@@ -254,24 +254,24 @@ fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
 
 /// Finds the endpoint.
 ///
-/// - A variable that is empty or blank is not set.
-/// - The provider: the one before the `/` of the model that is asked for; OpenAI's wire where the
-///   scenario names an address, or `OPENAI_MODEL` or `OPENAI_BASE_URL` is set; the one that the
-///   configuration's model names; the one that has a key; Ollama where `OLLAMA_HOST` is set.
-/// - Key and base URL: from the shell where it sets either, else from `.env`. What the other place
-///   says of them is not used; where the two would have to be mixed, that is an error.
-/// - The scenario's base URL goes before both, but gets the key only where it has the same scheme,
-///   host and port as the base URL that the key was set beside. To another host on this machine no
-///   key is sent; any other is refused.
-/// - The model: the one that is asked for, the shell's, `.env`'s (`OPENAI_MODEL`, which is sent as it
-///   stands), the configuration's, the provider's default. The timeout: the shell's, `.env`'s, the
+/// - An empty or blank variable counts as not set.
+/// - The provider: the one before the `/` of the requested model; the OpenAI API if the scenario
+///   sets an address, or if `OPENAI_MODEL` or `OPENAI_BASE_URL` is set; the one in the
+///   configuration's model; the only one with a key; Ollama if `OLLAMA_HOST` is set.
+/// - Key and base URL: from the shell if it sets either, else from `.env`. The values of the other
+///   place are ignored; if the two places would have to be mixed, that is an error.
+/// - The scenario's base URL overrides both, but gets the key only if it has the same scheme, host
+///   and port as the base URL that the key was set with. Another host on this machine gets no key;
+///   any other host is refused.
+/// - The model: the requested one, then `OPENAI_MODEL` of the shell and of `.env` (sent unchanged),
+///   the configuration's, the provider's default. The timeout: the shell's, `.env`'s, the
 ///   configuration's, the default; the gateway knows the scenario's.
-/// - Plain `http` with a key: freely to this machine; to its network with a note, since that is
-///   where people's own servers are; never beyond.
+/// - Plain `http` with a key: allowed to this machine; to its local network with a note, because
+///   many servers there have no TLS; never beyond.
 ///
 /// # Errors
-/// No key and no local endpoint; several providers with a key and nothing that says which; places that
-/// would be mixed; values that cannot be used.
+/// No key and no local endpoint; several providers with a key and none chosen; key and address from
+/// different places; invalid values.
 pub fn find(
     shell: &BTreeMap<String, String>,
     dotenv: Option<&str>,
@@ -316,7 +316,7 @@ pub fn find(
     })
 }
 
-/// Which provider is asked, and for which model.
+/// Chooses the provider and the model.
 fn choose<'a>(
     places: &Places<'a>,
     asked: &Asked<'a>,
@@ -356,7 +356,7 @@ fn choose<'a>(
     Ok((provider, wanted.or_else(of_variable).or_else(of_config).unwrap_or(default)))
 }
 
-/// What a request carries beside its body: the key, in the provider's way.
+/// The headers of a request besides those of its body: the key, as the provider expects it.
 fn headers(
     provider: Provider,
     key: Option<&Found<Secret>>,

@@ -1,4 +1,4 @@
-//! The base URL and the key that go together.
+//! Pairs the base URL with its key.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{EndpointError, Found, Origin, Provider, address};
 use crate::net::Secret;
 use crate::net::http::host_of;
 
-/// A variable's value: what is blank is not set.
+/// The value of a variable; a blank one counts as not set.
 pub(super) fn set(value: &str) -> Option<&str> {
     let value = value.trim();
     (!value.is_empty()).then_some(value)
@@ -34,7 +34,7 @@ impl<'a> Places<'a> {
             .find_map(|origin| self.get(name, origin).map(|value| Found { value, origin }))
     }
 
-    /// The providers that have a key here.
+    /// The providers that have a key in either place.
     pub(super) fn providers(&self) -> Vec<Provider> {
         let has_key = |provider: &Provider| self.either(provider.key_name()).is_some();
         Provider::ALL.into_iter().filter(has_key).collect()
@@ -66,11 +66,11 @@ impl<'a> Places<'a> {
                 None if !local => Err(no_key(&theirs.value)),
                 key => Ok((theirs, key)),
             },
-            // What the environment says is of no matter then, right or wrong.
+            // The environment does not matter then, valid or not.
             _ if local => {
                 notes.clear();
                 if self.either(provider.key_name()).is_some() {
-                    notes.push("no key is sent: the scenario names the address".to_owned());
+                    notes.push("no key is sent: the scenario sets the address".to_owned());
                 }
                 Ok((theirs, None))
             }
@@ -83,7 +83,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The base URL and the key that go together, and what is left aside.
+    /// The base URL and the key that belong together. Notes say which values are ignored.
     fn pair(
         &self,
         provider: Provider,
@@ -101,7 +101,7 @@ impl<'a> Places<'a> {
         };
         if origin == Origin::Shell {
             match (shell, file) {
-                // Only .env says where, and it is not where the key would go.
+                // Only .env sets the address, and the key would go elsewhere.
                 ((None, _), (Some(other), None)) if !same_address(provider, other, &url.value) => {
                     return Err(EndpointError::Mixed {
                         provider,
@@ -132,7 +132,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What is said of the values in `.env` that the shell's go before.
+/// The note about values in `.env` that the shell overrides.
 fn left_aside(provider: Provider, url: bool, key: bool) -> String {
     let (address_name, key_name) = (provider.address_name(), provider.key_name());
     let what = match (url, key) {
@@ -140,7 +140,9 @@ fn left_aside(provider: Provider, url: bool, key: bool) -> String {
         (true, false) => format!("{address_name} of .env is"),
         (false, _) => format!("{key_name} of .env is"),
     };
-    format!("{what} not used: the shell sets one of the two, and they come from one place")
+    format!(
+        "{what} not used: the shell sets one of the two, and both must come from the same place"
+    )
 }
 
 fn same_address(provider: Provider, text: &str, url: &Url) -> bool {

@@ -1,4 +1,4 @@
-//! Who answers live: the providers that are known, and how each is reached.
+//! The known providers of live models, and how to reach them.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use reqwest::Url;
 use crate::event::visible::visible_within;
 use crate::net::http::host_of;
 
-/// The day on which the default models were chosen ([`Provider::model`]). Their prices are in
-/// `assets/prices.toml`, which has a date of its own.
+/// The date on which the default models were chosen ([`Provider::model`]). Prices are in
+/// `assets/prices.toml`, which has its own date.
 pub const DEFAULT_MODELS_DATE: &str = "2026-11-22";
 
 /// A provider of chat models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Provider {
-    /// OpenAI, and any endpoint that speaks its chat completions.
+    /// OpenAI, and any endpoint with its chat completions API.
     #[default]
     OpenAi,
-    /// Anthropic, by its Messages API.
+    /// Anthropic, with its Messages API.
     Anthropic,
     /// Google's Gemini, at its OpenAI-compatible address.
     Gemini,
@@ -27,7 +27,7 @@ pub enum Provider {
     Ollama,
 }
 
-/// What is said between us and an endpoint.
+/// The API of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// OpenAI's chat completions.
@@ -36,7 +36,7 @@ pub enum Wire {
     Messages,
 }
 
-/// What is known of a provider.
+/// The properties of a provider.
 struct Known {
     word: &'static str,
     name: &'static str,
@@ -47,13 +47,14 @@ struct Known {
 }
 
 impl Provider {
-    /// All of them, in the order in which they are listed.
+    /// All providers, in display order.
     pub const ALL: [Self; 5] =
         [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::OpenRouter, Self::Ollama];
 
     fn known(self) -> Known {
-        // The models are what the providers' own documents recommended for general use at a low price
-        // on `DEFAULT_MODELS_DATE`; `doctor --live` says when a provider lists its model no more.
+        // The models are those that the providers' own documents recommended for general use at a
+        // low price on `DEFAULT_MODELS_DATE`; `doctor --live` reports when a provider no longer
+        // lists its model.
         match self {
             Self::OpenAi => Known {
                 word: "openai",
@@ -98,42 +99,42 @@ impl Provider {
         }
     }
 
-    /// Its name before the `/` of a model's name.
+    /// The name before the `/` of a model's name.
     pub fn word(self) -> &'static str {
         self.known().word
     }
 
-    /// The provider of this word, in any case.
+    /// The provider with this word, in any case.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|provider| provider.word().eq_ignore_ascii_case(word))
     }
 
-    /// The variable that its key stands in.
+    /// The variable with its key.
     pub fn key_name(self) -> &'static str {
         self.known().key
     }
 
-    /// The variable that its address stands in.
+    /// The variable with its address.
     pub fn address_name(self) -> &'static str {
         self.known().address
     }
 
-    /// Where it is found, where no address is set.
+    /// The base URL if no address is set.
     pub fn base_url(self) -> &'static str {
         self.known().base_url
     }
 
-    /// Whether this base URL is of its own host.
+    /// Whether this base URL has the provider's own host.
     pub fn is_at(self, url: &Url) -> bool {
         Url::parse(self.base_url()).is_ok_and(|own| host_of(&own) == host_of(url))
     }
 
-    /// The model that is asked, where none is named.
+    /// The default model.
     pub fn model(self) -> &'static str {
         self.known().model
     }
 
-    /// What is said to it.
+    /// The API that the provider uses.
     pub fn wire(self) -> Wire {
         match self {
             Self::Anthropic => Wire::Messages,
@@ -148,8 +149,8 @@ impl fmt::Display for Provider {
     }
 }
 
-/// A model's name as `model =` and `--model` give it: with a known provider before the first `/`, or
-/// with none.
+/// Splits a model name as `model =` and `--model` give it into a known provider before the first
+/// `/`, if there is one, and the name.
 pub fn named(text: &str) -> (Option<Provider>, &str) {
     match text.split_once('/') {
         Some((word, model)) if !model.trim().is_empty() => match Provider::of(word.trim()) {
@@ -160,13 +161,13 @@ pub fn named(text: &str) -> (Option<Provider>, &str) {
     }
 }
 
-/// What is said of a model whose name begins with a provider that is not known, where the one that is
-/// asked has no names like that. Compatible servers and OpenRouter do (`org/model`).
+/// A note about a model whose name begins with an unknown provider, if the chosen provider has no
+/// such names. Compatible servers and OpenRouter have them (`org/model`).
 pub(super) fn unknown_provider(asked: Provider, url: &Url, model: &str) -> Option<String> {
     let (word, _) = model.split_once('/')?;
     let plain = match asked {
         Provider::OpenAi | Provider::Anthropic => true,
-        // Its own list puts this before each name.
+        // Gemini's own list puts this before each name.
         Provider::Gemini => word != "models",
         Provider::OpenRouter | Provider::Ollama => false,
     };
@@ -176,7 +177,7 @@ pub(super) fn unknown_provider(asked: Provider, url: &Url, model: &str) -> Optio
     let known = Provider::ALL.map(Provider::word).join(", ");
     let (model, word) = (visible_within(model, 60), visible_within(word, 40));
     Some(format!(
-        "{model} is sent to {asked} as it stands: `{word}` is no known provider ({known})"
+        "{model} is sent to {asked} unchanged: `{word}` is not a known provider ({known})"
     ))
 }
 
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(
             unknown_provider(Provider::OpenAi, &url, "mistral/large").as_deref(),
             Some(
-                "mistral/large is sent to OpenAI as it stands: `mistral` is no known provider \
+                "mistral/large is sent to OpenAI unchanged: `mistral` is not a known provider \
                  (openai, anthropic, gemini, openrouter, ollama)"
             )
         );

@@ -1,4 +1,4 @@
-//! The tables of [`find`]: which key goes where, and what is refused.
+//! Tables of [`find`]: which key goes where, and what is refused.
 
 use super::*;
 
@@ -40,17 +40,17 @@ fn which_key_goes_where() {
     let (k, f) = (Some("shell-key"), Some("file-key"));
     let none = (None, None);
     for (shell, file, scenario, url, url_origin, key) in [
-        // one place alone
+        // One place only.
         ((k, None), none, None, OPENAI, DEFAULT, Some(("shell-key", SHELL))),
         ((k, Some(OTHER)), none, None, OTHER, SHELL, Some(("shell-key", SHELL))),
         (none, (f, None), None, OPENAI, DEFAULT, Some(("file-key", DOTENV))),
         (none, (f, Some(OTHER)), None, OTHER, DOTENV, Some(("file-key", DOTENV))),
         ((Some("  "), Some("")), (f, None), None, OPENAI, DEFAULT, Some(("file-key", DOTENV))),
-        // this machine needs no key, and gets one that was set for it
+        // This machine needs no key, and gets one that was set for it.
         ((None, Some(LOCAL)), none, None, LOCAL, SHELL, None),
         (none, (None, Some(LOCAL)), None, LOCAL, DOTENV, None),
         ((k, Some(LOCAL)), none, None, LOCAL, SHELL, Some(("shell-key", SHELL))),
-        // both places: the shell's pair, whole
+        // Both places: the shell's pair.
         ((k, Some(OTHER)), (f, Some(OPENAI)), None, OTHER, SHELL, Some(("shell-key", SHELL))),
         ((k, None), (f, Some(OTHER)), None, OPENAI, DEFAULT, Some(("shell-key", SHELL))),
         ((k, None), (f, None), None, OPENAI, DEFAULT, Some(("shell-key", SHELL))),
@@ -63,7 +63,7 @@ fn which_key_goes_where() {
             Some(("shell-key", SHELL)),
         ),
         ((None, Some(LOCAL)), (f, None), None, LOCAL, SHELL, None),
-        // the scenario's address gets the key only where it was set for that host
+        // The scenario's address gets the key only if it was set for that host.
         (
             (k, None),
             none,
@@ -78,7 +78,7 @@ fn which_key_goes_where() {
         ((k, Some("http://localhost:9/v1")), none, Some(LOCAL), LOCAL, SCENARIO, None),
         ((k, Some(LOCAL)), none, Some(LOCAL), LOCAL, SCENARIO, Some(("shell-key", SHELL))),
         (none, none, Some(LOCAL), LOCAL, SCENARIO, None),
-        // what the environment says is of no matter to a local scenario
+        // The environment does not matter to a local scenario.
         ((k, None), (None, Some(OTHER)), Some(LOCAL), LOCAL, SCENARIO, None),
         ((k, Some("nonsense")), none, Some(LOCAL), LOCAL, SCENARIO, None),
     ] {
@@ -106,7 +106,7 @@ fn what_is_refused() {
         (none, (None, Some(OTHER)), None, no_key("other.example")),
         (none, none, Some(OTHER), no_key("other.example")),
         ((None, Some(OTHER)), none, Some(OTHER), no_key("other.example")),
-        // halves that stand in two places
+        // Halves from two places.
         ((k, None), (None, Some(OTHER)), None, E::Mixed { provider, url: DOTENV, key: SHELL }),
         ((k, None), (None, Some(LOCAL)), None, E::Mixed { provider, url: DOTENV, key: SHELL }),
         ((None, Some(OTHER)), (f, None), None, E::Mixed { provider, url: SHELL, key: DOTENV }),
@@ -116,7 +116,7 @@ fn what_is_refused() {
             None,
             E::Mixed { provider, url: SHELL, key: DOTENV },
         ),
-        // a scenario that would take the key along
+        // A scenario that would receive the key.
         ((k, None), none, Some(OTHER), foreign("api.openai.com")),
         (none, (f, Some("https://a.example:8443/v1")), Some(OTHER), foreign("a.example:8443")),
         ((k, Some("https://other.example:444")), none, Some(OTHER), foreign("other.example:444")),
@@ -126,7 +126,7 @@ fn what_is_refused() {
             Some(OTHER),
             E::Mixed { provider, url: DOTENV, key: SHELL },
         ),
-        // plain http
+        // Plain http.
         (
             (k, Some("http://other.example/v1")),
             none,
@@ -145,7 +145,7 @@ fn what_is_refused() {
 #[test]
 fn what_is_left_aside_is_said() {
     let (k, f) = (Some("shell-key"), Some("file-key"));
-    let aside = "not used: the shell sets one of the two, and they come from one place";
+    let aside = "not used: the shell sets one of the two, and both must come from the same place";
     for (shell, file, scenario, note) in [
         ((k, None), (None, None), None, None),
         (
@@ -167,7 +167,7 @@ fn what_is_left_aside_is_said() {
             (k, None),
             (None, None),
             Some(LOCAL),
-            Some("no key is sent: the scenario names the address".to_owned()),
+            Some("no key is sent: the scenario sets the address".to_owned()),
         ),
         ((None, None), (None, None), Some(LOCAL), None),
         (
@@ -232,7 +232,7 @@ fn who_is_asked() {
     let (openai, anthropic) = (("OPENAI_API_KEY", "ok"), ("ANTHROPIC_API_KEY", "ak"));
     let (gemini, router) = (("GEMINI_API_KEY", "gk"), ("OPENROUTER_API_KEY", "rk"));
     for (shell, dotenv, asked, config, provider, model, url) in [
-        // the key alone
+        // The key alone.
         (vec![openai], "", None, None, OpenAi, "gpt-4.1-mini", OPENAI),
         (
             vec![anthropic],
@@ -280,7 +280,7 @@ fn who_is_asked() {
             "http://box.lan:11434/v1",
         ),
         (vec![], "", Some("ollama/qwen3"), None, Ollama, "qwen3", LOCAL),
-        // a name says which
+        // A name with a provider.
         (
             vec![openai, anthropic],
             "",
@@ -300,7 +300,7 @@ fn who_is_asked() {
             "claude-x",
             "https://api.anthropic.com/v1",
         ),
-        // a variable that says which model or address
+        // A variable with a model or an address.
         (
             vec![openai, anthropic, ("OPENAI_MODEL", "openai/gpt-oss")],
             "",
@@ -319,7 +319,7 @@ fn who_is_asked() {
             "gpt-4.1-mini",
             LOCAL,
         ),
-        // the configuration, which the environment goes before
+        // The configuration, which the environment overrides.
         (
             vec![openai, anthropic],
             "",
@@ -425,7 +425,7 @@ fn the_file_is_read_where_there_is_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(".env");
     assert_eq!(read_dotenv(&path), Ok(None));
-    assert_eq!(read_dotenv(folder.path()), Ok(None), "a folder is no file");
+    assert_eq!(read_dotenv(folder.path()), Ok(None), "a folder is not a file");
     std::fs::write(&path, "OPENAI_MODEL=m").expect("a file");
     assert_eq!(read_dotenv(&path), Ok(Some("OPENAI_MODEL=m".to_owned())));
     std::fs::write(&path, b"OPENAI_MODEL=\xff").expect("a file");

@@ -1,7 +1,7 @@
-//! The tools that a model calls in its reply, from a whole answer or gathered piece by piece.
+//! The tool calls of a reply, complete or streamed.
 //!
-//! A piece belongs to the call of its `index`. Servers differ in what they leave out of it or say
-//! twice, so where the index says too little the id, the name and whether the arguments are whole
+//! A streamed piece belongs to the call with its `index`. Servers omit or repeat different parts of
+//! it, so if the index is not enough, the id, the name and whether the arguments are complete
 //! decide: see [`Call::another`].
 
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::llm::client::Client;
 use crate::llm::client::tool_calls::{MOST, Miscalled, NAME_CAP, tell_apart};
 use crate::scenario::tool::ToolOffer;
 
-/// The calls of a reply, as far as they have come.
+/// The tool calls of a reply so far.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     made: Vec<Call>,
-    /// The one that the piece before belonged to.
+    /// The call that the previous piece belongs to.
     last: Option<usize>,
 }
 
@@ -31,13 +31,13 @@ struct Call {
 }
 
 impl Calls {
-    /// A call of a whole answer: always one of its own.
+    /// Adds a call of an answer that is not streamed: always a new call.
     pub(super) fn whole(&mut self, called: Called<'_>) -> Result<(), Miscalled> {
         let at = self.begin(None)?;
         self.add(at, called, &[])
     }
 
-    /// A piece of a call, the first one or another; `offered`: the tools that it may be.
+    /// Adds a piece to its call, or starts a new call; `offered`: the tools that it may name.
     pub(super) fn piece(
         &mut self,
         piece: Called<'_>,
@@ -50,19 +50,19 @@ impl Calls {
         self.add(at, piece, offered)
     }
 
-    /// How many bytes have come.
+    /// The number of bytes so far.
     pub(super) fn bytes(&self) -> usize {
         self.made.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len()).sum()
     }
 
-    /// The calls in their order, each with an id that no other of the reply has.
+    /// The calls in order, each with a unique id.
     pub(super) fn done(
         mut self,
         by: &Client,
         before: &Conversation,
     ) -> Result<Arc<[ToolCall]>, Miscalled> {
         if self.made.is_empty() {
-            // As it is with most replies; an empty list of its own would be allocated.
+            // The usual case; avoids the allocation of an empty list.
             return Ok(Arc::default());
         }
         self.made.sort_by_key(|call| call.index);
@@ -82,7 +82,7 @@ impl Calls {
         Ok(calls.into())
     }
 
-    /// The call that a piece goes on with; `None`: it begins one.
+    /// The call that a piece continues; `None` if it starts a new one.
     fn goes_on(&self, piece: &Called<'_>, offered: &[ToolOffer]) -> Option<usize> {
         let found = match (piece.index(), piece.id()) {
             (Some(index), _) => self.made.iter().rposition(|call| call.index == index),
@@ -90,8 +90,8 @@ impl Calls {
             (None, None) => self.last,
         };
         let found = match found {
-            // Some servers count on within a call, or make up an id for each piece of it: what has
-            // neither a call of its own nor a name is more of the one before.
+            // Some servers count on within a call, or make up an id for each piece. A piece with
+            // neither a known call nor a name continues the previous call.
             None if piece.name().is_empty() => self.last.filter(|last| {
                 let announces = piece.arguments().is_empty() || self.made[*last].is_whole();
                 piece.id().is_none() || !announces
@@ -128,8 +128,8 @@ impl Calls {
 }
 
 impl Call {
-    /// Whether a piece that has this call's place begins another all the same: servers that count
-    /// no calls say 0 of each, and some give no ids either.
+    /// Whether a piece that matches this call still starts another one: servers that do not count
+    /// calls send index 0 for each, and some send no ids either.
     fn another(&self, piece: &Called<'_>, offered: &[ToolOffer]) -> bool {
         let name = piece.name();
         if name.is_empty() || self.name.is_empty() {
@@ -157,7 +157,7 @@ impl Call {
         self.nesting.is_closed()
     }
 
-    /// The name comes at once, in pieces, or again with each piece of the arguments.
+    /// Servers send the name at once, in pieces, or again with each piece of the arguments.
     fn hear_name(&mut self, piece: &str, offered: &[ToolOffer]) {
         if piece.starts_with(&*self.name) && !begins_one(offered, &self.name, piece) {
             self.name.clear();
@@ -167,11 +167,11 @@ impl Call {
 
     fn hear_arguments(&mut self, piece: &str) {
         if self.is_whole() {
-            // All of them once more, at the end.
+            // All arguments again, at the end.
             if piece == self.arguments {
                 return;
             }
-            // An empty object that only stood for what was to come.
+            // An empty object was only a placeholder.
             if self.arguments == "{}" && piece.trim_start().starts_with('{') {
                 self.arguments.clear();
                 self.nesting = Nesting::default();
@@ -182,7 +182,7 @@ impl Call {
     }
 }
 
-/// Whether what is said so far and this piece are the beginning of a tool's name.
+/// Whether the name so far plus this piece is the beginning of a tool's name.
 fn begins_one(offered: &[ToolOffer], so_far: &str, piece: &str) -> bool {
     let goes_on = |tool: &ToolOffer| {
         tool.name.strip_prefix(so_far).is_some_and(|rest| rest.starts_with(piece))
@@ -190,7 +190,7 @@ fn begins_one(offered: &[ToolOffer], so_far: &str, piece: &str) -> bool {
     offered.iter().any(goes_on)
 }
 
-/// Whether a text that comes in pieces is an object or a list that has been closed.
+/// Tracks whether a streamed JSON text is a closed object or list.
 #[derive(Debug, Default)]
 struct Nesting {
     depth: u32,

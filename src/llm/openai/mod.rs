@@ -1,7 +1,7 @@
-//! Chat models behind an HTTP endpoint that speaks OpenAI's chat completions, streamed or not.
+//! Chat models behind an HTTP endpoint with OpenAI's chat completions API, streamed or not.
 //!
-//! A call is one attempt: one request, no retry, no bound on its time. Whoever drops its future
-//! ends it, and the endpoint sees the connection close.
+//! A call is one attempt: one request, no retry, no timeout. Dropping the future cancels it, and
+//! the endpoint sees the connection close.
 
 use serde_json::Value;
 use tokio::time::Instant;
@@ -27,7 +27,7 @@ pub use super::client::adapter::Adapter;
 pub use super::client::probe::Reach;
 pub use super::client::{ANSWER_CAP, EVENT_CAP, STREAM_CAP, TEXT_CAP};
 
-/// A chat model at an endpoint of chat completions.
+/// A chat model at an endpoint with the chat completions API.
 pub type OpenAi = Adapter<ChatCompletions>;
 
 /// OpenAI's chat completions API.

@@ -1,5 +1,5 @@
-//! The parameters of a request beside the conversation and the tools: what is set, in the form that
-//! the endpoint takes.
+//! The parameters of a request besides the conversation and the tools, in the form that the
+//! endpoint accepts.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::llm::adaptation::{Parameter, ParameterSet};
 use crate::llm::{Contract, Form, JsonRung, Tuning};
 
-/// The names of the token limit: servers take either, some both.
+/// The names of the token limit: servers accept either, some both.
 const LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 
 /// The parameters of one request.
@@ -18,12 +18,12 @@ pub(super) struct ChatParameters<'a> {
     format: Option<ResponseFormat<'a>>,
     stream: bool,
     refused: ParameterSet,
-    /// Those of them that the request can do without.
+    /// The optional parameters among them, which a retry can omit.
     pub(super) sent: ParameterSet,
 }
 
 impl<'a> ChatParameters<'a> {
-    /// The parameters of a request for a reply of this form, without those in `refused`.
+    /// The parameters for a reply of this form, without those in `refused`.
     pub(super) fn of(
         tuning: &'a Tuning,
         form: &'a Form,
@@ -40,7 +40,7 @@ impl<'a> ChatParameters<'a> {
         sent.add_if(effort, Parameter::ReasoningEffort);
         sent.add_if(stream || extra("stream_options"), Parameter::StreamOptions);
         sent.add_if(extra("parallel_tool_calls"), Parameter::ParallelToolCalls);
-        // A form that somebody has fixed is sent whatever the endpoint says of it.
+        // A format that the user has fixed is sent, whatever the endpoint refuses.
         if tuning.json.is_none() && !extra("response_format") {
             let by_schema = matches!(format, Some(ResponseFormat::Schema(_)));
             sent.add_if(by_schema, Parameter::JsonSchema);
@@ -49,7 +49,7 @@ impl<'a> ChatParameters<'a> {
         Self { tuning, format, stream, refused, sent: sent.without(refused) }
     }
 
-    /// The name under which a key is sent; `None`: it is left out.
+    /// The name under which a key is sent; `None` if it is omitted.
     fn name_of(&self, key: &'a str) -> Option<&'a str> {
         let parameter = match key {
             "temperature" => Parameter::Temperature,
@@ -108,7 +108,7 @@ enum ResponseFormat<'a> {
 }
 
 impl<'a> ResponseFormat<'a> {
-    /// The highest rung that the form has, nobody has ruled out, and the endpoint has not refused.
+    /// The strictest format that the form has, the user allows, and the endpoint has not refused.
     fn of(form: &'a Form, fixed: Option<JsonRung>, refused: ParameterSet) -> Option<Self> {
         let takes = |parameter| fixed.is_some() || !refused.has(parameter);
         let highest = fixed.unwrap_or(JsonRung::JsonSchema);

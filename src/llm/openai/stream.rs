@@ -1,4 +1,4 @@
-//! A reply that comes piece by piece, as server-sent events.
+//! A streamed reply, assembled from server-sent events.
 
 use std::sync::Arc;
 
@@ -22,27 +22,27 @@ use crate::net::sse::SseEvent;
 enum Bad {
     /// It reports an error.
     Reported(serde_json::Value),
-    /// It is no piece of a chat completion.
+    /// It is not part of a chat completion.
     Unreadable { why: String, data: String },
-    /// The tools that it calls cannot be taken.
+    /// Its tool calls are invalid.
     Miscalled(Miscalled),
 }
 
-/// What has come of a reply.
+/// A partial reply.
 pub(in crate::llm) struct Gathered<'a> {
     by: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,
-    /// The parameters that the request could have gone without.
+    /// The optional parameters of the request.
     sent: ParameterSet,
     events: usize,
-    /// A choice has come, be it an empty one.
+    /// Whether a choice has arrived, even an empty one.
     chosen: bool,
     text: String,
     calls: Calls,
-    /// How much of the text the listener has been told.
+    /// How much of the text the listener has received.
     said: Unfinished,
-    /// The half of a character with which the last event ended.
+    /// The half of a character at the end of the last event.
     halves: Surrogates,
     first_token_ms: Option<u64>,
     usage: Option<Usage>,
@@ -140,8 +140,8 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// Says what is new, as far as it cannot be the beginning of the key in use: that waits for the
-    /// next piece, and the key itself is never said.
+    /// Passes new text to the listener, except for an end that could be the beginning of the key:
+    /// that part waits for the next piece, and the key itself is never passed on.
     fn say(&mut self, listener: &dyn Listener) {
         if let Some(new) = self.said.next(&self.by.redactor, &self.text) {
             listener.piece(&new);
@@ -151,7 +151,7 @@ impl<'a> Gathered<'a> {
     fn failed(&self, bad: Bad) -> Box<Failure> {
         match bad {
             Bad::Reported(error) => {
-                // What had answered had taken the request as it was.
+                // A reply that has begun means that the request was valid.
                 let begun = self.first_token_ms.is_some();
                 let sent = if begun { ParameterSet::default() } else { self.sent };
                 self.by.complained(&error, &event_place(self.events), sent, self.partial())
@@ -195,7 +195,7 @@ impl Gathers for Gathered<'_> {
 
     fn done(mut self) -> Result<Reply, Box<Failure>> {
         if !self.chosen {
-            return Err(self.by.ended_without("a single choice"));
+            return Err(self.by.ended_without("a choice"));
         }
         for (field, text) in [("content", &mut self.text), ("refusal", &mut self.refusal)] {
             if self.halves.left_in(field) {
@@ -218,7 +218,7 @@ impl Gathers for Gathered<'_> {
     }
 
     fn partial(&self) -> Option<Arc<str>> {
-        // It ends anywhere, in the middle of the key too.
+        // It can end anywhere, also inside the key.
         (!self.text.is_empty()).then(|| self.by.redactor.redact_known(&self.text).into())
     }
 }

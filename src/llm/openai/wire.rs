@@ -1,4 +1,4 @@
-//! The bodies of the chat completions API: what is sent, and what is read of what comes.
+//! The bodies of the chat completions API: writes requests, parses answers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,8 +13,8 @@ use crate::event::kind::{ChatMessage, Usage};
 use crate::llm::ChatRequest;
 use crate::llm::client::json::{JsonText, RequestBody};
 
-/// Arguments of an earlier call. llama.cpp, vLLM and Ollama refuse a whole conversation in which
-/// some are no JSON object, so what a model got wrong goes back to it within one.
+/// The arguments of an earlier call. llama.cpp, vLLM and Ollama reject a whole conversation if some
+/// arguments are not a JSON object, so invalid ones are wrapped in an object.
 fn sendable(arguments: &str) -> Cow<'_, str> {
     let begins = arguments.trim_start();
     if begins.is_empty() {
@@ -26,10 +26,10 @@ fn sendable(arguments: &str) -> Cow<'_, str> {
     Cow::Owned(serde_json::json!({ "unreadable": arguments }).to_string())
 }
 
-/// The body of a request, straight from what is asked.
+/// The body of a request.
 ///
 /// # Errors
-/// None that a request of ours can cause; serde_json's signature has one.
+/// Our own requests cause none; the signature is serde_json's.
 pub(super) fn body(
     model: &str,
     request: &ChatRequest,
@@ -37,7 +37,7 @@ pub(super) fn body(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
     let schema = request.form.contract().map_or(0, |contract| contract.schema().get().len() + 100);
-    // Text that is JSON itself grows by a backslash for each quote.
+    // Texts that are JSON grow by one backslash for each quote.
     let room = texts + texts / 4 + schema + model.len() + 160;
     let mut body = RequestBody::with_room_for(room);
     body.raw(r#"{"model":"#);
@@ -63,11 +63,11 @@ pub(super) fn body(
     Ok(body.bytes())
 }
 
-/// A message as it is sent; the log has a form of its own.
+/// Writes a message in the API's format, which differs from the log's.
 fn said(body: &mut RequestBody, message: &ChatMessage) {
     body.raw(r#"{"role":""#);
     body.raw(message.role.word());
-    // Nothing is said beside calls: the content is `null`.
+    // A message with calls but without text has the content `null`.
     if message.content.is_empty() && !message.tool_calls.is_empty() {
         body.raw(r#"","content":null"#);
     } else {
@@ -94,7 +94,7 @@ fn said(body: &mut RequestBody, message: &ChatMessage) {
     body.raw("}");
 }
 
-/// A whole answer, or one event of a stream.
+/// An answer, or one event of a stream.
 #[derive(Debug, Deserialize)]
 pub(super) struct Completion<'a> {
     #[serde(borrow, default)]
@@ -107,8 +107,8 @@ pub(super) struct Completion<'a> {
     pub(super) error: Option<Value>,
 }
 
-/// One of the answers; we ask for one. A whole answer has a `message`, an event of a stream a
-/// `delta`, and some servers put both into their events.
+/// One of the choices; we request one. An answer has a `message`, a stream event a `delta`, and
+/// some servers send both in their events.
 #[derive(Debug, Deserialize)]
 pub(super) struct Choice<'a> {
     #[serde(borrow, default)]
@@ -117,12 +117,12 @@ pub(super) struct Choice<'a> {
     pub(super) delta: Option<Message<'a>>,
     #[serde(borrow, default)]
     pub(super) finish_reason: Option<JsonText<'a>>,
-    /// OpenRouter puts the error of whom it asked here.
+    /// The error of the upstream provider, as OpenRouter reports it.
     #[serde(default)]
     pub(super) error: Option<Value>,
 }
 
-/// What the model says, whole or the next piece of it.
+/// The text of a reply, or the next part of it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Message<'a> {
     #[serde(borrow, default)]
@@ -133,7 +133,7 @@ pub(super) struct Message<'a> {
     pub(super) tool_calls: Option<Vec<Called<'a>>>,
 }
 
-/// A tool that the model calls, whole or a piece of it. Servers leave out any of this.
+/// A tool call, or a part of it. Servers omit any of these fields.
 #[derive(Debug, Deserialize)]
 pub(super) struct Called<'a> {
     #[serde(default)]
@@ -153,30 +153,30 @@ struct CalledFunction<'a> {
 }
 
 impl Called<'_> {
-    /// Which of the reply's calls, where it is said.
+    /// The index of the call in the reply, if given.
     pub(super) fn index(&self) -> Option<i64> {
         self.index.map(|index| index as i64)
     }
 
-    /// The id, where there is one.
+    /// The id; `None` if it is missing or empty.
     pub(super) fn id(&self) -> Option<&str> {
         self.id.as_ref().map(|id| &*id.0).filter(|id| !id.is_empty())
     }
 
-    /// The tool's name or a piece of it; empty where nothing is said of it.
+    /// The tool's name or a part of it; empty if missing.
     pub(super) fn name(&self) -> &str {
         let name = self.function.as_ref().and_then(|function| function.name.as_ref());
         name.map_or("", |name| &*name.0)
     }
 
-    /// The arguments or a piece of them.
+    /// The arguments or a part of them.
     pub(super) fn arguments(&self) -> &str {
         let arguments = self.function.as_ref().and_then(|function| function.arguments.as_ref());
         arguments.map_or("", |arguments| &*arguments.0)
     }
 }
 
-/// Arguments: JSON within a string, or, as some servers have it, the object itself.
+/// Arguments: JSON in a string or, from some servers, the object itself.
 #[derive(Debug)]
 struct Arguments<'a>(Cow<'a, str>);
 
@@ -209,7 +209,7 @@ impl<'de> Visitor<'de> for ArgumentsIn {
     }
 }
 
-/// Tokens; some servers count them in floats.
+/// Token counts; some servers send them as floats.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Counted {
     #[serde(default)]
@@ -235,9 +235,9 @@ struct CompletionDetails {
 }
 
 impl Counted {
-    /// As a fact has them; `None` where nothing was counted.
+    /// The usage for events; `None` without any count.
     pub(super) fn usage(self) -> Option<Usage> {
-        // The conversion saturates: a negative count is none.
+        // The conversion saturates: a negative count becomes 0.
         let tokens = |count: Option<f64>| count.unwrap_or(0.0) as u64;
         (self.prompt_tokens.is_some() || self.completion_tokens.is_some()).then(|| Usage {
             cached_tokens: tokens(self.prompt_tokens_details.and_then(|it| it.cached_tokens)),

@@ -1,4 +1,4 @@
-//! What exactly is wrong with a contribution that policy refused. Pure.
+//! The details of a refused contribution: what exactly is wrong with it. Pure.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::pattern::reply::repair;
 use crate::scenario::name::RoleName;
 use crate::scenario::repair::Repair;
 
-/// The sentence for a fault of this reply, which the role `expected` was asked for.
+/// The sentence that describes a fault of this reply to a call of the role `expected`.
 pub fn of(
     fault: &ContributionFault,
     raw: &Value,
@@ -28,10 +28,10 @@ pub fn of(
                 .chain(allowed.iter().filter(|role| *role != expected))
                 .map(RoleName::as_str)
                 .collect();
-            other_name("agent", agent(), &format!("asked was {expected}"), &known)
+            other_name("agent", agent(), &format!("expected {expected}"), &known)
         }
         ContributionFault::AgentMismatch(_) => {
-            other_name("agent", agent(), &format!("asked was {expected}"), &[])
+            other_name("agent", agent(), &format!("expected {expected}"), &[])
         }
         ContributionFault::Stance => {
             let stances = Stance::ALL.map(Stance::word);
@@ -43,7 +43,7 @@ pub fn of(
                 _ => not("stance", field("stance"), &either(&stances)).into(),
             }
         }
-        ContributionFault::Summary => not("summary", field("summary"), "a text").into(),
+        ContributionFault::Summary => not("summary", field("summary"), "text").into(),
         ContributionFault::ConfidenceType => {
             let what = not("confidence", field("confidence"), "a number");
             with_numbers(what, field("confidence"))
@@ -57,16 +57,17 @@ pub fn of(
             let items = field("actions").as_array().into_iter().flatten();
             let bad = |item: &Value| item.as_str().is_none_or(|text| text.trim().is_empty());
             match items.enumerate().find(|(_, item)| bad(item)) {
-                Some((nth, item)) => not(&format!("actions[{nth}]"), item, "a text").into(),
+                Some((nth, item)) => not(&format!("actions[{nth}]"), item, "text").into(),
                 None => "an action is empty".into(),
             }
         }
     }
 }
 
-/// With the repair that takes the number, where one does.
+/// Adds the repair that would accept the number, if there is one.
 fn with_numbers(what: String, value: &Value) -> Detail {
-    let takes = |number| format!("{} takes it as {number}", repair::as_setting(&[Repair::Numbers]));
+    let takes =
+        |number| format!("{} would read it as {number}", repair::as_setting(&[Repair::Numbers]));
     Detail { what, setting: repair::fraction(value).map(takes) }
 }
 
@@ -95,24 +96,24 @@ mod tests {
             (json!("go"), "the reply is \"go\", not an object"),
             (json!({ "agent": "a" }), "keys missing: stance, summary, confidence, actions"),
             (with("agent", json!(5)), "agent is 5, not the name of a role"),
-            (with("agent", json!("boss")), "agent is \"boss\", asked was risk_analyst"),
+            (with("agent", json!("boss")), "agent is \"boss\", expected risk_analyst"),
             (
                 with("agent", json!("Risk Analyst")),
-                "agent is \"Risk Analyst\", asked was risk_analyst; repair = [\"case\"] takes it",
+                "agent is \"Risk Analyst\", expected risk_analyst; repair = [\"case\"] would accept it",
             ),
-            (with("agent", json!("critic")), "agent is \"critic\", asked was risk_analyst"),
+            (with("agent", json!("critic")), "agent is \"critic\", expected risk_analyst"),
             (with("stance", json!("maybe")), "stance is \"maybe\", not go, caution or block"),
             (with("stance", json!(null)), "stance is null, not go, caution or block"),
-            (with("summary", json!("")), "summary is empty, not a text"),
+            (with("summary", json!("")), "summary is empty, not text"),
             (with("confidence", json!("high")), "confidence is \"high\", not a number"),
             (
                 with("confidence", json!("0.5")),
-                "confidence is \"0.5\", not a number; repair = [\"numbers\"] takes it as 0.5",
+                "confidence is \"0.5\", not a number; repair = [\"numbers\"] would read it as 0.5",
             ),
             (with("confidence", json!(7)), "confidence is 7, not from 0 to 1"),
             (with("actions", json!([])), "actions is an empty list, not a list of steps"),
             (with("actions", json!("start")), "actions is \"start\", not a list of steps"),
-            (with("actions", json!(["a", 2])), "actions[1] is 2, not a text"),
+            (with("actions", json!(["a", 2])), "actions[1] is 2, not text"),
         ];
         let role = RoleName::from("risk_analyst");
         let allowed: RoleSet = [role.clone(), RoleName::from("critic")].into();

@@ -1,5 +1,5 @@
-//! Multi-agent collaboration (source `000`): roles contribute in rounds until policy lets the
-//! table decide.
+//! The collaboration pattern (collaboration source document): roles contribute in rounds until
+//! policy reaches a decision.
 
 mod detail;
 pub mod payload;

@@ -1,5 +1,5 @@
-//! What is asked: the source's payloads (`000`, `propose_contribution` and
-//! `compose_final_answer`), with instructions of our own.
+//! The payloads of the model calls (`propose_contribution` and `compose_final_answer` in the
+//! collaboration source document), with instructions of our own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,48 +15,48 @@ use crate::scenario::Scenario;
 use crate::scenario::model::{CollaborationSpec, Role};
 use crate::scenario::name::RoleName;
 
-/// Rounds that a role is shown again.
+/// The number of past rounds that a role sees.
 pub const RECENT_ROUNDS: usize = 2;
 
-/// Added to every role's prompt: the shape a contribution must have.
+/// The format of a contribution, added to every role's prompt.
 const REPLY_CONTRACT: &str = r#"Answer with a single JSON object and nothing around it:
 {"agent": "<your role>", "stance": "go" | "caution" | "block", "summary": "<one short paragraph>", "confidence": <number from 0 to 1>, "actions": ["<concrete step>", "... at most three"]}
 `agent` is the value of `role` in the message you are given. Rest your judgement on the facts given there alone, and name steps that someone can carry out."#;
 
-/// What is the same in every run of a scenario: made once, sent with each call.
+/// The texts that are the same in every run of a scenario, made once and sent with each call.
 #[derive(Debug)]
 pub struct TableTexts {
-    /// What every role is shown, as JSON.
+    /// The facts that every role sees, as JSON.
     pub facts: Box<RawValue>,
-    /// Each role's instructions and the form of its reply.
+    /// The instructions and the reply form of each role.
     pub roles: BTreeMap<RoleName, RoleTexts>,
-    /// The instructions of the one who writes the brief.
+    /// The instructions for the writer of the brief.
     pub finalize: Arc<str>,
 }
 
-/// What a role is told in every round, and the form of its reply.
+/// The instructions of a role for every round, and the form of its reply.
 #[derive(Clone, Debug)]
 pub struct RoleTexts {
-    /// Its prompt, and the shape of its reply.
+    /// The role's prompt, and the format of its reply.
     pub instructions: Arc<str>,
     /// The form of its contribution.
     pub form: Form,
 }
 
 impl RoleTexts {
-    /// Those of a role with this prompt.
+    /// The texts of a role with this prompt.
     pub fn of(role: &RoleName, prompt: &str) -> Self {
         Self { instructions: instructions(prompt), form: form(role) }
     }
 }
 
 impl TableTexts {
-    /// Those of this scenario.
+    /// The texts of this scenario.
     pub fn of(scenario: &Scenario, spec: &CollaborationSpec) -> Self {
         let texts =
             |(name, role): (&RoleName, &Role)| (name.clone(), RoleTexts::of(name, &role.prompt));
         Self {
-            // Facts are JSON already, and can be written.
+            // Facts are valid JSON, so this does not fail.
             facts: to_raw_value(&*scenario.facts).unwrap_or_else(|_| RawValue::NULL.to_owned()),
             roles: spec.roles.iter().map(texts).collect(),
             finalize: spec.finalize_prompt.trim().into(),
@@ -67,17 +67,17 @@ impl TableTexts {
 /// A closed round as later rounds and the final step see it.
 #[derive(Clone, Debug, Serialize)]
 pub struct HistoryRow {
-    /// From 1.
+    /// The round number, from 1.
     pub round: u32,
-    /// In sequence order.
+    /// The contributions, in sequence order.
     pub contributions: Vec<Arc<Contribution>>,
-    /// What `detect_conflicts` found.
+    /// The result of `detect_conflicts`.
     pub conflicts: Vec<Conflict>,
-    /// What was decided, if it was.
+    /// The decision, if there was one.
     pub decision: Option<Decision>,
 }
 
-/// A round as a role is shown it again.
+/// A past round as a role sees it.
 #[derive(Clone, Debug, Serialize)]
 pub struct RecentRound {
     round: u32,
@@ -93,8 +93,8 @@ struct RecentStance {
     confidence: f64,
 }
 
-/// The last `limit` rounds (`_round_summaries` of the source, whose slice gives all of them for a
-/// limit of 0).
+/// The last `limit` rounds (`_round_summaries` in the collaboration source document, whose slice
+/// returns all rounds for a limit of 0).
 pub fn recent_rounds(history: &[HistoryRow], limit: usize) -> Vec<RecentRound> {
     let left_out = if limit == 0 { 0 } else { history.len().saturating_sub(limit) };
     history
@@ -133,13 +133,13 @@ struct BriefPayload<'a> {
     history: &'a [HistoryRow],
 }
 
-/// What a role is told in every round: its prompt, and the shape of its reply.
+/// The instructions of a role for every round: its prompt, and the format of its reply.
 pub fn instructions(prompt: &str) -> Arc<str> {
     format!("{}\n\n{REPLY_CONTRACT}", prompt.trim()).into()
 }
 
-/// The form of a role's contribution: the keys that policy looks for, the stances that there are, and
-/// who speaks.
+/// The form of a role's contribution: the keys that policy requires, the allowed stances, and the
+/// role's name.
 pub fn form(role: &RoleName) -> Form {
     let role = role.clone();
     let text = || json!({ "type": "string" });
@@ -154,7 +154,7 @@ pub fn form(role: &RoleName) -> Form {
     })
 }
 
-/// What a role is shown.
+/// The messages for a role.
 pub fn for_role(
     instructions: Arc<str>,
     goal: &str,
@@ -165,12 +165,12 @@ pub fn for_role(
 ) -> Arc<[ChatMessage]> {
     let payload =
         RolePayload { goal, role, shared_context: facts, recent_rounds: recent, open_conflicts };
-    // Names and brackets of the payload, and what is there of rounds.
+    // The names and brackets of the payload, and an estimate for the past rounds.
     let room = 160 + goal.len() + facts.get().len() + 400 * recent.len();
     conversation(instructions, &payload, room)
 }
 
-/// What the one who writes the brief is shown.
+/// The messages for the writer of the brief.
 pub fn for_brief(
     instructions: Arc<str>,
     goal: &str,
@@ -182,10 +182,10 @@ pub fn for_brief(
     conversation(instructions, &BriefPayload { goal, final_decision, history }, room)
 }
 
-/// Instructions and a payload, which takes about as many bytes as `room`.
+/// Instructions and a payload of about `room` bytes.
 fn conversation(system: Arc<str>, payload: &impl Serialize, room: usize) -> Arc<[ChatMessage]> {
     let mut user = Vec::with_capacity(room);
-    // A payload of ours can always be written, and JSON is UTF-8.
+    // Our payloads serialize without errors, and JSON is UTF-8.
     let written = serde_json::to_writer(&mut user, payload).is_ok();
     let user = String::from_utf8(user).ok().filter(|_| written).unwrap_or_default();
     Arc::new([ChatMessage::new(Speaker::System, system), ChatMessage::new(Speaker::User, user)])

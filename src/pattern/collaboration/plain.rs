@@ -1,5 +1,5 @@
-//! The short way for a contribution that is exactly as the contract has it: judged as its text is
-//! read, with no JSON tree in between. Whatever else a reply is, policy judges it.
+//! The fast path for a contribution that matches the contract exactly: it is judged while it is
+//! parsed, without a JSON tree. Every other reply goes to policy.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::policy::{self, Accepted, RoleSet};
 use crate::scenario::name::RoleName;
 
-/// The keys of the contract and no other, each once.
+/// Exactly the keys of the contract, each once.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlainContribution<'a> {
@@ -23,14 +23,14 @@ struct PlainContribution<'a> {
     actions: Vec<PlainAction<'a>>,
 }
 
-/// Borrowed within a list too, where it can be.
+/// A newtype, so that texts inside a list are borrowed too where possible.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct PlainAction<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// What [`policy::judge`] makes of this reply; `None` where it may make anything else of it.
+/// The result that [`policy::judge`] would give for this reply; `None` if it could differ.
 pub fn judge(text: &str, expected: &RoleName, allowed: &RoleSet) -> Option<Accepted> {
-    // A list of five would be read as the object too.
+    // serde would also read a list of five values as the object.
     if !text.trim_ascii_start().starts_with('{') {
         return None;
     }
@@ -63,7 +63,7 @@ mod tests {
         (expected.clone(), RoleSet::from([expected, RoleName::from("legal")]))
     }
 
-    /// What policy makes of a text.
+    /// The verdict of policy on a text.
     fn by_policy(text: &str) -> Option<Accepted> {
         let (expected, allowed) = roles();
         let value: Value = serde_json::from_str(text).ok()?;
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Values of all kinds, good ones among them.
+    /// Values of all types, valid ones included.
     fn any_value() -> impl Strategy<Value = Value> {
         let text = prop_oneof![
             Just("risk".to_owned()),
@@ -145,8 +145,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the short way takes, policy takes as the same; and what policy takes is taken the
-        /// short way where the reply has no more than the keys of the contract.
+        /// Whatever the fast path accepts, policy accepts with the same result. Whatever policy
+        /// accepts, the fast path accepts too if the reply has no keys beyond the contract.
         #[test]
         fn the_short_way_says_what_policy_says(
             fields in prop::collection::vec((0_usize..6, any_value()), 0..4),
@@ -173,7 +173,7 @@ mod tests {
             }
         }
 
-        /// No text makes it say what policy does not.
+        /// For any text, the fast path agrees with policy or leaves the text to it.
         #[test]
         fn of_any_text_it_says_what_policy_says_or_nothing(
             cut in any::<prop::sample::Index>(),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is kept of a confidence is what writing it with three decimals gives, to the bit.
+        /// A confidence is rounded to the same bits as printing it with three decimals.
         #[test]
         fn a_confidence_is_rounded_as_three_decimals_write_it(
             x in prop_oneof![0.0..=1.0_f64, (0..=2000_u32).prop_map(|n| f64::from(n) / 2000.0)],

@@ -1,8 +1,9 @@
-//! The loop of source `000`: rounds of contributions until policy decides, then the brief.
+//! The loop of the collaboration source document: rounds of contributions until policy decides,
+//! then the brief.
 //!
-//! Within a round no role sees what the others say in it, so all may be asked at once. Whatever
-//! order the replies come in, they are taken in the order of the sequence: acceptance, budget and
-//! trace are the same as with one after another.
+//! Within a round no role sees what the others say in it, so all can be called at once. Replies are
+//! processed in sequence order, whatever order they arrive in, so acceptance, budget and trace are
+//! the same as with sequential calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +26,10 @@ use crate::scenario::model::{CollaborationSpec, Concurrency, Role, WhenOff};
 use crate::scenario::name::RoleName;
 use crate::tool::CallFailed;
 
-/// Plays a collaboration to its end. Where it stopped is what the context's phase says.
+/// Runs a collaboration to its end. The context's phase says how far it got.
 ///
 /// # Errors
-/// The stop reason of a run that came to no decision.
+/// The stop reason, if the run ends without a decision.
 pub async fn play(
     cx: &RunContext,
     scenario: &Scenario,
@@ -55,11 +56,11 @@ pub async fn play(
     Err(StopReason::MaxRoundsReached)
 }
 
-/// What one seat said, and what policy says of it.
+/// The judged reply of one seat, or the failed call.
 type Said = Result<Judged<Accepted>, Box<CallFailed>>;
 
-/// A seat that is asked in a round: its place in the sequence, who sits there, and which of this
-/// role's seats it is.
+/// A seat of a round: its place in the sequence, its role, and its number among the seats of this
+/// role.
 struct Seat<'a> {
     place: u16,
     role: &'a RoleName,
@@ -67,7 +68,7 @@ struct Seat<'a> {
     asked: Asked,
 }
 
-/// The state board of a run.
+/// The state of a run.
 struct Table<'a> {
     cx: &'a RunContext,
     scenario: &'a Scenario,
@@ -80,7 +81,7 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// One round: the roster, every seat's contribution, what policy says of them.
+    /// Plays one round: the roster, the contribution of every seat, the verdict of policy.
     async fn round(&mut self, round: u32) -> Result<Option<Decision>, StopReason> {
         let (allow, seats) = self.roster();
         let span = self.cx.open(EventKind::RoundStarted {
@@ -112,8 +113,9 @@ impl<'a> Table<'a> {
         Ok(decision)
     }
 
-    /// Who may act in this round and who is asked. Taken once, so that a flag turned in the middle
-    /// of a round counts from the next. After a seat that is sure to stop the run nobody is asked.
+    /// The roles that may act in this round, and the status of each seat. Computed once per round,
+    /// so a flag that changes during a round takes effect in the next one. Seats after one that is
+    /// sure to stop the run are not called.
     fn roster(&self) -> (RoleSet, Vec<Seat<'a>>) {
         let on = |role: &Role| role.behind.as_ref().is_none_or(|behind| self.cx.flag(&behind.flag));
         let allow: RoleSet = self
@@ -219,8 +221,8 @@ impl<'a> Table<'a> {
         Ask::once(span, purpose, path, messages, form, shown)
     }
 
-    /// What the gateway makes of a seat: nothing of one that is off, a contribution, or the reason
-    /// that stops the run.
+    /// The gateway's verdict on a seat: nothing for a seat that is off, a contribution, or the
+    /// reason that stops the run.
     fn judge(
         &mut self,
         round: u32,
@@ -273,7 +275,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The brief: one more call, whose text is the answer.
+    /// The brief: the final call, whose text is the answer.
     async fn finalize(&mut self, decision: Decision) -> Result<(), StopReason> {
         self.cx.at_phase(Phase::Finalize);
         self.cx.boundary(Boundary::Finalize).await?;
@@ -289,7 +291,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Asks a seat until policy takes what it says.
+/// Calls a seat's model until policy accepts the reply or the retries are used up.
 fn said<'a>(
     cx: &'a RunContext,
     scenario: &'a Scenario,

@@ -1,5 +1,6 @@
-//! The rules of source `000`, pure: what counts as a contribution, what is a conflict, when the
-//! table has decided. Checks run in the source's order, so the first that fails names the reason.
+//! The pure rules of the collaboration source document: what a valid contribution is, what a
+//! conflict is, when a decision is reached. The checks have the order of the source document, so
+//! the first one that fails gives the reason.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,33 +21,33 @@ pub const MAX_ACTIONS: usize = 3;
 /// The keys of the contract.
 pub(super) const KEYS: [&str; 5] = ["agent", "stance", "summary", "confidence", "actions"];
 
-/// A contribution that was taken, and what was dropped from it.
+/// An accepted contribution, and what was dropped from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accepted {
-    /// What counts.
+    /// The contribution without the dropped parts.
     pub contribution: Contribution,
-    /// Keys beyond the contract.
+    /// Number of keys beyond the contract.
     pub extra_keys: u32,
-    /// Actions beyond [`MAX_ACTIONS`].
+    /// Number of actions beyond [`MAX_ACTIONS`].
     pub extra_actions: u32,
 }
 
-/// The text without the white space around it, unless that leaves nothing.
+/// The trimmed text; `None` if it is empty or not text.
 fn filled(value: &Value) -> Option<&str> {
     value.as_str().and_then(filled_text)
 }
 
-/// The same of a text.
+/// The trimmed text; `None` if it is empty.
 pub(super) fn filled_text(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|text| !text.is_empty())
 }
 
-/// The stance that a text names.
+/// The stance with this name; white space around it is ignored.
 pub(super) fn stance_of(text: &str) -> Option<Stance> {
     Stance::ALL.into_iter().find(|stance| stance.word() == text.trim())
 }
 
-/// `validate_contribution` of source `000`.
+/// `validate_contribution` of the collaboration source document.
 ///
 /// # Errors
 /// `invalid_contribution:*`, the first check that fails.
@@ -84,7 +85,7 @@ fn validate(raw: &Value, allowed: &RoleSet) -> Result<Accepted, ContributionFaul
     Ok(Accepted { extra_keys, ..accepted(agent, stance, summary, confidence, actions.into_iter()) })
 }
 
-/// A contribution of these parts, which have been found good; of no keys beyond the contract.
+/// A contribution of valid parts, without keys beyond the contract.
 pub(super) fn accepted<'a>(
     agent: &RoleName,
     stance: Stance,
@@ -106,8 +107,8 @@ pub(super) fn accepted<'a>(
     }
 }
 
-/// The part of the gateway's `accept` that looks at the reply: a valid contribution of the role that was
-/// asked.
+/// The part of the gateway's `accept` that checks the reply: a valid contribution by the role that
+/// was called.
 ///
 /// # Errors
 /// The first check that fails.
@@ -127,18 +128,18 @@ fn count(things: usize) -> u32 {
     u32::try_from(things).unwrap_or(u32::MAX)
 }
 
-/// `round(x, 3)` of the source: by the exact binary value, a true tie to the even digit, which is
-/// how Rust writes a float with three decimals.
+/// `round(x, 3)` of the source document: uses the exact binary value and rounds a true tie to the
+/// even digit, as Rust does when it prints a float with three decimals.
 fn round_to_thousandths(x: f64) -> f64 {
-    // What has no more than three decimals, as nearly all have, is what a thousandth of a whole number
-    // is rounded to, and stays.
+    // Fast path: a value with at most three decimals, as nearly all have, equals the rounded
+    // quotient and stays as it is.
     if (x * 1000.0).round() / 1000.0 == x {
         return x;
     }
     format!("{x:.3}").parse().unwrap_or(x)
 }
 
-/// `detect_conflicts` of source `000`.
+/// `detect_conflicts` of the collaboration source document.
 pub fn detect_conflicts(stances: impl IntoIterator<Item = Stance>) -> Vec<Conflict> {
     let stances: BTreeSet<Stance> = stances.into_iter().collect();
     if stances.is_empty() {
@@ -158,8 +159,9 @@ pub fn detect_conflicts(stances: impl IntoIterator<Item = Stance>) -> Vec<Confli
     conflicts
 }
 
-/// `decide_round_outcome` of source `000`: two blocks are a no, one block keeps the round open,
-/// enough votes to go decide, and caution beside them stays in the decision's name.
+/// `decide_round_outcome` of the collaboration source document: two blocks mean no-go, one block
+/// keeps the round open, enough go votes decide, and a caution among them turns go into go with
+/// caution.
 pub fn decide_round_outcome(
     stances: impl IntoIterator<Item = Stance>,
     min_go_votes: u32,
@@ -183,8 +185,8 @@ pub fn decide_round_outcome(
     }
 }
 
-/// The gateway of source `000`: the execution allowlist and the message budget stand before
-/// anything that a role says.
+/// The gateway of the collaboration source document: checks the execution allowlist and the message
+/// budget before any reply of a role.
 #[derive(Clone, Debug)]
 pub struct ContributionGateway {
     max_messages: u32,
@@ -192,21 +194,21 @@ pub struct ContributionGateway {
 }
 
 impl ContributionGateway {
-    /// A gateway that has taken nothing yet.
+    /// A gateway with no messages used.
     pub fn new(max_messages: u32) -> Self {
         Self { max_messages, messages: 0 }
     }
 
-    /// Messages used.
+    /// The number of messages used.
     pub fn messages(&self) -> u32 {
         self.messages
     }
 
-    /// Whether a seat may be asked, with `ahead` seats asked before it whose replies are not in.
+    /// Whether a seat may be called, while `ahead` seats before it have no reply yet.
     ///
     /// # Errors
-    /// `agent_denied:<role>`, then `max_messages`: the source finds them after it has asked and
-    /// paid, we before.
+    /// `agent_denied:<role>`, then `max_messages`. The source document checks this after it has
+    /// paid for the call, we check it before.
     pub fn may_ask(&self, role: &RoleName, allow: &RoleSet, ahead: u32) -> Result<(), StopReason> {
         if !allow.contains(role) {
             return Err(StopReason::AgentDenied(role.clone()));
@@ -217,11 +219,11 @@ impl ContributionGateway {
         Ok(())
     }
 
-    /// `accept` of source `000`.
+    /// `accept` of the collaboration source document.
     ///
     /// # Errors
     /// `agent_denied:<role>`, `max_messages`, `invalid_contribution:*`, in this order. A message
-    /// that is refused for what it says has been used.
+    /// whose content is refused counts as used.
     pub fn accept(
         &mut self,
         raw: &Value,
@@ -232,7 +234,7 @@ impl ContributionGateway {
         judge(raw, expected, allow).map_err(StopReason::InvalidContribution)
     }
 
-    /// The part of [`accept`](Self::accept) that looks at no reply: a message is used.
+    /// The part of [`accept`](Self::accept) that does not look at the reply: uses up one message.
     ///
     /// # Errors
     /// `agent_denied:<role>`, `max_messages`, in this order.

@@ -1,5 +1,5 @@
-//! How results are put together: named sections and a level, by the scenario's rules (`001`,
-//! `aggregate_results`). Pure.
+//! Aggregates the task results into named sections and a level, by the scenario's rules
+//! (`aggregate_results` in the orchestrator source document). Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::scenario::condition::{Budget, ConditionError, Shown};
 use crate::scenario::name::{TaskId, ToolName};
 use crate::scenario::orchestrator::{LevelRule, LevelRules, Section};
 
-/// The result of a task, or why it has none.
+/// The result of a task, or the reason why it has none.
 pub type Result<'a> = std::result::Result<&'a Arc<Value>, &'a StopReason>;
 
-/// Results by their sections, before their level is known.
+/// The results by section, before the level is known.
 pub struct Gathered {
     echo: Map<String, Value>,
     sections: Vec<(String, Arc<Value>)>,
     failed: Arc<Value>,
 }
 
-/// Gathers results, in plan order; of two results of one worker the later counts.
+/// Gathers the results in plan order. If a worker has several results, the last one counts.
 pub fn gather<'a>(
     echo: Map<String, Value>,
     sections: &[Section],
@@ -33,7 +33,7 @@ pub fn gather<'a>(
         let of_worker = results.clone().filter(|(task, _)| task.worker == *worker);
         match of_worker.filter_map(|(_, result)| result.ok()).last() {
             Some(result) if !result.is_null() => Arc::clone(result),
-            // A result that is null makes an empty section.
+            // A null result gives an empty section.
             _ => Arc::new(json!({})),
         }
     };
@@ -51,7 +51,7 @@ pub fn gather<'a>(
 }
 
 impl Gathered {
-    /// The rules of the level, over what was gathered.
+    /// The rules of the level, with the values that they read.
     pub fn rules(&self, level: &LevelRules) -> Rules {
         let mut shown = Shown::default();
         shown.set("inputs", &Value::Object(self.echo.clone()));
@@ -62,7 +62,7 @@ impl Gathered {
         Rules { rules: Arc::clone(&level.rules), shown }
     }
 
-    /// The aggregate, with the level of the rule that held; of none: the level otherwise.
+    /// The aggregate, with the level of the matching rule; without a match, the `otherwise` level.
     pub fn with_level(self, level: &LevelRules, rule: Option<usize>) -> Value {
         let found = rule.and_then(|rule| level.rules.get(rule)).map(|rule| &rule.level);
         let mut whole = self.echo;
@@ -75,7 +75,7 @@ impl Gathered {
     }
 }
 
-/// Which rule of a level holds: the first, so the most severe stands first.
+/// Decides which rule of a level matches: the first one, so scenarios list the most severe first.
 #[derive(Clone)]
 pub struct Rules {
     rules: Arc<[LevelRule]>,
@@ -83,7 +83,8 @@ pub struct Rules {
 }
 
 impl Decision for Rules {
-    /// The place of the rule, and of those that could not be evaluated, which count as false.
+    /// The index of the matching rule, and the rules that could not be evaluated, which count as
+    /// false.
     type Found = (Option<usize>, Vec<(usize, ConditionError)>);
 
     fn find(&self, budget: &mut Budget) -> Self::Found {
@@ -98,7 +99,7 @@ impl Decision for Rules {
     }
 }
 
-/// The tasks with a result whose worker has a later one.
+/// The tasks whose result is replaced by a later result of the same worker.
 pub fn overwritten<'a>(results: impl Iterator<Item = (&'a Task, bool)>) -> Vec<TaskId> {
     let done: Vec<&Task> = results.filter(|(_, done)| *done).map(|(task, _)| task).collect();
     let last: BTreeMap<&ToolName, usize> =

@@ -1,4 +1,4 @@
-//! What exactly is wrong with a plan of tasks that policy refused. Pure.
+//! The details of a refused plan: what exactly is wrong, and where. Pure.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,7 +11,7 @@ use crate::scenario::name::ToolName;
 /// The keys of a task.
 const KEYS: [&str; 4] = ["id", "worker", "args", "critical"];
 
-/// The sentence for a fault of this plan.
+/// The sentence that describes a fault of this plan.
 pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_tasks: u32) -> Detail {
     let field = |key: &str| raw.get(key).unwrap_or(&Value::Null);
     let tasks = || field("tasks").as_array().map(Vec::as_slice).unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
             |(nth, task)| (format!("tasks[{nth}]"), task),
         )
     };
-    // What is wrong in a field of the first task that is not as it should be.
+    // The fault in the first task whose `key` is not valid.
     let in_task = |key: &str, wanted: &str, good: fn(&Value) -> bool| {
         let (place, task) = find(&mut |task| task.get(key).is_some_and(|value| !good(value)));
         not(&format!("{place}.{key}"), task.get(key).unwrap_or(&Value::Null), wanted)
@@ -49,7 +49,7 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
             let (place, task) = find(&mut |task| lacks(task));
             missing_keys(&place, task, &KEYS).into()
         }
-        PlanFault::TaskId => in_task("id", "a text", is_filled).into(),
+        PlanFault::TaskId => in_task("id", "text", is_filled).into(),
         PlanFault::DuplicateTaskId => {
             let mut ids = HashSet::new();
             let (place, task) = find(&mut |task| {
@@ -57,7 +57,7 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
                 id.is_some_and(|id| !ids.insert(id.to_owned()))
             });
             let id = task.get("id").unwrap_or(&Value::Null);
-            format!("{place}.id is {} a second time", said(id)).into()
+            format!("{place}.id repeats {}", said(id)).into()
         }
         PlanFault::Worker => in_task("worker", "the name of a worker", is_filled).into(),
         PlanFault::WorkerNotAllowed(_) => {
@@ -73,10 +73,11 @@ pub fn of(fault: &PlanFault, raw: &Value, allowed: &BTreeSet<ToolName>, max_task
         PlanFault::Args => in_task("args", "an object", Value::is_object).into(),
         PlanFault::Critical => in_task("critical", "true or false", Value::is_boolean).into(),
         PlanFault::ArgsInteger => {
-            "an argument is a whole number beyond 64 bits: it would reach the worker changed".into()
+            "an argument is a whole number beyond 64 bits, which would reach the worker changed"
+                .into()
         }
         PlanFault::Steps | PlanFault::TooManySteps | PlanFault::StepSequence => {
-            "the plan is one of research".into()
+            "the plan is for the research pattern".into()
         }
     }
 }
@@ -106,7 +107,7 @@ mod tests {
             (json!({ "tasks": [] }), "keys missing: kind"),
             (
                 json!({ "kind": "Plan", "tasks": [] }),
-                "kind is \"Plan\", not \"plan\"; repair = [\"case\"] takes it",
+                "kind is \"Plan\", not \"plan\"; repair = [\"case\"] would accept it",
             ),
             (json!({ "kind": 1 }), "kind is 1, not \"plan\""),
             (json!({ "kind": "plan" }), "keys missing: tasks"),
@@ -115,13 +116,13 @@ mod tests {
             (tasks(json!([1, 2, 3])), "3 tasks, budget.max_tasks is 2"),
             (tasks(json!([good, "t2"])), "tasks[1] is \"t2\", not an object"),
             (tasks(json!([{ "id": "t1" }])), "tasks[0]: keys missing: worker, args, critical"),
-            (with("id", json!(" ")), "tasks[1].id is empty, not a text"),
-            (with("id", json!("t1")), "tasks[1].id is \"t1\" a second time"),
+            (with("id", json!(" ")), "tasks[1].id is empty, not text"),
+            (with("id", json!("t1")), "tasks[1].id repeats \"t1\""),
             (with("worker", json!(null)), "tasks[1].worker is null, not the name of a worker"),
             (
                 with("worker", json!("Sales Fetch")),
                 "tasks[1].worker is \"Sales Fetch\", workers are sales_fetch, stock; repair = \
-                 [\"case\"] takes it",
+                 [\"case\"] would accept it",
             ),
             (
                 with("worker", json!("other")),

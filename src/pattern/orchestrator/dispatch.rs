@@ -1,5 +1,5 @@
-//! Tasks side by side: so many lanes at once, each doing one task after another in plan order
-//! (`001`, `dispatch_parallel`).
+//! Runs the tasks in parallel, at most the concurrency limit at once. Each lane starts the next
+//! task of the plan when it is free (`dispatch_parallel` in the orchestrator source document).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,25 +18,26 @@ use crate::run::{Caller, RunContext, ToolAsk};
 use crate::scenario::name::ToolName;
 use crate::scenario::orchestrator::{OrchestratorSpec, Worker};
 
-/// What a task came to: its result, or why it has none.
+/// The result of a task, or why it has none.
 pub(super) type Came = Result<Arc<Value>, Failed>;
 
 /// A task without a result.
 pub(super) struct Failed {
-    /// Why.
+    /// The reason.
     pub reason: StopReason,
-    /// The run may not go on without it: its tool could not be had, and `allow_partial` is false.
+    /// The run must stop: the tool was unavailable, and its `allow_partial` is false.
     pub stops: bool,
 }
 
-/// Dispatches every task and waits for all. What each came to, in plan order.
+/// Dispatches every task and waits for all of them. Returns their results in plan order.
 ///
-/// Whose turn it is depends on who is done first, and with it which task finds the dispatches spent;
-/// what is made of the results does not.
+/// Which lane takes the next task depends on which one finishes first, and so does which task finds
+/// the dispatch budget used up; how the results are aggregated does not.
 ///
 /// # Errors
-/// Why the run stops: it was cancelled, its time is up, or it may not go on without a tool that it
-/// cannot have. Of several such tools that of the first task counts, once all before it are done.
+/// Why the run stops: it was cancelled, it ran out of time, or a required tool is unavailable. If
+/// several required tools are unavailable, the reason of the first task in plan order counts, once
+/// all tasks before it are done.
 pub(super) async fn dispatch(
     cx: &RunContext,
     spec: &OrchestratorSpec,
@@ -60,8 +61,8 @@ pub(super) async fn dispatch(
             ended = lanes.next() => ended,
             () = cx.lanes().changed(), if next < tasks.len() => None,
         };
-        // From here on this branch is on its way: a lane that goes from one task to the next is
-        // never out of the gate's sight.
+        // This branch counts as active from here on, so the gate always sees a lane that moves from
+        // one task to the next.
         drop(waits);
         let Some((branch, place, task)) = ended else { continue };
         let task = task?;
@@ -71,7 +72,7 @@ pub(super) async fn dispatch(
             if let Some(reason) = stopping(&came) {
                 return Err(reason);
             }
-            // What the run stops for is sure; only what comes before it is still waited for.
+            // The stop reason is certain; wait only for the tasks before it.
             next = tasks.len();
         }
         if next < tasks.len() && !cx.lanes().close_surplus() {
@@ -84,13 +85,13 @@ pub(super) async fn dispatch(
     came.into_iter().map(|came| came.ok_or(StopReason::InternalError)).collect()
 }
 
-/// The reason of the first task that stops the run, once all before it are done.
+/// The reason of the first task that stops the run, once all tasks before it are done.
 fn stopping(came: &[Option<Came>]) -> Option<StopReason> {
     let mut done = came.iter().map_while(Option::as_ref);
     done.find_map(|came| came.as_ref().err().filter(|it| it.stops).map(|it| it.reason.clone()))
 }
 
-/// What all lanes have in common.
+/// What all lanes share.
 struct Floor<'a> {
     cx: &'a RunContext,
     spec: &'a OrchestratorSpec,
@@ -98,8 +99,8 @@ struct Floor<'a> {
 }
 
 impl Floor<'_> {
-    /// One task in a lane. The lane's branch comes back with what the task came to, so that the lane
-    /// can go on to the next without being counted out between.
+    /// Runs one task in a lane. Returns the lane's branch with the result, so that the lane can
+    /// take the next task without leaving the gate in between.
     async fn lane(
         &self,
         branch: Branch,
@@ -111,7 +112,7 @@ impl Floor<'_> {
     }
 
     async fn task(&self, place: usize, task: &Task) -> Result<Came, StopReason> {
-        // Nothing of a task happens before its boundary is passed: a paused run stands still.
+        // Nothing of a task happens before its boundary is passed: a paused run does not start it.
         self.cx.boundary(Boundary::Dispatch { task: task.id.clone(), attempt: 1 }).await?;
         let index = u32::try_from(place).unwrap_or(u32::MAX);
         let span = self.cx.open(EventKind::TaskStarted {
@@ -157,7 +158,7 @@ impl Floor<'_> {
     }
 }
 
-/// A task that closes its span when it is dropped in the middle.
+/// An open task span, closed as cancelled if the task is dropped before it ends.
 struct OpenTask<'a> {
     cx: &'a RunContext,
     span: SpanId,
@@ -179,8 +180,8 @@ impl Drop for OpenTask<'_> {
     }
 }
 
-/// The orchestrator's own policy before each attempt (`001`, `_consume_dispatch_budget` and
-/// `_call_once`, in this order).
+/// The orchestrator's own policy before each attempt (`_consume_dispatch_budget`, then
+/// `_call_once`, in the orchestrator source document).
 struct Dispatched<'a> {
     floor: &'a Floor<'a>,
     task: &'a Task,

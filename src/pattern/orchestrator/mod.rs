@@ -1,5 +1,5 @@
-//! Pattern `001`, the orchestrator: a planner's tasks, dispatched to workers in parallel, put
-//! together by the scenario's rules.
+//! The orchestrator pattern (orchestrator source document): a planner writes tasks, workers run
+//! them in parallel, and the scenario's rules aggregate the results.
 
 mod aggregate;
 mod detail;

@@ -1,5 +1,5 @@
-//! What the planner and the writer of the report are shown: the source's payloads (`001`,
-//! `llm.py`).
+//! The payloads for the planner and for the writer of the report (`llm.py` in the orchestrator
+//! source document).
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::scenario::Scenario;
 use crate::scenario::name::ToolName;
 use crate::scenario::orchestrator::OrchestratorSpec;
 
-/// How the planner must reply.
+/// The format of the planner's reply, part of its prompt.
 const CONTRACT: &str = r#"Return only one JSON object in this exact shape:
 {"kind":"plan","tasks":[{"id":"t1","worker":"<name>","args":{},"critical":true}]}
 Use only workers from available_workers, each with exactly the args it lists. Mark a task critical only if the report is impossible without it. At most max_tasks tasks. No Markdown, no other keys."#;
 
-/// The inputs that are repeated to planner and aggregate, in the scenario's order.
+/// The inputs that the planner and the aggregate both receive, in the scenario's order.
 pub(super) fn echo(scenario: &Scenario, spec: &OrchestratorSpec) -> Map<String, Value> {
     asked::echo(scenario, &spec.echo)
 }
 
-/// The catalogue as the planner sees it.
+/// The worker catalogue as the planner receives it.
 pub(super) fn catalogue(spec: &OrchestratorSpec) -> Value {
     let workers = spec.workers.iter().map(|worker| {
         json!({ "name": worker.name, "description": worker.description, "args": worker.args })
@@ -30,8 +30,8 @@ pub(super) fn catalogue(spec: &OrchestratorSpec) -> Value {
     Value::Array(workers.collect())
 }
 
-/// The form of a plan: the keys that policy looks for, and the workers that there are. What a worker
-/// takes is its own, so the schema is no strict one.
+/// The form of a plan: the keys that the policy requires, and the names of the workers. Each worker
+/// has its own arguments, so the schema is not strict.
 pub(super) fn form(spec: &OrchestratorSpec) -> Form {
     let workers: Vec<ToolName> = spec.workers.iter().map(|worker| worker.name.clone()).collect();
     Form::of("plan", false, move || {
@@ -59,7 +59,7 @@ pub(super) fn for_plan(scenario: &Scenario, spec: &OrchestratorSpec) -> Arc<[Cha
     conversation(&system, &Value::Object(payload))
 }
 
-/// The conversation of the report.
+/// The conversation for the report.
 pub(super) fn for_report(prompt: &str, goal: &str, aggregate: &Value) -> Arc<[ChatMessage]> {
     conversation(prompt.trim(), &json!({ "goal": goal, "aggregate": aggregate }))
 }

@@ -1,4 +1,5 @@
-//! The loop of source `001`: plan, validate, dispatch in parallel, aggregate, report.
+//! The loop of the orchestrator source document: plan, validate, dispatch in parallel, aggregate,
+//! report.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use crate::scenario::condition::Shown;
 use crate::scenario::name::ToolName;
 use crate::scenario::orchestrator::OrchestratorSpec;
 
-/// Plays an orchestrator to its end. Where it stopped is what the context's phase says.
+/// Runs an orchestrator to its end. The context's phase says how far it got.
 ///
 /// # Errors
-/// The stop reason of a run that came to no report.
+/// The stop reason, if the run ends without a report.
 pub async fn play(
     cx: &RunContext,
     scenario: &Scenario,
@@ -45,12 +46,12 @@ pub async fn play(
     report(cx, scenario, spec, base, &aggregate).await
 }
 
-/// Why a task has no result.
+/// Why a task has no result; `None` if it has one.
 fn reason(came: &Came) -> Option<&StopReason> {
     came.as_ref().err().map(|failed| &failed.reason)
 }
 
-/// Asks for the plan and judges it.
+/// Requests the plan and validates it.
 async fn plan(
     cx: &RunContext,
     scenario: &Scenario,
@@ -91,7 +92,7 @@ async fn plan(
     }
 }
 
-/// The tasks of a plan that reaches the workers as the planner wrote it.
+/// The tasks of a plan, refused if an argument would not reach its worker as the planner wrote it.
 fn judge(
     raw: &Value,
     text: &str,
@@ -105,7 +106,7 @@ fn judge(
     }
 }
 
-/// Where the whole number stands that would reach a worker changed.
+/// The task and the whole number that would be changed on its way to the worker.
 fn changed_number(
     raw: &Value,
     text: &str,
@@ -147,7 +148,7 @@ async fn put_together(
     whole
 }
 
-/// One more call, whose text is the answer.
+/// The final call, whose reply is the answer.
 async fn report(
     cx: &RunContext,
     scenario: &Scenario,

@@ -1,5 +1,6 @@
-//! What a user must be able to trust of the orchestrator: which plans are taken, which arguments a
-//! worker takes, how arguments are hashed. Pure (`001`, `gateway.py`).
+//! The rules of the orchestrator that a user must be able to trust: which plans are accepted, which
+//! arguments a worker accepts, how arguments are hashed. Pure (`gateway.py` in the orchestrator
+//! source document).
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -13,11 +14,11 @@ use crate::run::REQUEST_ID;
 use crate::scenario::name::{TaskId, ToolName};
 use crate::scenario::{canonical, digest, integer};
 
-/// `validate_orchestration_plan`: the tasks of a plan, in order, other keys dropped. Ids are
-/// trimmed before they are compared, worker names are not before the allowlist.
+/// `validate_orchestration_plan`: the tasks of a plan, in order, without other keys. Ids are
+/// trimmed before they are compared; worker names are matched against the allowlist untrimmed.
 ///
 /// # Errors
-/// The first fault in the source's order.
+/// The first fault, in the order of the source document.
 pub fn validate_plan(
     raw: &Value,
     allowed: &BTreeSet<ToolName>,
@@ -57,8 +58,8 @@ pub fn validate_plan(
     Ok(taken)
 }
 
-/// The first task whose arguments hold a whole number that 64 bits do not hold, and the number as the
-/// planner wrote it in `reply`: it would reach the worker changed.
+/// The first task with a whole number in its arguments that does not fit in 64 bits, and that
+/// number as the planner wrote it in `reply`. Such a number would reach the worker changed.
 pub fn changed_integer<'r>(reply: &'r str, tasks: &[Task]) -> Option<(TaskId, &'r str)> {
     tasks.iter().find_map(|task| {
         let args = task.args.values();
@@ -67,17 +68,16 @@ pub fn changed_integer<'r>(reply: &'r str, tasks: &[Task]) -> Option<(TaskId, &'
     })
 }
 
-/// Whether a worker takes these arguments: exactly those that its catalogue entry names, as a call
-/// with keyword arguments does in the source. A `request_id` of the planner's is none of them: it is
-/// overwritten, as in the source.
+/// Whether a worker accepts these arguments: exactly those of its catalogue entry, like a call with
+/// keyword arguments in the source document. A `request_id` from the planner is not counted,
+/// because it is overwritten there too.
 pub fn takes(declared: &Map<String, Value>, given: &Map<String, Value>) -> bool {
     let given = || given.keys().filter(|key| *key != REQUEST_ID);
     declared.keys().filter(|key| *key != REQUEST_ID).count() == given().count()
         && given().all(|key| declared.contains_key(key))
 }
 
-/// `args_hash`: the first 12 hex digits of SHA-256 over the canonical JSON of a task's own
-/// arguments.
+/// `args_hash`: the first 12 hex digits of the SHA-256 of the canonical JSON of a task's arguments.
 pub fn args_hash(args: &Map<String, Value>) -> String {
     let mut hash = digest::of_text(&canonical::text(&Value::Object(args.clone())));
     hash.truncate(12);

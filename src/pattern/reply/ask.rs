@@ -1,4 +1,5 @@
-//! Asking for JSON until policy takes it, or the scenario's `ask_again` is used up.
+//! Requests JSON from the model until policy accepts the reply, or the retries of the scenario's
+//! `ask_again` are used up.
 
 use std::sync::Arc;
 
@@ -14,42 +15,42 @@ use crate::run::{Ask, RunContext};
 use crate::scenario::model::ModelSettings;
 use crate::tool::CallFailed;
 
-/// Characters of a refused reply that its event repeats.
+/// The most characters of a refused reply in its event.
 const BEGINS_CHARS: usize = 200;
 
-/// Why policy does not take a reply.
+/// Why policy refuses a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
-    /// The reason that stops the run, in the source's words.
+    /// The stop reason, as the source document of the pattern spells it.
     pub reason: StopReason,
-    /// What exactly is wrong with it.
+    /// What exactly is wrong with the reply.
     pub detail: Detail,
 }
 
-/// The last reply, and what policy says of it.
+/// The last reply, and the verdict of policy.
 #[derive(Debug)]
 pub(in crate::pattern) struct Judged<T> {
-    /// The call that gave it.
+    /// Span of the call.
     pub call: SpanId,
-    /// Its text.
+    /// Text of the reply.
     pub text: Arc<str>,
-    /// The same as data.
+    /// The reply as data.
     pub raw: Raw,
-    /// What policy made of it.
+    /// The accepted value, or the stop reason.
     pub judged: Result<T, StopReason>,
 }
 
 /// A reply as data.
 #[derive(Debug)]
 pub(in crate::pattern) enum Raw {
-    /// Read, with its repairs.
+    /// The data, after repairs.
     Read(Value),
-    /// It was judged as it stands, and is JSON.
+    /// The text was accepted unchanged, and is JSON.
     Text,
 }
 
 impl Raw {
-    /// The data; `text` is the reply that it is of.
+    /// The data; `text` is the text of the reply.
     pub fn of(self, text: &str) -> Value {
         match self {
             Self::Read(value) => value,
@@ -58,12 +59,14 @@ impl Raw {
     }
 }
 
-/// Asks for JSON and has it judged. A reply that is refused is told to the model, and it is asked again,
-/// as often as the scenario's `ask_again` says; each time is a call, and no message or dispatch. From
-/// this moment, not only from its first poll, it is a branch on its way, as [`RunContext::ask`] is.
+/// Requests JSON and has it judged. A refused reply is reported to the model, and the call is
+/// retried up to the scenario's `ask_again` times. Each retry is a model call, but does not count
+/// as a message or a dispatch. The returned future counts as an active branch of the gate from now
+/// on, not only from its first poll, as with [`RunContext::ask`].
 ///
-/// `wrap` is what an unreadable text becomes before it is judged, as the source has it; an empty one is
-/// an empty object. `judge` is handed the data and the text that it was read from.
+/// `wrap` turns a text that is not JSON into the value to judge, as the source documents do; an
+/// empty text becomes an empty object. `judge` receives the data and the text that it was read
+/// from.
 ///
 /// # Errors
 /// A call that failed.
@@ -77,8 +80,8 @@ pub(in crate::pattern) fn ask_json<'a, T: 'a>(
     ask_plain_json(cx, settings, ask, wrap, |_| None, judge)
 }
 
-/// The same, with a shorter way for replies that are as they should be: `plain` takes what `judge`
-/// would make of a text, read as it stands, or leaves it to `judge`.
+/// Like [`ask_json`], with a fast path for valid replies: `plain` returns what `judge` would return
+/// for an unrepaired text, or `None` to leave the reply to `judge`.
 ///
 /// # Errors
 /// A call that failed.
@@ -90,7 +93,7 @@ pub(in crate::pattern) fn ask_plain_json<'a, T: 'a>(
     plain: impl Fn(&str) -> Option<T> + Send + 'a,
     mut judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
 ) -> impl Future<Output = Result<Judged<T>, Box<CallFailed>>> + Send + 'a {
-    // A pause waits for all of its calls: there is no boundary between two of them.
+    // A pause waits for all of these calls: there is no boundary between them.
     let branch = cx.gate().branch();
     async move {
         let _branch = branch;
@@ -99,7 +102,7 @@ pub(in crate::pattern) fn ask_plain_json<'a, T: 'a>(
             let asked_again = ask.again;
             let next = (asked_again < settings.ask_again).then(|| ask.clone());
             let (call, reply) = cx.ask(ask).await?;
-            // A repair may change what a plain reply says.
+            // A repair could change what a plain reply says.
             if settings.repair.is_empty()
                 && let Some(taken) = plain(&reply.text)
             {
@@ -120,7 +123,7 @@ pub(in crate::pattern) fn ask_plain_json<'a, T: 'a>(
             let again = next.as_ref().map(|ask| ask.again + 1);
             let said = match (again, settings.ask_again) {
                 (None, times @ 1..) => {
-                    format!("{detail} (asked again {}, model.ask_again)", count(times))
+                    format!("{detail} (retried {}, model.ask_again)", count(times))
                 }
                 _ => detail.to_string(),
             };
@@ -135,7 +138,7 @@ pub(in crate::pattern) fn ask_plain_json<'a, T: 'a>(
     }
 }
 
-/// Tells that a text reply is empty, which ends its call's part of the run.
+/// Reports an empty text reply and returns the stop reason for it.
 pub(in crate::pattern) fn empty(cx: &RunContext, call: SpanId, reply: &Reply) -> StopReason {
     let detail = detail::of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned());
     let reason = StopReason::LlmEmpty;
@@ -143,7 +146,7 @@ pub(in crate::pattern) fn empty(cx: &RunContext, call: SpanId, reply: &Reply) ->
     StopReason::LlmEmpty
 }
 
-/// What is said against a reply, and whether the model is asked again.
+/// What is wrong with a reply, and whether the call is retried.
 struct Refused<'a> {
     reason: StopReason,
     detail: &'a str,
@@ -163,7 +166,7 @@ fn count(times: u32) -> String {
     if times == 1 { "once".to_owned() } else { format!("{times} times") }
 }
 
-/// What the model is told of its reply.
+/// The message to the model about its refused reply.
 fn told(wrong: &str) -> String {
     let wrong = visible_within(wrong, detail::DETAIL_CHARS);
     format!(
@@ -172,7 +175,7 @@ fn told(wrong: &str) -> String {
     )
 }
 
-/// The reply as data, with what the scenario lets be repaired in it.
+/// The reply as data, with the repairs that the scenario allows.
 fn read(
     cx: &RunContext,
     settings: &ModelSettings,
@@ -197,7 +200,7 @@ fn read(
     value
 }
 
-/// Whether a text was read as JSON after a repair: what is wrong with it then is not that.
+/// Whether a text became JSON after a repair; if so, the missing JSON is not what is wrong with it.
 fn is_repaired(settings: &ModelSettings, text: &str) -> bool {
     repair::read(text, &settings.repair).is_some()
 }

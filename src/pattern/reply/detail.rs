@@ -1,6 +1,6 @@
-//! What is wrong with a refused reply, in one sentence that says what to look at. Pure. The reasons that
-//! stop a run are the sources' own; this stands beside them. What a model said is made visible and
-//! bounded here.
+//! Says in one sentence what is wrong with a refused reply. Pure. The stop reasons are those of the
+//! source documents; the detail is added to them. Texts of a model are shortened here, and control
+//! characters are made visible.
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use crate::event::kind::Reply;
 use crate::event::visible::visible_within;
 use crate::scenario::repair::Repair;
 
-/// Characters of a model's word that a detail repeats.
+/// The most characters of a model's word in a detail.
 const WORD_CHARS: usize = 60;
-/// Characters of the beginning of a reply that is not JSON.
+/// The most characters shown of a reply that is not JSON.
 const BEGINNING_CHARS: usize = 40;
-/// Characters of a whole detail.
+/// The most characters of a detail.
 pub const DETAIL_CHARS: usize = 300;
 
-/// What is wrong with a reply, and what would take it all the same.
+/// What is wrong with a reply, and the setting that would accept it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
     /// The sentence, without its full stop.
     pub what: String,
-    /// The repair that takes such a reply: `repair = ["case"] takes it`. It is said to people, and not
-    /// to the model.
+    /// The repair that would accept such a reply: `repair = ["case"] would accept it`. For the
+    /// operator, not for the model.
     pub setting: Option<String>,
 }
 
@@ -47,8 +47,7 @@ impl fmt::Display for Detail {
     }
 }
 
-/// Why a reply ended before it was complete, where the endpoint says so: its token limit, a filter, a
-/// refusal.
+/// Why a reply is incomplete, if the endpoint says so: token limit, content filter, refusal.
 pub fn of_ending(reply: &Reply) -> Option<String> {
     let finish = reply.finish.as_deref()?;
     if let Some(words) = finish.strip_prefix("refusal:") {
@@ -68,13 +67,13 @@ pub fn of_ending(reply: &Reply) -> Option<String> {
     })
 }
 
-/// What is wrong with a text that should be JSON; `None`: it is JSON.
+/// Why a text is not JSON; `None` if it is.
 pub fn of_text(reply: &Reply) -> Option<Detail> {
     let text = reply.text.trim();
     if text.is_empty() {
         return Some(of_ending(reply).unwrap_or_else(|| "the reply is empty".to_owned()).into());
     }
-    // As data, and not only as JSON: a number beyond 64 bits is none of ours.
+    // Parsed as data, because numbers beyond 64 bits are valid JSON but not valid for us.
     let error = serde_json::from_str::<Value>(text).err()?;
     if let Some(ended) = of_ending(reply) {
         return Some(ended.into());
@@ -87,7 +86,7 @@ pub fn of_text(reply: &Reply) -> Option<Detail> {
     };
     Some(match repair::would_read(text) {
         Some(repairs) => {
-            let them = if repairs.len() == 1 { "takes it off" } else { "take it off" };
+            let them = if repairs.len() == 1 { "would remove it" } else { "would remove them" };
             let setting = format!("{} {them}", repair::as_setting(&repairs));
             Detail { what: format!("not JSON: begins with {begins}"), setting: Some(setting) }
         }
@@ -95,12 +94,12 @@ pub fn of_text(reply: &Reply) -> Option<Detail> {
     })
 }
 
-/// A text in quotes, made visible and bounded.
+/// A text in quotes, shortened and with control characters made visible.
 pub fn quoted(text: &str, chars: usize) -> String {
     format!("\"{}\"", visible_within(text.trim(), chars))
 }
 
-/// A value as a sentence can repeat it: a short text or a number as it stands, all else by its kind.
+/// A value as part of a sentence: numbers and short texts as they are, others by their type.
 pub fn said(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -114,29 +113,30 @@ pub fn said(value: &Value) -> String {
     }
 }
 
-/// What stands in a field where something else is wanted: `stance is "GO", not go, caution or block`.
+/// The value in a field that should hold something else: `stance is "GO", not go, caution or
+/// block`.
 pub fn not(place: &str, value: &Value, wanted: &str) -> String {
     format!("{place} is {}, not {wanted}", said(value))
 }
 
-/// A name that is not the one that was asked, or none of those that there are, with the repair that
-/// takes it where one does.
+/// The detail for an unexpected or unknown name, with the repair that would accept it, if there is
+/// one.
 pub fn other_name(place: &str, name: &str, wanted: &str, known: &[&str]) -> Detail {
     let meant = repair::meant(name, known.iter().copied());
     Detail {
         what: format!("{place} is {}, {wanted}", quoted(name, WORD_CHARS)),
-        setting: meant.map(|_| format!("{} takes it", repair::as_setting(&[Repair::Case]))),
+        setting: meant.map(|_| format!("{} would accept it", repair::as_setting(&[Repair::Case]))),
     }
 }
 
-/// The keys that are not there: `keys missing: actions, stance`.
+/// The missing keys: `keys missing: actions, stance`.
 pub fn missing_keys(place: &str, value: &Value, keys: &[&str]) -> String {
     let missing = value.as_object().map(|fields| repair::missing(fields, keys)).unwrap_or_default();
     let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
     format!("{place}keys missing: {}", missing.join(", "))
 }
 
-/// Words as a sentence lists them: `go, caution or block`.
+/// Words as an enumeration: `go, caution or block`.
 pub fn either(words: &[&str]) -> String {
     match words {
         [] => "nothing".to_owned(),
@@ -145,7 +145,7 @@ pub fn either(words: &[&str]) -> String {
     }
 }
 
-/// Names that there are, as many of them as there is room for.
+/// A list of names, limited to the first eight.
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     const MOST: usize = 8;
     let names: Vec<String> =

@@ -1,6 +1,5 @@
-//! From a model's reply to data that policy has judged: what is repaired in it, what is said about one
-//! that is refused, and how the model is asked again. The contracts themselves, and the reasons that
-//! they stop a run with, are those of the patterns.
+//! Turns a model's reply into data that policy has judged: repairs, the details of a refusal, and
+//! the retry of a refused reply. The contracts and their stop reasons belong to the patterns.
 
 mod ask;
 pub mod detail;

@@ -1,20 +1,20 @@
-//! Repairs of a reply: what stands around its object, and values in another spelling than the contract
-//! has. Pure. A reply that is as it should be is never changed.
+//! Repairs of a reply: removes text around its JSON object, and normalizes the spelling of values.
+//! Pure. A valid reply is never changed.
 
 use serde_json::{Map, Number, Value};
 
 use crate::event::visible::visible_within;
 use crate::scenario::repair::{Repair, Repairs};
 
-/// Characters of a change that are told.
+/// The most characters of a change that is reported.
 const TOLD_CHARS: usize = 160;
 
 /// A repair that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
-    /// Which.
+    /// The kind of repair.
     pub repair: Repair,
-    /// What was taken off or changed, made visible and bounded.
+    /// What was removed or changed, shortened and with control characters made visible.
     pub what: String,
 }
 
@@ -29,15 +29,14 @@ impl Repaired {
 pub struct Read {
     /// The data.
     pub value: Value,
-    /// What was repaired.
+    /// The repairs that were made.
     pub repaired: Vec<Repaired>,
 }
 
-/// Reads a reply as JSON, with the repairs that are allowed; `None`: it is none.
+/// Reads a reply as JSON, with the allowed repairs; `None` if that fails.
 ///
-/// The object is looked for in this order: after the model's thinking, inside a code fence that is all
-/// there is, and inside the text around it. A reply with two objects is ambiguous and none of them is
-/// taken.
+/// The object is looked up in this order: after the model's thinking, in a code fence that is the
+/// whole reply, in the text around it. A reply with two objects is ambiguous and refused.
 pub fn read(text: &str, allowed: &Repairs) -> Option<Read> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(Read { value, repaired: Vec::new() });
@@ -76,11 +75,11 @@ pub fn read(text: &str, allowed: &Repairs) -> Option<Read> {
     Some(Read { value, repaired })
 }
 
-/// The thinking in front of a reply, and the reply. Some templates leave the opening tag out.
+/// Splits a reply after the model's thinking. Some chat templates omit the opening tag.
 fn after_thinking(text: &str) -> Option<(&str, &str)> {
     const END: &str = "</think>";
     let opened = text.starts_with("<think>");
-    // What only mentions the tag, inside of an object, is no thinking.
+    // A tag inside an object is not thinking.
     if !opened && text.starts_with(['{', '[', '`']) {
         return None;
     }
@@ -88,16 +87,16 @@ fn after_thinking(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(end))
 }
 
-/// The inside of a Markdown code fence that is all there is, its language tag left out.
+/// The content of a Markdown code fence that is the whole reply, without its language tag.
 fn inside_fence(text: &str) -> Option<&str> {
     let inside = text.strip_prefix("```")?.strip_suffix("```")?;
     let (tag, body) = inside.split_once('\n')?;
     tag.trim().chars().all(|c| c.is_ascii_alphanumeric()).then_some(body)
 }
 
-/// The text before the only object in a text, the object, and the text after it. Each beginning that
-/// is looked at lies behind the end of the object before, so the whole stays linear in practice; at most
-/// [`MOST_BEGINNINGS`] are.
+/// The only object in a text, with the text before and after it. Each candidate starts after the
+/// end of the previous object, so the search is linear in practice; at most [`MOST_BEGINNINGS`]
+/// candidates are tried.
 fn only_object(text: &str) -> Option<(&str, Value, &str)> {
     let mut found: Option<(usize, Value, usize)> = None;
     let mut from = 0;
@@ -122,11 +121,11 @@ fn only_object(text: &str) -> Option<(&str, Value, &str)> {
     Some((&text[..at], value, &text[end..]))
 }
 
-/// Braces at which an object is looked for, at most.
+/// The most braces at which the search for an object starts.
 const MOST_BEGINNINGS: usize = 64;
 
-/// Takes values that the schema of a contract does not allow in the spelling that it has, where there
-/// is one. In a contract, a number is one from 0 to 1.
+/// Replaces values that the contract's schema does not allow by the schema's spelling of them,
+/// where one matches. A number in a contract is one from 0 to 1.
 pub fn spell(value: &mut Value, schema: &Value, allowed: &Repairs) -> Vec<Repaired> {
     let mut repaired = Vec::new();
     if allowed.contains(&Repair::Case) || allowed.contains(&Repair::Numbers) {
@@ -179,7 +178,8 @@ fn walk(
     }
 }
 
-/// The one word that a text in another spelling means; `None` where it is one as it stands.
+/// The only word that matches a text in another spelling; `None` if the text is one of the words
+/// already.
 pub(super) fn meant<'w>(text: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let mut found = None;
     let wanted = plain(text);
@@ -188,7 +188,7 @@ pub(super) fn meant<'w>(text: &str, words: impl Iterator<Item = &'w str>) -> Opt
             return None;
         }
         if plain(word) == wanted {
-            // Two names that differ in spelling alone: it is not said which.
+            // Two names that differ only in spelling: ambiguous.
             if found.is_some() {
                 return None;
             }
@@ -198,22 +198,22 @@ pub(super) fn meant<'w>(text: &str, words: impl Iterator<Item = &'w str>) -> Opt
     found
 }
 
-/// A name without its spelling: lower case, and `_` between words.
+/// A name in normal spelling: lower case, with `_` between words.
 fn plain(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c == '_' || c == '-');
     let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
     words.join("_")
 }
 
-/// The number from 0 to 1 that a value means; `None` where it is one as it stands, or none at all. 1.5
-/// to 10 may be of ten, so nobody knows what it means.
+/// The number from 0 to 1 that a value means; `None` if it is one already, or no number. Numbers
+/// above 1 and below 11 could be on a scale of ten, so they are ambiguous.
 pub fn fraction(value: &Value) -> Option<Number> {
     let (number, per_cent) = match value {
         Value::Number(number) => (number.as_f64()?, false),
         Value::String(text) => {
             let text = text.trim();
             let bare = text.strip_suffix('%').map(str::trim_end);
-            // `inf` and `nan` are numbers to Rust.
+            // `inf` and `nan` parse as numbers in Rust.
             let digits = bare.unwrap_or(text);
             if digits.is_empty() || digits.contains(|c: char| c.is_alphabetic()) {
                 return None;
@@ -238,13 +238,13 @@ pub fn would_read(text: &str) -> Option<Vec<Repair>> {
     Some(read(text, &all)?.repaired.into_iter().map(|it| it.repair).collect())
 }
 
-/// A list of repairs as a scenario writes it.
+/// A list of repairs in the syntax of a scenario file.
 pub fn as_setting(repairs: &[Repair]) -> String {
     let words: Vec<String> = repairs.iter().map(|repair| format!("\"{repair}\"")).collect();
     format!("repair = [{}]", words.join(", "))
 }
 
-/// The fields of a map that a contract wants and that are not there, in the contract's order.
+/// The keys of a contract that are missing in a map, in the contract's order.
 pub(super) fn missing<'k>(fields: &Map<String, Value>, keys: &[&'k str]) -> Vec<&'k str> {
     keys.iter().copied().filter(|key| !fields.contains_key(*key)).collect()
 }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn what_stands_around_an_object_is_taken_off_where_it_is_allowed() {
         use Repair::{Fences, Preface, Think};
-        /// A text, the repairs that are allowed, and those that were made, where it was read.
+        /// A text, the allowed repairs, and the repairs that were made if it could be read.
         type Row = (&'static str, &'static [Repair], Option<&'static [Repair]>);
         let table: &[Row] = &[
             ("{}", &[], Some(&[])),

@@ -1,8 +1,9 @@
-//! Addresses of sources: their normal form, which dedupe and the allowlists go by, and their
-//! domain. Pure (`004`, `normalize_url` and `get_domain`).
+//! Addresses of sources: their normal form, which deduplication and the allowlists use, and their
+//! domain. Pure (`normalize_url` and `get_domain` in the research source document).
 //!
-//! Read as the source reads them, not as a browser would: what the two see differently (a user name
-//! before the host, a backslash in it, control characters) is no address here, so no gate can be passed by it.
+//! They are read as the source document reads them, not as a browser does. What the two read
+//! differently (a user name before the host, a backslash in it, control characters) is rejected as
+//! an address, so it cannot be used to pass an allowlist.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use crate::event::kind::{DropReason, Dropped, Found, SourceNo};
 use crate::scenario::domain::in_ascii;
 
 /// The normal form of an address: scheme and host in lower case, the host in ASCII, no query, no
-/// fragment, no slash at the end. `None`: it is none of `http` or `https` with a host.
+/// fragment, no slash at the end. `None` unless it is `http` or `https` with a host.
 pub fn normalize(url: &str) -> Option<String> {
     let parts = Parts::of(url.trim())?;
     let mut path = parts.path;
@@ -24,15 +25,15 @@ pub fn normalize(url: &str) -> Option<String> {
     Some(format!("{}://{}{path}", parts.scheme, in_ascii(parts.host)?))
 }
 
-/// The domain of an address as the allowlists have it: its host in lower case and in ASCII, with its
-/// port where it names one; empty where it names no host.
+/// The domain of an address as the allowlists spell it: its host in lower case and in ASCII, with
+/// the port if it names one; empty without a host.
 pub fn domain(url: &str) -> String {
     let rest = url.trim().split_once("//").map_or("", |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     in_ascii(host).map_or_else(|| host.to_lowercase(), Cow::into_owned)
 }
 
-/// The address to fetch: as it was found, its fragment aside.
+/// The address to fetch: as it was found, without its fragment.
 pub fn to_fetch(url: &str) -> &str {
     let url = url.trim();
     url.split_once('#').map_or(url, |(before, _)| before)
@@ -76,8 +77,8 @@ fn without_parameters(path: &str) -> &str {
     path[last..].find(';').map_or(path, |at| &path[..last + at])
 }
 
-/// `dedupe_urls`: each page once, in the order in which they were found, `max_urls` at most; and
-/// what fell out. Linear in what was found.
+/// `dedupe_urls`: the distinct pages in the order in which they were found, at most `max_urls`; and
+/// the sources that were dropped. Linear time.
 pub fn dedupe(found: &[Found], max_urls: u32) -> (Vec<(SourceNo, String)>, Vec<Dropped>) {
     let mut seen: HashMap<String, SourceNo> = HashMap::with_capacity(found.len());
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());

@@ -1,5 +1,6 @@
-//! Which answers stand: what they must be, and that what they cite is there. Pure (`004`,
-//! `validate_synthesis`), with the citations of each sentence as ours.
+//! Accepts or refuses answers: their format, and that every cited note exists. Pure
+//! (`validate_synthesis` in the research source document). The citations per sentence are our
+//! addition.
 
 use std::collections::BTreeSet;
 
@@ -9,22 +10,23 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::event::kind::{NoteId, Sentence};
 use crate::event::stop::AnswerFault;
 
-/// An answer that is taken.
+/// An accepted answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Its text, trimmed.
+    /// The text, trimmed.
     pub text: String,
-    /// Its sentences. Marks such as `[n1]` in the text are citations of their sentence, and are left
-    /// out of it.
+    /// The sentences. Marks such as `[n1]` in the text become citations of their sentence and are
+    /// removed from it.
     pub sentences: Vec<Sentence>,
-    /// What it cites, in its order.
+    /// The ids of all cited notes, in the order of their first citation.
     pub citations: Vec<NoteId>,
 }
 
-/// `validate_synthesis`.
+/// `validate_synthesis` of the research source document: the text is not empty and not too long,
+/// and every citation is a known note.
 ///
 /// # Errors
-/// The first fault in the source's order.
+/// The first fault, in the order of the source document.
 pub fn validate_synthesis<'n>(
     answer: &Value,
     citations: &Value,
@@ -44,7 +46,7 @@ pub fn validate_synthesis<'n>(
     Ok(())
 }
 
-/// Its first part, about the text alone.
+/// The part of `validate_synthesis` that checks the text alone.
 fn validate_text(text: &str, max_answer_chars: u32) -> Result<(), AnswerFault> {
     if text.trim().is_empty() {
         return Err(AnswerFault::Empty);
@@ -53,10 +55,11 @@ fn validate_text(text: &str, max_answer_chars: u32) -> Result<(), AnswerFault> {
     if too_long { Err(AnswerFault::TooLong) } else { Ok(()) }
 }
 
-/// Judges what a writer gave: the source's `answer` with `citations`, or `sentences` with theirs.
+/// Judges the writer's reply: `answer` with `citations` as in the source document, or `sentences`
+/// with citations of their own.
 ///
 /// # Errors
-/// The first fault in the source's order.
+/// The first fault, in the order of the source document.
 pub fn judge<'n>(
     raw: &Value,
     notes: impl IntoIterator<Item = &'n str>,
@@ -71,7 +74,7 @@ pub fn judge<'n>(
         Some(rows) => joined(rows)?,
         None => raw.get("answer").and_then(Value::as_str).unwrap_or_default().trim().to_owned(),
     };
-    // Nothing is made of a text that is too long.
+    // A text that is too long is refused before it is split.
     validate_text(&text, max_answer_chars)?;
     let mut citations = ids(raw.get("citations"))?;
     let sentences = match rows {
@@ -88,7 +91,8 @@ pub fn judge<'n>(
     Ok(Answer { text, sentences, citations })
 }
 
-/// The ids of a list, trimmed, empty ones left out; no list is an empty one, as in the source.
+/// The ids of a list, trimmed and without empty ones. A missing list counts as empty, as in the
+/// source document.
 fn ids(raw: Option<&Value>) -> Result<Vec<NoteId>, AnswerFault> {
     let rows = match raw {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -100,7 +104,7 @@ fn ids(raw: Option<&Value>) -> Result<Vec<NoteId>, AnswerFault> {
     ids.collect()
 }
 
-/// The texts of sentences that say themselves what they cite.
+/// The texts of the `sentences` rows, trimmed and without empty ones, each with its row.
 fn texts(rows: &[Value]) -> impl Iterator<Item = Result<(&str, &Value), AnswerFault>> {
     let texts = rows.iter().map(|row| {
         let text = row.get("text").and_then(Value::as_str).map(str::trim);
@@ -114,7 +118,7 @@ fn joined(rows: &[Value]) -> Result<String, AnswerFault> {
     Ok(texts.collect::<Result<Vec<&str>, _>>()?.join(" "))
 }
 
-/// The sentences with what they cite; what stands in their text counts too.
+/// The sentences with their citations; marks in their text count too.
 fn of_rows(rows: &[Value]) -> Result<Vec<Sentence>, AnswerFault> {
     let each = texts(rows).map(|it| {
         let (text, row) = it?;
@@ -125,8 +129,8 @@ fn of_rows(rows: &[Value]) -> Result<Vec<Sentence>, AnswerFault> {
     each.collect()
 }
 
-/// The sentences of a text. A mark is of the sentence that it stands in or right after; at the very
-/// beginning, of the first.
+/// The sentences of a text. A mark belongs to the sentence that it is in or directly after; at the
+/// very beginning, to the first one.
 fn split(text: &str) -> Vec<Sentence> {
     let (bare, marks) = marked(text);
     let mut sentences = Vec::new();
@@ -135,7 +139,7 @@ fn split(text: &str) -> Vec<Sentence> {
     while let Some((from, part)) = bounds.next() {
         let end = if bounds.peek().is_some() { from + part.len() } else { usize::MAX };
         let mut own = Vec::new();
-        // One that stands right where the next sentence begins stood behind this one's blank.
+        // A mark at the start of the next sentence came after this one's space.
         while let Some((_, ids)) = marks.next_if(|(at, _)| *at < end) {
             own.extend(ids);
         }
@@ -144,7 +148,7 @@ fn split(text: &str) -> Vec<Sentence> {
             sentences.push(sentence(part.to_owned(), own));
         }
     }
-    // Of a text that is nothing but marks.
+    // Left over if the text consists of marks only.
     let left: Vec<NoteId> = marks.flat_map(|(_, ids)| ids).collect();
     if !left.is_empty() {
         sentences.push(sentence(String::new(), left));
@@ -162,13 +166,13 @@ fn sentence(text: String, citations: Vec<NoteId>) -> Sentence {
     Sentence { text: text.into(), citations: once.into(), unconfirmed: false }
 }
 
-/// A text without its marks, white space around it trimmed, and what they cite.
+/// A text without its marks, trimmed, and the ids that they cite.
 fn without_marks(text: &str) -> (String, Vec<NoteId>) {
     let (bare, marks) = marked(text);
     (bare.trim().to_owned(), marks.into_iter().flat_map(|(_, ids)| ids).collect())
 }
 
-/// A text without its marks nor the blanks before them, and where in it each stood.
+/// A text without its marks and the spaces before them, and the position and ids of each mark.
 fn marked(text: &str) -> (String, Vec<(usize, Vec<NoteId>)>) {
     let (mut bare, mut marks, mut rest) = (String::new(), Vec::new(), text);
     while let Some(open) = rest.find('[') {
@@ -193,10 +197,11 @@ fn marked(text: &str) -> (String, Vec<(usize, Vec<NoteId>)>) {
 /// The most bytes between the brackets of a mark.
 const MARK_BYTES: usize = 64;
 
-/// A mark at the very beginning: `[n1]`, `[n1, n2]`, `[^n1]`; and what follows it.
+/// Parses a mark at the start of a text: `[n1]`, `[n1, n2]`, `[^n1]`. Also returns the text after
+/// it.
 fn mark(text: &str) -> Option<(Vec<NoteId>, &str)> {
     let inside = text.strip_prefix('[')?;
-    // No mark is long, so looking for the end of what is none stays cheap.
+    // Marks are short, so the search for the closing bracket stays cheap.
     let end = inside.bytes().take(MARK_BYTES).position(|byte| matches!(byte, b'[' | b']'))?;
     let (inside, after) = (inside.get(..end)?, inside.get(end..)?.strip_prefix(']')?);
     let is_id = |id: &str| {
@@ -214,12 +219,13 @@ fn mark(text: &str) -> Option<(Vec<NoteId>, &str)> {
     Some((ids.iter().map(|id| NoteId::new(id.to_lowercase())).collect(), after))
 }
 
-/// An answer by rule (`004`, `synthesize_from_notes`): the claims of the first three notes, between
-/// what the scenario says around them. The last of them are left out where all are too long; how many
-/// is told. What stands in a claim is text: marks in it cite nothing.
+/// An answer without a model (`synthesize_from_notes` in the research source document): the claims
+/// of the first three notes, between the scenario's preface and closing. If all three are too long
+/// together, the last ones are left out; the count of those is returned. Claims are plain text:
+/// marks in them are not citations.
 ///
 /// # Errors
-/// As [`judge`].
+/// As in [`judge`].
 pub fn by_rule(
     notes: &[(&NoteId, &str)],
     preface: &str,

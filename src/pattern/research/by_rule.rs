@@ -1,4 +1,5 @@
-//! Notes without a model: the sentences of a page that fit the question best. Pure.
+//! Plans and notes without a model: a note quotes a sentence of the page that matches the question
+//! best. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +7,11 @@ use super::policy::{Draft, QUOTE_CHARS};
 use super::sentences::sentences;
 use crate::tool::folder::words::stems;
 
-/// Characters of a sentence that becomes a note at most: longer ones are no sentences of people.
+/// The most characters of a sentence that becomes a note: longer ones are rarely real sentences.
 const SENTENCE_CHARS: usize = 400;
 
-/// The plan by rule (`004`, `propose_research_plan`): the question is what is searched.
+/// The plan without a model (`propose_research_plan` in the research source document): it searches
+/// for the question itself.
 pub fn plan(question: &str) -> serde_json::Value {
     let steps = crate::event::ResearchStep::ALL.iter().enumerate().map(|(place, step)| {
         let args = match place {
@@ -21,9 +23,9 @@ pub fn plan(question: &str) -> serde_json::Value {
     steps.collect::<Vec<_>>().into()
 }
 
-/// The sentences that fit a question best, at most so many, the best first. Each is claim and quote
-/// in one. A word counts the more the fewer sentences have it; what shares no word with the question,
-/// or much less than the best does, is left out. Linear in the page.
+/// The sentences that match a question best, at most `most`, best first. Each is both claim and
+/// quote. A word counts more if fewer sentences contain it. Sentences that share no word with the
+/// question, or score less than half of the best, are left out. Linear time.
 pub fn notes(question: &str, page: &str, most: u32) -> Vec<Draft> {
     let asked: BTreeSet<String> = stems(question).into_iter().collect();
     let mut seen = BTreeSet::new();

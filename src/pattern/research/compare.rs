@@ -1,6 +1,6 @@
-//! What notes of several pages say of one another: which confirm each other, which contradict. By
-//! the figures in their quotes, so that what is compared is what pages say, not what is claimed of
-//! them. Pure.
+//! Compares the notes of several pages: which confirm each other, which contradict each other. It
+//! compares the figures in their quotes, so it relies on what the pages say and not on the claims.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use super::figures::{Figure, figures};
 use crate::event::kind::{Note, NoteConflict, NoteId, NotePair, NotesCompared};
 use crate::tool::folder::words::stems;
 
-/// Holds notes against one another. A claim needs `min_independent_sources` domains; below 2 none
-/// is unconfirmed.
+/// Compares notes with each other. A claim needs `min_independent_sources` domains; below 2, no
+/// claim is unconfirmed.
 pub fn compare(notes: &[&Note], min_independent_sources: u32) -> NotesCompared {
     let read: Vec<Read<'_>> = notes.iter().map(|note| Read::of(note)).collect();
     let (mut agree, mut conflicts) = (Vec::new(), Vec::new());
@@ -39,8 +39,8 @@ pub fn compare(notes: &[&Note], min_independent_sources: u32) -> NotesCompared {
     compared
 }
 
-/// How many independent sources stand behind these notes: their domains, and those of the notes
-/// that confirm them. Behind notes that contradict each other stands none.
+/// The number of independent sources for these notes: their domains, and those of the notes that
+/// confirm them. 0 if the notes contradict each other.
 pub fn sources_of(cited: &[NoteId], notes: &[&Note], compared: &NotesCompared) -> usize {
     let at_odds = |it: &NoteConflict| cited.contains(&it.left) && cited.contains(&it.right);
     if compared.conflicts.iter().any(at_odds) {
@@ -57,12 +57,12 @@ pub fn sources_of(cited: &[NoteId], notes: &[&Note], compared: &NotesCompared) -
     domains.len()
 }
 
-/// Figures of a quote that are looked at: a quote with more of them is a table, not a sentence.
+/// The most figures of a quote that are compared: a quote with more is a table, not a sentence.
 const FIGURES: usize = 12;
-/// Conflicts of two notes that are told.
+/// The most conflicts that are reported for two notes.
 const CONFLICTS: usize = 3;
 
-/// A note as it is compared.
+/// A note, prepared for comparison.
 struct Read<'n> {
     note: &'n Note,
     domain: String,
@@ -80,7 +80,7 @@ impl<'n> Read<'n> {
         }
     }
 
-    /// The figures of the same thing in both, each by its place.
+    /// The indexes of the figures that are about the same thing in both notes.
     fn pairs(&self, other: &Read<'_>) -> Vec<(usize, usize)> {
         let rows = self.figures.iter().enumerate().flat_map(|(left, figure)| {
             let same = other.figures.iter().enumerate();
@@ -90,8 +90,9 @@ impl<'n> Read<'n> {
         rows.collect()
     }
 
-    /// Where the other says another figure of the same thing. A quote that gives several figures of
-    /// one thing contradicts only where none of them is the other's.
+    /// The conflicts: both notes give a figure of the same thing, but another number. If a quote
+    /// gives several figures of one thing, one match with the other quote is enough to avoid a
+    /// conflict.
     fn against(&self, other: &Read<'_>, pairs: &[(usize, usize)]) -> Vec<NoteConflict> {
         let says_the_same =
             |left: usize, right: usize| self.figures[left].says_the_same(&other.figures[right]);
@@ -115,8 +116,8 @@ impl<'n> Read<'n> {
         found
     }
 
-    /// Whether both say the same: a figure of the same thing or, where neither has one, mostly the
-    /// same words.
+    /// Whether both notes say the same: they share a figure of the same thing or, without any
+    /// figures, most of their words.
     fn confirms(&self, other: &Read<'_>, pairs: &[(usize, usize)]) -> bool {
         if self.figures.is_empty() && other.figures.is_empty() {
             let both = self.words.intersection(&other.words).count();

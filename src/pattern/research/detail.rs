@@ -1,4 +1,5 @@
-//! What exactly is wrong with a plan, with notes or with an answer that policy refused. Pure.
+//! The details of a refused plan, of refused notes or of a refused answer: what exactly is wrong.
+//! Pure.
 
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use crate::event::StopReason;
 use crate::event::stop::{AnswerFault, NotesFault, PlanFault, StepFault};
 use crate::pattern::reply::detail::{Detail, listed, not, other_name, said};
 
-/// The sentence for a plan that is refused for this reason.
+/// The sentence that describes why a plan is refused.
 pub fn of_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> Detail {
     let steps = raw.get("steps");
     let list = steps.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -30,10 +31,10 @@ pub fn of_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> Detail {
             match other {
                 Some((nth, (wanted, came))) => {
                     let place = format!("steps[{nth}].action");
-                    other_name(&place, came, &format!("wanted is {wanted}"), &[wanted])
+                    other_name(&place, came, &format!("expected {wanted}"), &[wanted])
                 }
                 None => {
-                    format!("{} steps, wanted are {}: {}", came.len(), wanted.len(), listed(wanted))
+                    format!("{} steps, expected {}: {}", came.len(), wanted.len(), listed(wanted))
                         .into()
                 }
             }
@@ -50,7 +51,7 @@ fn of_step(fault: StepFault, steps: &[Value]) -> String {
             let (nth, step) = bad.unwrap_or((0, &Value::Null));
             return not(&format!("steps[{nth}]"), step, "an object");
         }
-        StepFault::Id => ("id", "a text"),
+        StepFault::Id => ("id", "text"),
         StepFault::Action => ("action", "an action"),
         StepFault::Args => ("args", "an object"),
     };
@@ -67,7 +68,7 @@ fn of_step(fault: StepFault, steps: &[Value]) -> String {
     }
 }
 
-/// The sentence for a reply that is no list of notes.
+/// The sentence for a reply without a list of notes.
 pub fn of_no_notes(raw: &Value) -> String {
     match raw.get("notes") {
         None if raw.is_object() => "keys missing: notes".to_owned(),
@@ -76,12 +77,12 @@ pub fn of_no_notes(raw: &Value) -> String {
     }
 }
 
-/// The sentence for the note at this place, which breaks the contract.
+/// The sentence for the note at index `nth`, which breaks the contract.
 pub fn of_note(fault: NotesFault, nth: usize, note: &Value) -> String {
     let place = format!("notes[{nth}]");
     let field = |key: &str| match note.get(key) {
         None => format!("{place}: keys missing: {key}"),
-        Some(value) => not(&format!("{place}.{key}"), value, "a text"),
+        Some(value) => not(&format!("{place}.{key}"), value, "text"),
     };
     match fault {
         NotesFault::Claim => field("claim"),
@@ -114,7 +115,7 @@ pub fn of_answer(fault: AnswerFault, raw: &Value, notes: &[&str], max_chars: u32
             (Some(sentences), _) if !sentences.is_null() => {
                 not("sentences", sentences, "a list of sentences")
             }
-            (_, answer) => not("answer", answer.unwrap_or(&Value::Null), "a text"),
+            (_, answer) => not("answer", answer.unwrap_or(&Value::Null), "text"),
         },
         AnswerFault::TooLong => {
             let chars = |text: &Value| text.as_str().map_or(0, |text| text.trim().chars().count());
@@ -127,7 +128,7 @@ pub fn of_answer(fault: AnswerFault, raw: &Value, notes: &[&str], max_chars: u32
             format!("the answer has {chars} characters, budget.max_answer_chars is {max_chars}")
         }
         AnswerFault::Citations => {
-            "the answer cites no note, or its citations are no list of ids".to_owned()
+            "the answer cites no note, or its citations are not a list of ids".to_owned()
         }
         AnswerFault::CitationUnknown => {
             let known = |id: &str| notes.contains(&id);
@@ -139,7 +140,7 @@ pub fn of_answer(fault: AnswerFault, raw: &Value, notes: &[&str], max_chars: u32
             let unknown = listed_ids(raw).or_else(|| rows.filter_map(listed_ids).next());
             let unknown =
                 unknown.map_or_else(|| "a mark in the text".to_owned(), |id| said(&id.into()));
-            format!("{unknown} is no note: notes are {}", listed(notes.iter().copied()))
+            format!("{unknown} is not a note: notes are {}", listed(notes.iter().copied()))
         }
     }
 }
@@ -169,17 +170,17 @@ mod tests {
             (json!({ "steps": {} }), "steps is an object, not a list of steps"),
             (json!({ "steps": ([steps(), steps()].concat()) }), "10 steps, budget.max_steps is 8"),
             (json!({ "steps": ["search"] }), "steps[0] is \"search\", not an object"),
-            (with(1, "id", json!("")), "steps[1].id is empty, not a text"),
+            (with(1, "id", json!("")), "steps[1].id is empty, not text"),
             (with(2, "action", json!(7)), "steps[2].action is 7, not an action"),
             (with(0, "args", json!([])), "steps[0].args is an empty list, not an object"),
             (
                 with(0, "action", json!("Search Sources")),
-                "steps[0].action is \"Search Sources\", wanted is search_sources; repair = \
-                 [\"case\"] takes it",
+                "steps[0].action is \"Search Sources\", expected search_sources; repair = \
+                 [\"case\"] would accept it",
             ),
             (
                 json!({ "steps": &steps()[..2] }),
-                "2 steps, wanted are 5: search_sources, dedupe_urls, read_extract_notes, \
+                "2 steps, expected 5: search_sources, dedupe_urls, read_extract_notes, \
                  verify_notes, synthesize_answer",
             ),
         ];
@@ -196,7 +197,7 @@ mod tests {
         let table = [
             (json!("note"), "notes[3] is \"note\", not an object"),
             (json!({ "quote": quote }), "notes[3]: keys missing: claim"),
-            (json!({ "claim": " ", "quote": quote }), "notes[3].claim is empty, not a text"),
+            (json!({ "claim": " ", "quote": quote }), "notes[3].claim is empty, not text"),
             (json!({ "claim": "It is up." }), "notes[3]: keys missing: quote"),
             (
                 json!({ "claim": "It is up.", "quote": "It is up." }),
@@ -233,12 +234,12 @@ mod tests {
             ),
             (
                 sentence("It is so.", json!([])),
-                "the answer cites no note, or its citations are no list of ids",
+                "the answer cites no note, or its citations are not a list of ids",
             ),
-            (sentence("It is so.", json!(["n9"])), "\"n9\" is no note: notes are n1, n2"),
+            (sentence("It is so.", json!(["n9"])), "\"n9\" is not a note: notes are n1, n2"),
             (
                 sentence("It is so [n8].", json!([])),
-                "a mark in the text is no note: notes are n1, n2",
+                "a mark in the text is not a note: notes are n1, n2",
             ),
         ];
         for (raw, expected) in table {

@@ -1,43 +1,44 @@
-//! The figures of a text, each with its unit and the words around it that say what it is of. Pure.
+//! The figures of a text, each with its unit and the words around it that say what it measures.
+//! Pure.
 
 use std::collections::BTreeSet;
 
 use super::sentences::sentences;
 use crate::tool::folder::words::stems;
 
-/// A figure of a text.
+/// A number in a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// As it stands in the text, with its unit: `99.95%`, `15 minutes`.
+    /// The figure as the text spells it, with its unit: `99.95%`, `15 minutes`.
     pub text: String,
-    /// Its value.
+    /// The value; a length of time in seconds.
     pub value: f64,
-    /// What it is counted in.
+    /// The unit.
     pub unit: Unit,
-    /// The stems of the words around it.
+    /// The stems of the words around the figure.
     pub about: BTreeSet<String>,
 }
 
-/// What a figure is counted in.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Per cent.
+    /// Per cent, by its sign or its word.
     Percent,
     /// A length of time; the value is in seconds.
     Time,
-    /// Money, by its sign.
+    /// Money, with its currency sign.
     Money(char),
-    /// Something that the words around it say.
+    /// A plain number; the words around it say of what.
     Count,
 }
 
-/// The figures of a text, in order. Dates, times of the day and years are none.
+/// The figures of a text, in order. Dates, times of day and years are not figures.
 pub fn figures(text: &str) -> impl Iterator<Item = Figure> + '_ {
     sentences(text).flat_map(|sentence| {
         let whole = about(&sentence);
         let of = |clause: &str| {
             let own = about(clause);
-            // A clause of one word says too little: the sentence around it says of what.
+            // A clause of one word says too little, so the words of the whole sentence are used.
             let about = if own.len() < 2 { &whole } else { &own };
             let figures = in_clause(clause).map(|(text, value, unit)| Figure {
                 text,
@@ -51,13 +52,13 @@ pub fn figures(text: &str) -> impl Iterator<Item = Figure> + '_ {
     })
 }
 
-/// The parts of a sentence that say one thing each.
+/// The clauses of a sentence, each about one thing.
 fn clauses(sentence: &str) -> impl Iterator<Item = &str> {
     let parts = sentence.split([';', '(', ')']);
     parts.flat_map(|part| part.split(", ")).flat_map(|part| part.split(" and "))
 }
 
-/// The stems of the words of a clause that are neither figures nor units.
+/// The stems of the words of a clause, without figures and units.
 fn about(clause: &str) -> BTreeSet<String> {
     let words = clause.split_whitespace().flat_map(|token| token.split('-'));
     let plain = words.filter(|word| number(trimmed(word)).is_none() && time(word).is_none());
@@ -101,7 +102,7 @@ fn trimmed(token: &str) -> &str {
     token.strip_suffix('.').unwrap_or(token)
 }
 
-/// The number that a token is, with the unit that stands on it.
+/// Parses a token as a number with an attached unit (`$`, `%`).
 fn number(token: &str) -> Option<(f64, Option<Unit>)> {
     let (token, unit) = match token.chars().next()? {
         sign @ ('$' | '€' | '£') => (&token[sign.len_utf8()..], Some(Unit::Money(sign))),
@@ -131,7 +132,7 @@ fn is_percent(word: &str) -> bool {
     matches!(word.to_lowercase().as_str(), "%" | "percent" | "prozent" | "відсотків" | "відсотка")
 }
 
-/// The seconds of a unit of time.
+/// The length of a unit of time in seconds.
 fn time(word: &str) -> Option<f64> {
     Some(match trimmed(word).to_lowercase().as_str() {
         "second" | "seconds" | "sekunden" | "секунд" => 1.0,
@@ -145,8 +146,8 @@ fn time(word: &str) -> Option<f64> {
 }
 
 impl Figure {
-    /// Whether both are figures of the same thing: counted alike, and the words around them are the
-    /// same, or those of one among those of the other.
+    /// Whether both figures are about the same thing: they have the same unit, and their words
+    /// match or the words of one contain those of the other.
     pub fn is_of_the_same(&self, other: &Figure) -> bool {
         let (few, many) = if self.about.len() <= other.about.len() {
             (&self.about, &other.about)
@@ -160,7 +161,7 @@ impl Figure {
         self.unit == other.unit && (alike || within)
     }
 
-    /// Whether both say the same number.
+    /// Whether both figures have the same value.
     pub fn says_the_same(&self, other: &Figure) -> bool {
         (self.value - other.value).abs() <= f64::EPSILON * self.value.abs().max(1.0)
     }

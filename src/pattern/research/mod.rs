@@ -1,9 +1,10 @@
-//! Pattern `004`, research: plan, search, dedupe, gate, read and take notes, verify, put together.
+//! The research pattern (research source document): plan, search, dedupe, gate, read and take
+//! notes, verify, synthesize.
 //!
-//! [`policy`], [`address`], [`quote`], [`figures`], [`compare`] and [`answer`] are pure: what a user
-//! must be able to trust of which sources are read, which notes are taken and which answers stand.
-//! What pages and models say is data in all of them. [`by_rule`] does without a model what one may
-//! do; `play.rs` and `reading.rs` are the loop.
+//! [`policy`], [`address`], [`quote`], [`figures`], [`compare`] and [`answer`] are pure. They hold
+//! the rules that a user must be able to trust: which sources are read, which notes and answers are
+//! accepted. They treat what pages and models say as data. [`by_rule`] replaces the model where a
+//! scenario allows that; `play.rs` and `reading.rs` are the loop.
 
 pub mod address;
 pub mod answer;

@@ -1,4 +1,5 @@
-//! The loop of source `004`: plan, search, dedupe, read and take notes, verify, put together.
+//! The loop of the research source document: plan, search, dedupe, read and take notes, verify,
+//! synthesize.
 
 use std::sync::Arc;
 
@@ -22,16 +23,17 @@ use crate::scenario::condition::Shown;
 use crate::scenario::name::ToolName;
 use crate::scenario::research::{DoneBy, ResearchSpec, SEARCH};
 
-/// A run of research.
+/// One run of research.
 pub(super) struct Research<'a> {
     pub cx: &'a RunContext,
     pub scenario: &'a Scenario,
     pub spec: &'a ResearchSpec,
-    /// What conditions see in the whole run; nothing where none looks.
+    /// The values that conditions can read during the whole run; `None` without conditions.
     base: Option<Shown>,
 }
 
-/// Who asks for sources and pages. An answer that is not as it should be has the source's reason.
+/// The caller of the search and read tools. An invalid result has the stop reason of the source
+/// document.
 pub(super) struct Desk;
 
 impl Caller for Desk {
@@ -43,10 +45,10 @@ impl Caller for Desk {
     }
 }
 
-/// Plays research to its end. Where it stopped is what the context's phase says.
+/// Runs research to its end. The context's phase says how far it got.
 ///
 /// # Errors
-/// The stop reason of a run that came to no answer.
+/// The stop reason, if the run ends without an answer.
 pub async fn play(
     cx: &RunContext,
     scenario: &Scenario,
@@ -78,12 +80,12 @@ impl Research<'_> {
         Ok(self.cx.boundary(Boundary::Step(step)).await?)
     }
 
-    /// Whether the run has a model that lives: who does what hangs on it.
+    /// Who executes a step in this run; it depends on whether the run uses a live model.
     pub fn by(&self, who: crate::scenario::research::Who) -> DoneBy {
         who.in_a_run(self.cx.is_live())
     }
 
-    /// What a condition sees at a step of its own.
+    /// The values that the condition of a step can read: the common ones, and its own.
     pub fn shown(&self, own: impl FnOnce(&mut Shown)) -> Option<Shown> {
         self.base.clone().map(|mut shown| {
             shown.set("flags", &asked::value(&self.cx.gate().flags()));
@@ -92,7 +94,8 @@ impl Research<'_> {
         })
     }
 
-    /// Makes the plan, and judges it. What its first step searches, where it says so.
+    /// Makes the plan and validates it. Returns the query of its first step; null if the step has
+    /// none.
     async fn plan(&self) -> Result<Value, StopReason> {
         let (span, raw) = match self.by(self.spec.plan.by) {
             DoneBy::Rule => (SpanId::RUN, json!({ "steps": by_rule::plan(&self.spec.question) })),
@@ -138,8 +141,8 @@ impl Research<'_> {
         }
     }
 
-    /// A plan as the model is held to it where it can be asked again: one that says what to search. What
-    /// a plan without a query comes to otherwise, the search says.
+    /// Judges a plan as the model wrote it. With retries enabled (`model.ask_again`) a plan without
+    /// a query is refused here; otherwise the search fails with `invalid_search_query`.
     fn judge_plan(&self, raw: &Value) -> Result<(), BadPlan> {
         let steps = policy::validate_plan(steps_of(raw), self.spec.budget.max_steps)?;
         let query = steps.first().and_then(|step| step.args.get("query"));
@@ -150,8 +153,8 @@ impl Research<'_> {
         Err(StopReason::InvalidSearchQuery.into())
     }
 
-    /// Asks the model for an object until it is taken. A reply that is none goes to the validator as its
-    /// text.
+    /// Calls the model until the reply is accepted or the retries are used up. A reply that is not
+    /// JSON reaches `judge` as a JSON string.
     pub async fn ask<T>(
         &self,
         ask: Ask,
@@ -206,7 +209,7 @@ impl Research<'_> {
         Ok(sources)
     }
 
-    /// Each page once, those first that fit best and are trusted most.
+    /// Keeps each page once, sorted by score times trust, best first.
     fn dedupe(&self, found: &[Found]) -> Result<Vec<Kept>, StopReason> {
         let (kept, dropped) = address::dedupe(found, self.spec.budget.max_urls);
         let kept = kept.into_iter().map(|(source, url)| {
@@ -219,7 +222,7 @@ impl Research<'_> {
             let found = it.source.place().and_then(|place| found.get(place));
             found.and_then(|found| found.score).unwrap_or(NO_SCORE) * it.trust
         };
-        // Stable: of two that are worth the same the first found comes first.
+        // The sort is stable: of two equal sources the one found first stays first.
         kept.sort_by(|left, right| worth(right).total_cmp(&worth(left)));
         self.cx.publish(
             SpanId::RUN,
@@ -231,7 +234,7 @@ impl Research<'_> {
         if kept.is_empty() { Err(StopReason::NoSourcesAfterDedupe) } else { Ok(kept) }
     }
 
-    /// Verifies the notes, and holds them against one another.
+    /// Verifies the notes and compares them with each other.
     fn verify(&self, taken: &[Taken]) -> Result<NotesCompared, StopReason> {
         let issues = taken.iter().flat_map(|it| {
             let issues = policy::issues(&it.note.claim, &it.note.quote, Some(&it.page));
@@ -310,7 +313,7 @@ impl Research<'_> {
         if left_out > 0 {
             let cited = answer.citations.len();
             let text = format!(
-                "the answer stands on {cited} of {} notes: more would pass max_answer_chars ({})",
+                "the answer uses {cited} of {} notes: more would exceed max_answer_chars ({})",
                 cited + left_out,
                 self.spec.budget.max_answer_chars
             );
@@ -346,35 +349,37 @@ impl Research<'_> {
     }
 }
 
-/// The steps of a plan, whatever they are.
+/// The `steps` field of a plan, of any type.
 fn steps_of(raw: &Value) -> &Value {
     raw.get("steps").unwrap_or(&Value::Null)
 }
 
-/// What a source is worth whose search says nothing of how well it fits.
+/// The score of a source if its search gives none.
 const NO_SCORE: f64 = 0.5;
 
-/// Bytes of an address at most: longer ones are none.
+/// The most bytes of an address; a longer one is dropped as invalid.
 const URL_BYTES: usize = 2_048;
-/// Characters of a title that are kept.
+/// The most characters of a title that are kept.
 pub(super) const TITLE_CHARS: usize = 300;
-/// Characters of what a search says of a source that are kept.
+/// The most characters of a search snippet that are kept.
 const SNIPPET_CHARS: usize = 500;
-/// Characters of a day that are kept: `2026-03-07`, or whatever a page has in its place.
+/// The most characters of a date that are kept: `2026-03-07`, or whatever a page gives instead.
 pub(super) const DAY_CHARS: usize = 40;
 
-/// What a tool says in passing, on one line: made visible, and bounded.
+/// A text from a tool on one line, shortened and with control characters made visible.
 pub(super) fn shown(text: &str, chars: usize) -> Arc<str> {
     visible_within(Folded::of(text).as_str(), chars).into()
 }
 
-/// The data of a tool that answered well, in the source's envelope (`_unwrap_tool_data`).
+/// The data of a successful tool result, in the envelope of the source document
+/// (`_unwrap_tool_data`).
 pub(super) fn data_of(answer: &Value) -> Option<&Map<String, Value>> {
     let well = answer.get("status").and_then(Value::as_str) == Some("ok");
     answer.get("data").and_then(Value::as_object).filter(|_| well)
 }
 
-/// A source as a search says it; `None`: it is no object, and none to the source either.
+/// A source in a search result; `None` if the row is not an object (the source document drops it
+/// too).
 fn found(row: &Value) -> Option<Found> {
     let row = row.as_object()?;
     let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().trim();
@@ -384,7 +389,7 @@ fn found(row: &Value) -> Option<Found> {
         url: url.unwrap_or_default().into(),
         title: shown("title", TITLE_CHARS),
         snippet: shown("snippet", SNIPPET_CHARS),
-        // Trust weighs how well a source fits, so none may fit better than the best.
+        // Trust is multiplied with the score, so a score is at most 1.
         score: row.get("score").and_then(Value::as_f64).map(|score| score.clamp(0.0, 1.0)),
         published_at: shown("published_at", DAY_CHARS),
     })

@@ -1,5 +1,5 @@
-//! The rules that a user must be able to trust: which plans are taken, which sources are read, which
-//! notes are. Pure, in the source's order of checks (`004`, `gateway.py` and `tools.py`).
+//! The rules that a user must be able to trust: which plans, sources and notes are accepted. Pure;
+//! the checks have the order of the research source document (`gateway.py` and `tools.py`).
 
 use serde_json::{Map, Value, json};
 
@@ -9,12 +9,12 @@ use crate::event::StopReason;
 use crate::event::kind::{Denial, NoteIssue};
 use crate::event::stop::{NotesFault, PlanFault, StepFault};
 
-/// Characters that a quote has at least.
+/// The fewest characters of a quote.
 pub const QUOTE_CHARS: usize = 20;
 
-/// Characters of a quote at most: more is a page, not a quote.
+/// The most characters of a quote: more is a page, not a quote.
 pub const MOST_QUOTED: usize = 2_000;
-/// Characters of a claim at most.
+/// The most characters of a claim.
 pub const CLAIM_CHARS: usize = 1_000;
 
 /// A step of a plan.
@@ -28,12 +28,12 @@ pub struct Step {
     pub args: Map<String, Value>,
 }
 
-/// A plan that is not taken.
+/// A refused plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BadPlan {
-    /// Why.
+    /// The stop reason.
     pub reason: StopReason,
-    /// What was wanted and what came, where the steps are others.
+    /// The expected and the received steps, if they differ.
     pub details: Option<Value>,
 }
 
@@ -43,10 +43,10 @@ impl From<StopReason> for BadPlan {
     }
 }
 
-/// `validate_plan`: the steps, in order, other keys dropped.
+/// `validate_plan`: the steps, in order, without other keys.
 ///
 /// # Errors
-/// The first fault in the source's order.
+/// The first fault, in the order of the source document.
 pub fn validate_plan(raw: &Value, max_steps: u32) -> Result<Vec<Step>, BadPlan> {
     let steps = raw.as_array().filter(|steps| !steps.is_empty());
     let steps = steps.ok_or(StopReason::InvalidPlan(PlanFault::Steps))?;
@@ -79,7 +79,7 @@ fn step(raw: &Value) -> Result<Step, StepFault> {
     })
 }
 
-/// `evaluate_source`: which allowlist refuses a domain, if one does. The lists are in lower case.
+/// `evaluate_source`: the allowlist that denies a domain, if one does. The lists are in lower case.
 pub fn denies<S: AsRef<str>>(domain: &str, policy: &[S], execution: &[S]) -> Option<Denial> {
     let lists = |list: &[S]| list.iter().any(|it| it.as_ref() == domain);
     if !lists(policy) {
@@ -91,19 +91,19 @@ pub fn denies<S: AsRef<str>>(domain: &str, policy: &[S], execution: &[S]) -> Opt
     }
 }
 
-/// A note as it is proposed: what is claimed, and the words of the page. Both trimmed.
+/// A proposed note: a claim, and the words of the page. Both are trimmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// What is claimed.
+    /// The claim.
     pub claim: String,
     /// The words of the page.
     pub quote: String,
 }
 
-/// The part of `validate_notes` that is about what a note says: its claim, then its quote.
+/// The part of `validate_notes` that checks what a note says: its claim, then its quote.
 ///
 /// # Errors
-/// The first fault in the source's order.
+/// The first fault, in the order of the source document.
 pub fn validate_draft(raw: &Value) -> Result<Draft, NotesFault> {
     let note = raw.as_object().ok_or(NotesFault::Item)?;
     let text = |key: &str| note.get(key).and_then(Value::as_str).map(str::trim);
@@ -112,8 +112,8 @@ pub fn validate_draft(raw: &Value) -> Result<Draft, NotesFault> {
     Ok(Draft { claim: claim.to_owned(), quote: quote.to_owned() })
 }
 
-/// Why a note that keeps the source's contract is refused for its length, which the source does not
-/// bound; the run goes on without it.
+/// Why a valid note is refused for its length. The source document has no such limit; the run
+/// continues without the note.
 pub fn too_long(draft: &Draft) -> Option<NoteIssue> {
     let beyond = |text: &str, most: usize| text.chars().nth(most).is_some();
     if beyond(&draft.claim, CLAIM_CHARS) {
@@ -125,10 +125,11 @@ pub fn too_long(draft: &Draft) -> Option<NoteIssue> {
     }
 }
 
-/// `validate_notes`.
+/// `validate_notes` of the research source document: the number of notes, then each note's id, URL,
+/// claim and quote.
 ///
 /// # Errors
-/// The first fault in the source's order.
+/// The first fault, in the order of the source document.
 pub fn validate_notes(raw: &Value, max_notes: u32) -> Result<(), NotesFault> {
     let notes = raw.as_array().filter(|notes| !notes.is_empty()).ok_or(NotesFault::Empty)?;
     if notes.len() > max_notes as usize {
@@ -150,8 +151,8 @@ pub fn validate_notes(raw: &Value, max_notes: u32) -> Result<(), NotesFault> {
     Ok(())
 }
 
-/// `verify_notes`, for one note: what is wrong with it, in the source's order; ours last. `page` is
-/// the text of the page that it quotes; without one the quote is not looked for.
+/// `verify_notes` for one note: its issues, first those of the source document in its order, then
+/// our own. `page` is the text of the quoted page; without it the quote is not looked up.
 pub fn issues(claim: &str, quote: &str, page: Option<&Folded>) -> Vec<NoteIssue> {
     let mut issues = Vec::new();
     if !is_long_enough(quote.trim()) {
@@ -166,7 +167,7 @@ pub fn issues(claim: &str, quote: &str, page: Option<&Folded>) -> Vec<NoteIssue>
     issues
 }
 
-/// Whether a quote, trimmed, has so many characters as one needs.
+/// Whether a trimmed quote has at least [`QUOTE_CHARS`] characters.
 pub fn is_long_enough(quote: &str) -> bool {
     quote.chars().nth(QUOTE_CHARS - 1).is_some()
 }

@@ -1,12 +1,12 @@
-//! Whether a quote stands in its page: verbatim, but for how white space is laid out. Pure.
+//! Checks that a quote is in its page: verbatim, except for white space. Pure.
 
-/// A text whose runs of white space are one blank each. Made once for a page, so that looking for
-/// many quotes stays linear.
+/// A text in which each run of white space is one space. Made once for a page, so that the search
+/// for many quotes stays linear.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folded(String);
 
 impl Folded {
-    /// The text, folded.
+    /// Folds the white space of a text.
     pub fn of(text: &str) -> Self {
         let mut folded = String::with_capacity(text.len());
         for word in text.split_whitespace() {
@@ -18,12 +18,12 @@ impl Folded {
         Self(folded)
     }
 
-    /// As it is.
+    /// The folded text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether a quote stands in it; an empty one stands in nothing.
+    /// Whether the text contains a quote; an empty quote is never contained.
     pub fn holds(&self, quote: &str) -> bool {
         let quote = Self::of(quote);
         !quote.0.is_empty() && self.0.contains(&quote.0)

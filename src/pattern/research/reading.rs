@@ -1,5 +1,5 @@
-//! Sources one after another: each passes the gate, is read, and gives notes; what is wrong with one
-//! is told and ends nothing but it.
+//! Reads the sources one after another: each passes the gate, is fetched, and yields notes. A
+//! problem with one source is reported and ends only that source.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,34 +24,34 @@ use crate::scenario::name::ToolName;
 use crate::scenario::research::{DoneBy, Misquotes, READ};
 use crate::tool::CallFailed;
 
-/// A note with the page that it is to stand in.
+/// An accepted note, with the page that must contain its quote.
 pub(super) struct Taken {
     pub note: Arc<Note>,
     pub page: Arc<Folded>,
 }
 
-/// The reading of one run.
+/// Reads the sources of one run.
 pub(super) struct Reading<'a> {
     research: &'a Research<'a>,
     found: &'a [Found],
     taken: Vec<Taken>,
-    /// Where the pages that were read stand.
+    /// The addresses of the pages that were read.
     read: HashSet<String>,
-    /// Pages that were read, those of no use among them.
+    /// The number of pages that were read, useless ones included.
     pages: u32,
     tool: ToolName,
 }
 
-/// What a source came to: how it came out, or why the run stops.
+/// The outcome of a source, or why the run stops.
 type Came = Result<SourceCame, StopReason>;
 
-/// A page as its tool gave it.
+/// A page as its tool returned it.
 struct Page {
     call: SpanId,
     url: String,
     title: Arc<str>,
     published_at: Arc<str>,
-    /// That day is when its file was last changed.
+    /// `published_at` is the modification date of its file.
     modified: bool,
     body: String,
 }
@@ -62,7 +62,7 @@ impl<'a> Reading<'a> {
         Self { research, found, taken, read, pages: 0, tool: ToolName::from(READ) }
     }
 
-    /// Reads the sources in their order, as far as the budget goes.
+    /// Reads the sources in order, within the budget.
     pub async fn all(mut self, kept: &[Kept]) -> Result<Vec<Taken>, StopReason> {
         let (cx, budget) = (self.research.cx, self.research.spec.budget);
         let mut why = ReadingEnd::NoMoreSources;
@@ -70,7 +70,8 @@ impl<'a> Reading<'a> {
             let nth = SourceNo::at(place).0;
             cx.boundary(Boundary::Source(nth)).await?;
             let denied = self.denies(&source.domain);
-            // As in the source: what is denied is told though no page more is read.
+            // As in the source document, a denied source is reported even when no more pages may be
+            // read.
             if denied.is_none() && self.pages >= budget.max_read_pages {
                 why = ReadingEnd::MaxReadPages;
                 break;
@@ -101,14 +102,14 @@ impl<'a> Reading<'a> {
         self.taken.len() >= self.research.spec.budget.max_notes as usize
     }
 
-    /// The domains that both allowlists hold right now.
+    /// The domains that both allowlists allow now.
     fn allowed(&self) -> Vec<&str> {
         let policy = &self.research.spec.allowed_domains_policy;
         let on = self.switched_on();
         on.into_iter().filter(|domain| policy.iter().any(|it| it == domain)).collect()
     }
 
-    /// The execution allowlist, flags heeded.
+    /// The execution allowlist, without domains whose flag is off.
     fn switched_on(&self) -> Vec<&str> {
         let spec = self.research.spec;
         let on = |domain: &&String| {
@@ -124,7 +125,7 @@ impl<'a> Reading<'a> {
         policy::denies(domain, &policy, &self.switched_on())
     }
 
-    /// A source that passed the gate.
+    /// Reads a source that passed the gate, and takes its notes.
     async fn source(&mut self, span: SpanId, nth: u32, source: &Kept) -> Came {
         let page = match self.read(span, nth, source).await? {
             Ok(page) => page,
@@ -147,7 +148,7 @@ impl<'a> Reading<'a> {
             })),
         );
         if !self.read.insert(page.url.clone()) {
-            let text = format!("{} was read already, by another address", page.url);
+            let text = format!("{} was already read at another address", page.url);
             return Ok(skipped("duplicate", &text));
         }
         if let Some(why) = spec.max_age_days.and_then(|most| too_old(age_days, most)) {
@@ -156,7 +157,7 @@ impl<'a> Reading<'a> {
         self.notes(span, nth, source, page).await
     }
 
-    /// Days from a day until the one that the run asks about.
+    /// Days from a date until the date that the run is about (`as_of`, else today).
     fn age(&self, published_at: &str) -> Option<i64> {
         let research = self.research;
         let asked = match &research.spec.as_of {
@@ -166,7 +167,7 @@ impl<'a> Reading<'a> {
         Some(asked.since(published_at.parse::<Day>().ok()?))
     }
 
-    /// Reads a page. The inner error: why the source falls out.
+    /// Reads a page. The inner error is the outcome of a source that gave no page.
     async fn read(
         &self,
         span: SpanId,
@@ -205,16 +206,16 @@ impl<'a> Reading<'a> {
             "" => source.url.to_string(),
             url => match address::normalize(url) {
                 Some(url) => url,
-                None => return Ok(Err(skipped("invalid_url", "the page stands at no address"))),
+                None => return Ok(Err(skipped("invalid_url", "the page's address is not valid"))),
             },
         };
-        // Wherever a tool has been, what it brings passes the same gate again.
+        // A tool may have followed redirects, so the final address passes the same gate again.
         if let Some(reason) = self.denies(&address::domain(&url)) {
             let location = Some(visible_within(&url, LOCATION_CHARS).into());
             return Ok(Err(SourceCame::Denied { reason, location }));
         }
         if text("body").is_empty() {
-            return Ok(Err(skipped("empty_page", "there is no text on the page")));
+            return Ok(Err(skipped("empty_page", "the page has no text")));
         }
         let title = match text("title") {
             "" => Arc::clone(&found.title),
@@ -226,13 +227,13 @@ impl<'a> Reading<'a> {
         Ok(Ok(Page { call: answered.span, url, title, published_at, modified, body }))
     }
 
-    /// A page that its tool says cannot be had.
+    /// The outcome of a page for which the tool reported an error.
     fn refused(&self, result: &Value) -> SourceCame {
         let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default().trim();
         let (error, location) = (text("error"), text("location"));
         if text("status") != "error" || error.is_empty() {
             let invalid = StopReason::ToolInvalidOutput(self.tool.clone());
-            return skipped(&invalid.to_string(), "the answer is neither a page nor an error");
+            return skipped(&invalid.to_string(), "the result is neither a page nor an error");
         }
         if error == "redirect_denied"
             && let Some(reason) = self.denies(&address::domain(location))
@@ -241,10 +242,10 @@ impl<'a> Reading<'a> {
             return SourceCame::Denied { reason, location };
         }
         let why = text("text");
-        skipped(error, if why.is_empty() { "the tool says no more of it" } else { why })
+        skipped(error, if why.is_empty() { "the tool gave no details" } else { why })
     }
 
-    /// A call that failed for good: the source falls out, or the run stops.
+    /// A call that failed for good: the source is skipped, or the run stops.
     fn unread(&self, failed: CallFailed) -> Result<SourceCame, StopReason> {
         let CallFailed { reason, last, unavailable, .. } = failed;
         if matches!(reason, StopReason::Cancelled | StopReason::MaxSeconds)
@@ -283,7 +284,7 @@ impl<'a> Reading<'a> {
                 }
                 None => {
                     let invalid = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
-                    let text = "the reply is no list of notes: inspect what the model said";
+                    let text = "the reply is not a list of notes: inspect the model's reply";
                     return Ok(skipped(&invalid.to_string(), text));
                 }
             },
@@ -316,8 +317,8 @@ impl<'a> Reading<'a> {
         Ok(SourceCame::Read { notes, refused })
     }
 
-    /// Tells that the model proposed more notes of a page than may be taken. `room`: what is left of
-    /// the run's `max_notes`.
+    /// Reports that the model proposed more notes of a page than may be taken. `room`: what is left
+    /// of the run's `max_notes`.
     fn tell_cut(&self, span: SpanId, source: SourceNo, proposed: &Proposed, room: u32) {
         let looked_at = u32::try_from(proposed.drafts.len()).unwrap_or(u32::MAX);
         let cut = proposed.count.saturating_sub(looked_at);
@@ -339,7 +340,7 @@ impl<'a> Reading<'a> {
         self.research.cx.publish(span, EventKind::NoteRefused(Box::new(refused)));
     }
 
-    /// What the model proposes of a page; `None`: no list.
+    /// The notes that the model proposes for a page; `None` if the reply has no list.
     async fn proposed(
         &self,
         span: SpanId,
@@ -366,7 +367,7 @@ impl<'a> Reading<'a> {
         let (messages, cut) = payload::for_notes(research.spec, &told, most);
         if cut {
             let text = format!(
-                "the model is shown the first {} characters of {} (research.page_chars)",
+                "the model sees the first {} characters of {} (research.page_chars)",
                 research.spec.page_chars,
                 visible_within(&page.url, URL_CHARS)
             );
@@ -383,15 +384,15 @@ impl<'a> Reading<'a> {
         );
         match research.ask(ask, |raw| judge(raw, most)).await?.judged {
             Ok(proposed) => Ok(Some(proposed)),
-            // As in the source: a reply without a list costs its page, and a note that breaks the
-            // contract ends the run.
+            // As in the source document: a reply without a list skips its page, a note that breaks
+            // the contract ends the run.
             Err(StopReason::ToolInvalidOutput(_)) => Ok(None),
             Err(reason) => Err(reason),
         }
     }
 }
 
-/// The notes of a reply, as far as they are looked at.
+/// Validates the first `most` notes of a reply.
 fn judge(raw: &Value, most: u32) -> Result<Proposed, Refusal> {
     let Some(rows) = raw.get("notes").and_then(Value::as_array) else {
         let reason = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
@@ -407,15 +408,15 @@ fn judge(raw: &Value, most: u32) -> Result<Proposed, Refusal> {
     Ok(Proposed { drafts: drafts.collect::<Result<_, _>>()?, count })
 }
 
-/// What a model proposed of a page.
+/// The notes that a model proposed for a page.
 struct Proposed {
-    /// The notes that are looked at.
+    /// The notes within the limit.
     drafts: Vec<Draft>,
-    /// How many it proposed.
+    /// The number of notes that it proposed.
     count: u32,
 }
 
-/// The beginning of a text that is longer than so many characters.
+/// A text cut to `most` characters, with an ellipsis if it was longer.
 fn beginning(text: String, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -423,36 +424,36 @@ fn beginning(text: String, most: usize) -> String {
     }
 }
 
-/// The source's name for what takes notes of a page.
+/// The source document's name for the note taking step.
 const EXTRACT: &str = "extract_notes_from_page";
-/// Characters of an address that a warning repeats.
+/// The most characters of an address in a warning.
 const URL_CHARS: usize = 120;
-/// Characters of where a source leads to.
+/// The most characters of a redirect target.
 const LOCATION_CHARS: usize = 300;
-/// Characters of a reason that a tool gives.
+/// The most characters of a tool's error identifier.
 const REASON_CHARS: usize = 64;
-/// Characters of what a tool says of a page that cannot be had.
+/// The most characters of a tool's error text.
 const TEXT_CHARS: usize = 400;
 
-/// Why a page of this age is not used, where only such of so many days may be. One that does not say
-/// how old it is, or says a day that is to come, is not known to be young enough.
+/// Why a page of this age is not used, given a limit of `most` days. A page without a date, or with
+/// one in the future, may be too old, so it is skipped too.
 fn too_old(age_days: Option<i64>, most: u32) -> Option<SourceCame> {
-    // A day to come may be today, further east.
+    // Tomorrow may already be today further east.
     let age = age_days.filter(|age| *age >= -1);
     match age {
         Some(age) if age > i64::from(most) => {
-            let text = format!("it is {age} days old; research.max_age_days is {most}");
+            let text = format!("{age} days old; research.max_age_days is {most}");
             Some(skipped("stale", &text))
         }
         Some(_) => None,
         None => {
-            let text = format!("it does not say how old it is; research.max_age_days is {most}");
+            let text = format!("no publication date; research.max_age_days is {most}");
             Some(skipped("undated", &text))
         }
     }
 }
 
-/// A source that falls out. What a tool says is data: made visible, and bounded.
+/// A skipped source. Texts of a tool are data: shortened, and control characters made visible.
 fn skipped(reason: &str, text: &str) -> SourceCame {
     SourceCame::Skipped {
         reason: visible_within(reason, REASON_CHARS).into(),
@@ -460,7 +461,7 @@ fn skipped(reason: &str, text: &str) -> SourceCame {
     }
 }
 
-/// A source that closes its span when it is dropped in the middle.
+/// An open source span, closed as cancelled if it is dropped before it ends.
 struct OpenSource<'a> {
     cx: &'a RunContext,
     span: SpanId,

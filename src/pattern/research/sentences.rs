@@ -1,10 +1,10 @@
-//! The sentences of a text: what rules quote and compare. Pure. (Its words by their stems are those
-//! that the index of a folder goes by.)
+//! Splits a text into sentences, for the rules that quote and compare. Pure. (Words are compared by
+//! the same stems as in the folder index.)
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The sentences of a text, paragraph by paragraph, white space around them trimmed. A line that
-/// ends in the middle of a paragraph ends no sentence.
+/// The sentences of a text, paragraph by paragraph, trimmed. A line break inside a paragraph does
+/// not end a sentence.
 pub fn sentences(text: &str) -> impl Iterator<Item = String> + '_ {
     paragraphs(text).flat_map(|paragraph| {
         let bounds: Vec<String> = paragraph
@@ -16,7 +16,7 @@ pub fn sentences(text: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// The paragraphs of a text: what stands between blank lines, its white space folded.
+/// The paragraphs of a text: separated by blank lines, their white space folded.
 fn paragraphs(text: &str) -> impl Iterator<Item = String> + '_ {
     let mut lines = text.lines();
     let mut done = false;

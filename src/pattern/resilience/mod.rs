@@ -1,4 +1,4 @@
-//! Pattern `003`, cascading failures: many agents ask the same tools at once, through a guarded
-//! gateway or a naive one.
+//! The cascading failures pattern (cascading failures source document): many agents call the same
+//! tools at once, through a guarded gateway or a naive one.
 
 pub mod play;

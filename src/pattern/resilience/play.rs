@@ -1,5 +1,5 @@
-//! The loop of source `003`'s incident: each agent goes through its steps turn by turn; all share a
-//! pool of call slots, as the workers of a service.
+//! The loop of the incident in the cascading failures source document: each agent does its steps
+//! turn by turn, and all of them share a pool of call slots, like the workers of a service.
 
 use std::sync::Arc;
 
@@ -13,8 +13,7 @@ use crate::run::{Caller, RunContext, ToolAsk};
 use crate::scenario::name::ToolName;
 use crate::scenario::storm::ResilienceSpec;
 
-/// Plays every agent to its end. An agent goes on when a step gets no answer: what it could not
-/// have it does without.
+/// Runs every agent to its end. An agent continues without the result when a step fails.
 ///
 /// # Errors
 /// Why the run stopped before that.
@@ -38,7 +37,7 @@ pub async fn play(cx: &RunContext, spec: &ResilienceSpec) -> Result<(), StopReas
     Ok(())
 }
 
-/// What all agents have in common.
+/// What all agents share.
 struct Storm<'a> {
     cx: &'a RunContext,
     spec: &'a ResilienceSpec,
@@ -66,8 +65,9 @@ impl Storm<'_> {
         Ok(())
     }
 
-    /// The first tool, when none of them will be had for the rest of the run: it stops early instead
-    /// of asking in vain (source `003`: "stop early with reason").
+    /// The first tool, if all tools stay unavailable for the rest of the run: the run then stops
+    /// early instead of retrying in vain ("stop early with reason" in the cascading failures source
+    /// document).
     fn nothing_left(&self) -> Option<&ToolName> {
         let remaining = self.cx.gate().remaining();
         let shut = |tool: &ToolName| {
@@ -76,7 +76,7 @@ impl Storm<'_> {
         self.spec.steps.first().filter(|_| self.spec.steps.iter().all(shut))
     }
 
-    /// One step, and as many more as an agent that must succeed asks for.
+    /// Runs one step, with the retries of an agent that retries on its own.
     async fn step(
         &self,
         agent: u32,
@@ -85,7 +85,8 @@ impl Storm<'_> {
         tool: &ToolName,
     ) -> Result<(), StopReason> {
         let naive = (!self.spec.guarded).then_some(self.spec.naive);
-        // The same in every turn: what was good in an earlier one may stand in later.
+        // The arguments are the same in every turn, so an earlier good result can serve as a
+        // fallback later.
         let args: Arc<Map<String, Value>> =
             Arc::new([("agent".to_owned(), json!(agent))].into_iter().collect());
         for again in 0..=naive.map_or(0, |naive| naive.agent_retries) {

@@ -1,5 +1,5 @@
-//! The tool calls of one reply, carried out: members are consulted, tools asked, hand-offs judged,
-//! and what each came to is told to the model in the order of the calls.
+//! Carries out the tool calls of one reply: consults members, calls tools, judges handoffs. The
+//! model receives all results in the order of the calls.
 
 use std::sync::Arc;
 
@@ -19,23 +19,23 @@ use crate::scenario::agent::{AgentSpec, CoordinatorTeam};
 use crate::scenario::name::{AgentName, ToolName};
 use crate::tool::CallFailed;
 
-/// What the calls of a reply came to.
+/// The results of the calls of one reply.
 pub(super) struct Carried {
-    /// The results, for conditions of a script.
+    /// The results, as the conditions of a script read them.
     pub told: Vec<Value>,
-    /// To whom control goes, if it does.
+    /// The handoff, if control changes.
     pub handed_over: Option<Handed>,
-    /// The replies of members, and whose.
+    /// The replies of the consulted members, each with the member's name.
     pub replies: Vec<(AgentName, Arc<str>)>,
     /// The calls that failed or were refused.
     pub missing: Vec<Missing>,
 }
 
-/// What one call came to.
+/// The result of one call.
 pub(super) struct Told {
     pub text: Arc<str>,
     pub ok: bool,
-    /// Whether it is the reply of a member.
+    /// The text is the reply of a member.
     pub member: bool,
 }
 
@@ -44,18 +44,18 @@ impl Told {
         Self::not(told::error(why))
     }
 
-    /// It came to nothing, and this is what is said of it.
+    /// A call without a result; `text` says why.
     fn not(text: Arc<str>) -> Self {
         Self { text, ok: false, member: false }
     }
 }
 
-/// What a member is asked.
+/// A request to a member.
 pub(super) struct Consultation<'w> {
     pub team: &'w CoordinatorTeam,
     pub member: &'w AgentSpec,
     pub request: Arc<str>,
-    /// How often its team had it run.
+    /// Turn number of the member in its team, from 1.
     pub turn: u32,
 }
 
@@ -65,10 +65,10 @@ enum Work<'w> {
     Tool { tool: ToolName, args: Arc<Map<String, Value>> },
 }
 
-/// The most characters of what a failed call said, in the fact that an answer is without it.
+/// The most characters of the error text in the event that an answer lacks a result.
 const MISSING_CHARS: usize = 300;
 
-/// Tools have no reasons of their own here.
+/// A caller with no stop reasons of its own.
 struct Plain;
 
 impl Caller for Plain {}
@@ -94,7 +94,7 @@ impl Play<'_> {
                 }
             }
         }
-        // What earlier members said is part of what the next one is let see.
+        // With sequential calls, the next member also receives what earlier members said.
         let in_turn = matches!(talk.role, Role::Coordinator(team) if !team.parallel_tools);
         if matches!(talk.role, Role::Coordinator(team) if team.parallel_tools) {
             self.at_once(talk, said, work, &mut told).await?;
@@ -134,7 +134,7 @@ impl Play<'_> {
         Ok(carried)
     }
 
-    /// What is to be done for a call, or why it cannot be done.
+    /// The work that a call requests, or why it cannot be carried out.
     fn work<'w>(
         &'w self,
         talk: &Talk<'w>,
@@ -163,7 +163,8 @@ impl Play<'_> {
         Err((CallFault::UnknownTool, format!("there is no tool {name:?}; {there}")))
     }
 
-    /// What an agent can call, for one who called something else. `members`: whom it may consult.
+    /// The list of what an agent can call, for the reply to an invalid call. `members`: the members
+    /// that it may consult.
     fn there_are(&self, talk: &Talk<'_>, members: &[AgentName]) -> String {
         let roster = match talk.role {
             Role::Member(swarm, _) => self.cx.rosters().members(swarm),
@@ -183,7 +184,7 @@ impl Play<'_> {
         parts.join("; ")
     }
 
-    /// A call is not carried out: the log is told, and the model.
+    /// Refuses a call: reports it to the log and to the model.
     pub(super) fn refuse(
         &self,
         talk: &Talk<'_>,
@@ -205,7 +206,7 @@ impl Play<'_> {
         told
     }
 
-    /// All at once; what they come to is taken in the order of the calls.
+    /// Carries out all calls at once; their results are collected in the order of the calls.
     async fn at_once(
         &self,
         talk: &Talk<'_>,
@@ -215,7 +216,7 @@ impl Play<'_> {
     ) -> Result<(), Box<Halt>> {
         let branches = u32::try_from(work.iter().flatten().count()).unwrap_or(u32::MAX);
         let fork = self.cx.gate().fork(branches);
-        // What stops the run does not wait for what else is out.
+        // A halt of the run does not wait for the calls that are still in flight.
         let stops = Notify::new();
         let mut crew = Crew::default();
         for (index, work) in work.into_iter().enumerate() {
@@ -243,7 +244,7 @@ impl Play<'_> {
                 () = stops.notified() => break,
             }
         }
-        // Of several that stop the run the first of the calls does.
+        // If several calls halt the run, the first in the order of the calls counts.
         for place in next..told.len() {
             if let Some(Err(halt)) = crew.taken(place) {
                 return Err(halt);
@@ -294,8 +295,8 @@ impl Play<'_> {
         }
     }
 
-    /// What a call that failed for good is to the one who called: its result, unless the run cannot
-    /// do without it.
+    /// The result that the calling agent receives for a call that failed for good; an error if the
+    /// run requires the tool.
     pub(super) fn failed(&self, tool: &ToolName, failed: &CallFailed) -> Result<Told, Box<Halt>> {
         if failed.unavailable && self.cx.needs(tool) {
             return Err(Halt::of_call(failed).fatal());
@@ -309,7 +310,7 @@ pub(super) fn is_transfer(talk: &Talk<'_>, call: &ToolCall) -> bool {
     matches!(talk.role, Role::Member(..)) && &*call.name == TRANSFER
 }
 
-/// A name that a model made up, bounded and visible.
+/// A name from a model, shortened and with control characters made visible.
 pub(super) fn told_name(name: &str) -> String {
     visible_within(name, REASON_CHARS)
 }

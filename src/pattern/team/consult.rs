@@ -1,4 +1,5 @@
-//! A coordinator consults a member, which runs in the attempts of a call through the gateway.
+//! A coordinator consults a member. The member's run is a call through the gateway; each attempt is
+//! a new run of the member.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::scenario::agent::{HistoryScope, InnerText, MemberTools};
 use crate::scenario::name::ToolName;
 
 impl Play<'_> {
-    /// A member is asked: it runs in the attempts of a call through the gateway.
+    /// Consults a member: each attempt of the call through the gateway is one run of it.
     pub(super) async fn consult(
         &self,
         talk: &Talk<'_>,
@@ -69,7 +70,7 @@ impl Play<'_> {
     }
 }
 
-/// What is shown of a member's own output.
+/// How much of a member's own output is shown.
 fn inner(tools: MemberTools) -> Inner {
     match (tools.stream_inner, tools.inner_text) {
         (false, _) => Inner::Hidden,

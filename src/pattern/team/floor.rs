@@ -1,5 +1,5 @@
-//! Where the agents of one team speak: their branch of the history, and what each of them is shown
-//! of it. A coordinator has the floor for itself; the members of a swarm share one.
+//! The shared history of one team's run, and the part of it that each agent sees. A coordinator has
+//! a history of its own; the members of a swarm share one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use crate::llm::{Bookmark, Conversation};
 use crate::scenario::agent::SwarmLimits;
 use crate::scenario::name::AgentName;
 
-/// One run of a team: what was said in it, and by whom.
+/// The history of one run of a team: what was said, and by which agent.
 pub(super) struct Floor {
     state: Mutex<State>,
-    /// What those who asked the team let it see of their own.
+    /// The history that the team's caller lets it see.
     inherited: Arc<[ChatMessage]>,
 }
 
@@ -24,22 +24,22 @@ struct State {
     turns: BTreeMap<AgentName, u32>,
     limiter: Limiter,
     rejections: u32,
-    /// The last text that anyone said, and who.
+    /// The last text that any agent said, and that agent.
     best: Option<(Arc<str>, AgentName)>,
 }
 
-/// What one agent has been shown so far. It only grows, so each call of its model adds to the one
-/// before.
+/// The prompt of one agent so far. It only grows, so each call of the model extends the previous
+/// one.
 struct Thread {
     opening: Arc<[ChatMessage]>,
     conversation: Conversation,
     after: Option<SpanId>,
-    /// Entries that it was shown or that are none of its business.
+    /// The number of entries that were processed: added to the prompt, or hidden from this agent.
     seen: usize,
     offered: Option<Arc<[ToolOffer]>>,
 }
 
-/// A place on the floor to go back to, when an agent's run is tried again.
+/// A state of the history to return to when an agent's run is retried.
 pub(super) struct Back {
     entries: usize,
     bookmark: Bookmark,
@@ -52,7 +52,7 @@ pub(super) struct Back {
 }
 
 impl Floor {
-    /// A floor on which nobody has spoken, or what a session left of it.
+    /// An empty history, or the one that the session's last run left.
     pub fn new(inherited: Arc<[ChatMessage]>, history: &[Entry], limits: SwarmLimits) -> Self {
         let state = State {
             entries: history.to_vec(),
@@ -69,14 +69,14 @@ impl Floor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Someone is given something: its turn begins.
+    /// Gives an agent its input; its turn begins.
     pub fn give(&self, to: &AgentName, from: Option<&AgentName>, text: &Arc<str>) {
         let mut state = self.lock();
         let (to, from, text) = (to.clone(), from.cloned(), Arc::clone(text));
         state.entries.push(Entry::Input { to, from, text });
     }
 
-    /// Counts one more run of an agent: the how manieth it is.
+    /// Increments and returns the turn number of an agent, from 1.
     pub fn turn_of(&self, agent: &AgentName) -> u32 {
         let mut state = self.lock();
         let turn = state.turns.entry(agent.clone()).or_default();
@@ -84,8 +84,8 @@ impl Floor {
         *turn
     }
 
-    /// What the model of an agent is shown next: the whole, and what of it is new. `alone`: it sees
-    /// only its own turns.
+    /// The next prompt for an agent's model: the whole conversation, and the part that is new.
+    /// `alone`: the agent sees only its own turns.
     pub fn prompt(
         &self,
         agent: &AgentName,
@@ -104,7 +104,7 @@ impl Floor {
         });
         let entries = &state.entries[thread.seen..];
         thread.seen = state.entries.len();
-        // The log has an agent's own reply with the call that it answered.
+        // The log keeps an agent's own reply with the call that produced it.
         let own = match (thread.after, entries.first()) {
             (Some(_), Some(Entry::Said { by, .. })) if by == agent => 1,
             _ => 0,
@@ -134,7 +134,7 @@ impl Floor {
         system.into_iter().chain(inherited).collect()
     }
 
-    /// An agent's model has replied.
+    /// Records the reply of an agent's model.
     pub fn said(&self, agent: &AgentName, call: SpanId, reply: &Reply) {
         let mut state = self.lock();
         if let Some(thread) = state.threads.get_mut(agent) {
@@ -149,42 +149,42 @@ impl Floor {
         state.entries.push(Entry::Said { by, text, calls, blocks });
     }
 
-    /// Something answers in an agent's place.
+    /// Records a fallback text as the answer of an agent.
     pub fn stands_in(&self, agent: &AgentName, text: &Arc<str>) {
         let (by, text, calls) = (agent.clone(), Arc::clone(text), [].into());
         self.lock().entries.push(Entry::Said { by, text, calls, blocks: None });
     }
 
-    /// A call came to something.
+    /// Records the result of a call.
     pub fn result(&self, by: &AgentName, call: &ToolCall, text: Arc<str>) {
         let (by, call) = (by.clone(), call.clone());
         self.lock().entries.push(Entry::Result { by, call, text });
     }
 
-    /// What a member is let see: what this floor was let see itself, and what was said on it.
+    /// The history that a consulted member may see: what was inherited, and what was said here.
     pub fn passed_on(&self) -> Arc<[ChatMessage]> {
         let state = self.lock();
         self.inherited.iter().cloned().chain(state.entries.iter().filter_map(told_of)).collect()
     }
 
-    /// The limits judge a hand-off, and then say how they stand and how often they refused.
+    /// Lets the limits judge a handoff; the closure also gets the count of refusals.
     pub fn judge<T>(&self, judge: impl FnOnce(&mut Limiter, &mut u32) -> T) -> T {
         let mut state = self.lock();
         let state = &mut *state;
         judge(&mut state.limiter, &mut state.rejections)
     }
 
-    /// How many hand-offs were asked for.
+    /// The number of requested handoffs, refused ones included.
     pub fn handoffs(&self) -> u32 {
         self.lock().limiter.guard().handoffs
     }
 
-    /// The best text so far, and whose.
+    /// The last text that was said, and the agent that said it.
     pub fn best(&self) -> Option<(Arc<str>, AgentName)> {
         self.lock().best.clone()
     }
 
-    /// Where an agent's run begins.
+    /// The state at the start of an agent's run.
     pub fn mark(&self, agent: &AgentName) -> Back {
         let state = self.lock();
         let thread = state.threads.get(agent);
@@ -200,7 +200,7 @@ impl Floor {
         }
     }
 
-    /// An agent's run is tried again: what it did is not done.
+    /// Undoes what an agent's run did, before it is retried.
     pub fn go_back(&self, agent: &AgentName, to: &Back) {
         let mut state = self.lock();
         state.entries.truncate(to.entries);
@@ -215,8 +215,8 @@ impl Floor {
         }
     }
 
-    /// What is left to the session's next message: calls that came to nothing are left out, since a
-    /// model takes no calls without results.
+    /// The history for the session's next message. A last reply whose calls have no results yet is
+    /// left out, because models reject calls without results.
     pub fn settled(&self) -> Arc<[Entry]> {
         let state = self.lock();
         let entries = &state.entries;
@@ -229,7 +229,7 @@ impl Floor {
             }
             _ => entries.len(),
         };
-        // Nor does it take words that are none.
+        // Models reject empty messages too.
         let said = |entry: &&Entry| match entry {
             Entry::Said { text, calls, .. } => !text.trim().is_empty() || !calls.is_empty(),
             Entry::Input { .. } | Entry::Result { .. } => true,
@@ -238,8 +238,8 @@ impl Floor {
     }
 }
 
-/// An entry as the model of an agent is shown it: its own as its own, what others said as a user's
-/// message with their names. `alone`: what others said is none of its business.
+/// An entry as an agent's model sees it: the agent's own entries under its own role, those of
+/// others as user messages with their names. `alone`: entries of others are hidden.
 fn shown_to(entry: &Entry, agent: &AgentName, alone: bool) -> Option<ChatMessage> {
     match entry {
         Entry::Input { to, text, .. } if to == agent => {
@@ -257,7 +257,7 @@ fn shown_to(entry: &Entry, agent: &AgentName, alone: bool) -> Option<ChatMessage
     }
 }
 
-/// An entry as it is told to others than its author.
+/// An entry as every agent but its author sees it.
 fn told_of(entry: &Entry) -> Option<ChatMessage> {
     let text: Arc<str> = match entry {
         Entry::Input { from: None, text, .. } => Arc::clone(text),
@@ -265,7 +265,7 @@ fn told_of(entry: &Entry) -> Option<ChatMessage> {
             format!("[{from}] handed over to {to}: {text}").into()
         }
         Entry::Said { by, text, .. } if !text.trim().is_empty() => format!("[{by}] {text}").into(),
-        // The input of its target tells a hand-off.
+        // A handoff is already shown by the input of its target.
         Entry::Result { call, .. } if &*call.name == TRANSFER => return None,
         Entry::Result { by, call, text } => {
             format!("[{by}] called {} with {}\n[{}] {text}", call.name, call.arguments, call.name)

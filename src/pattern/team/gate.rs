@@ -1,6 +1,6 @@
-//! Agents behind the gateway: a member that is consulted, a member of a swarm that is in control.
-//! Its attempts are bounded by the run's own clock, since it can rest at boundaries in the middle of
-//! one.
+//! Calls of agents through the gateway: a consulted member, or the member of a swarm that is in
+//! control. Timeouts of an attempt use the run's active time, because an agent can be paused at a
+//! boundary inside an attempt.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -15,21 +15,22 @@ use crate::run::{LLM, RunContext};
 use crate::scenario::name::{AgentName, ToolName};
 use crate::tool::{Answered, Attempt, Call, CallFailed, CallScope, Callee, Guard, InLine, faults};
 
-/// Why an agent came to no answer.
+/// Why an agent gave no answer.
 #[derive(Clone, Debug)]
 pub(super) struct Halt {
     pub reason: StopReason,
-    /// What this is to the gateway of the agent: of a model call that failed its own class.
+    /// The failure class for the gateway of the agent; for a failed model call, the class of that
+    /// failure.
     class: FailureClass,
     status: Option<u16>,
-    /// The best text that there was, and whose.
+    /// The best partial text, and the agent that said it.
     pub partial: Option<(Arc<str>, AgentName)>,
-    /// Nobody is told: the whole run stops.
+    /// Stops the whole run instead of being reported to the caller.
     pub fatal: bool,
 }
 
 impl Halt {
-    /// The agent's own limits ended it.
+    /// A halt by the agent's own limits.
     pub fn of(reason: StopReason) -> Box<Self> {
         let class = match reason {
             StopReason::NodeTimeout(_) => FailureClass::Timeout,
@@ -39,8 +40,8 @@ impl Halt {
         Box::new(Self { reason, class, status: None, partial: None, fatal: false })
     }
 
-    /// A call that it cannot do without failed. A model that must not be asked any more ends the
-    /// run, whoever wanted to ask it.
+    /// A halt because a required call failed. If the model is unavailable (breaker open or bulkhead
+    /// full), the whole run stops.
     pub fn of_call(failed: &CallFailed) -> Box<Self> {
         let (class, status) = match &failed.last {
             Some(last) => (last.class, last.status),
@@ -53,14 +54,14 @@ impl Halt {
         Box::new(Self { class, status, fatal, ..*Self::of(failed.reason.clone()) })
     }
 
-    /// The whole run stops for it.
+    /// Makes the halt stop the whole run.
     pub fn fatal(mut self: Box<Self>) -> Box<Self> {
         self.fatal = true;
         self
     }
 
-    /// How the attempt of the agent fails. What ends the run, or its own time, is not tried again
-    /// and nothing stands in for it.
+    /// The failure of the agent's attempt. A failure that ends the run, or a node timeout, is not
+    /// retried and has no fallback.
     fn failed(&self) -> Box<AttemptFailed> {
         let last = self.fatal || matches!(self.reason, StopReason::NodeTimeout(_));
         let class = if last { FailureClass::Limit } else { self.class };
@@ -73,20 +74,20 @@ impl Halt {
     }
 }
 
-/// The most characters of what an agent's failure says.
+/// The most characters of an agent's failure text.
 const FAILURE_CHARS: usize = 300;
 
-/// One attempt at a run of an agent.
+/// One attempt of a call: one run of the agent.
 #[derive(Clone, Copy)]
 pub(super) struct Try {
     /// The span of the attempt.
     pub span: SpanId,
-    /// From 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
 }
 
 impl Try {
-    /// What the random numbers of this attempt hang on: another than those of the first.
+    /// The seed path for the random numbers of this attempt; it differs from the first attempt's.
     pub fn draws(self, path: &str) -> String {
         match self.number {
             1 => path.to_owned(),
@@ -99,16 +100,16 @@ impl Try {
 pub(super) struct Behind<'a, F> {
     cx: &'a RunContext,
     agent: &'a AgentName,
-    /// Where in the run: what random numbers hang on.
+    /// Path in the run; part of the seed of its random numbers.
     path: String,
-    /// One run of the agent.
+    /// Runs the agent once.
     attempt: F,
-    /// Bound of all attempts together from the first on, waits between them left out
-    /// (`node_timeout_s`).
+    /// Limit for all attempts together, from the start of the first one, without the waits between
+    /// them (`node_timeout_s`).
     bound: Option<Duration>,
-    /// When the first attempt began, by the run's clock.
+    /// When the first attempt began, in active run time.
     began: OnceLock<Duration>,
-    /// What the last attempt failed of.
+    /// Why the last attempt failed.
     halted: Mutex<Option<Box<Halt>>>,
 }
 
@@ -130,21 +131,21 @@ where
     /// Makes the call.
     ///
     /// # Errors
-    /// Why the agent came to nothing; nothing stands in for it.
+    /// Why the agent gave no answer, and no fallback was available.
     pub async fn make(
         &self,
         started: CallStarted,
     ) -> Result<Answered, (Box<CallFailed>, Box<Halt>)> {
         let name = ToolName::from(self.agent.as_str());
         let Some(guarded) = self.cx.belt().get(&name).map(Arc::clone) else {
-            // The engine puts every agent on the belt.
+            // The engine registers every agent, so this cannot happen.
             let (span, reason) = (started.parent, StopReason::InternalError);
             let halt = Halt::of(reason.clone()).fatal();
             let (attempts, last, unavailable) = (0, None, true);
             return Err((Box::new(CallFailed { span, attempts, reason, last, unavailable }), halt));
         };
-        // What an agent answers hangs on all that it is shown: no last good value is kept for it,
-        // and what stands in for it is what the scenario declares.
+        // An agent's answer depends on everything that it sees, so no last good value is cached for
+        // it; the only fallback is the scenario's default value.
         let safe = guarded.guard.policy().0.safe_mode.enabled;
         let call = Call { safe_key: safe.then(String::new), started };
         let callee = Through { behind: self, guard: &guarded.guard };
@@ -160,7 +161,7 @@ where
         self.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is left of the bound of all attempts.
+    /// Remaining time for all attempts.
     fn left(&self) -> Option<Duration> {
         let now = self.cx.gate().active();
         let began = *self.began.get_or_init(|| now);
@@ -199,7 +200,8 @@ where
         Some(Box::pin(self.cx.gate().has_gone_on(limit)))
     }
 
-    /// Whoever holds the permit may rest at a boundary: a pause does not wait for this one.
+    /// The holder of the permit may be paused at a boundary, so a pause does not wait for a queued
+    /// call.
     fn stands_in_line(&self) -> Option<Box<dyn InLine + '_>> {
         Some(Box::new(self.cx.gate().only_waits()))
     }

@@ -1,4 +1,4 @@
-//! The hand-offs of a reply: which of them counts, and whether the swarm's limits let it pass.
+//! The handoffs of a reply: which one counts, and whether the swarm's limits accept it.
 
 use super::carry::{Told, is_transfer, listed, told_name};
 use super::gate::Halt;
@@ -10,15 +10,15 @@ use crate::event::{Boundary, EventKind, StopReason};
 use crate::scenario::agent::Swarm;
 use crate::scenario::name::{AgentName, ToolName};
 
-/// A hand-off that the limits let pass.
+/// A handoff that the limits accepted.
 pub(super) struct Handed {
     pub transfer: Transfer,
     pub guard: LoopGuard,
 }
 
 impl Play<'_> {
-    /// Judges the hand-offs of a reply: of several the first that names someone counts. The run
-    /// can rest before the one that the limits let pass is carried out.
+    /// Judges the handoffs of a reply: the first one with a valid target counts. The run can pause
+    /// before an accepted handoff is carried out.
     pub(super) async fn hand_over(
         &self,
         talk: &Talk<'_>,
@@ -55,7 +55,7 @@ impl Play<'_> {
                     let (path, handoff) = (talk.team.path.into(), guard.handoffs);
                     let outer = talk.place.outer;
                     self.rest(Boundary::Handoff { path, handoff, to, outer }).await;
-                    // Whoever it goes to may have left while the run rested.
+                    // The target may have left the swarm during the pause.
                     match chosen(talk, call, &self.cx.rosters().members(name), false) {
                         Ok(transfer) => {
                             let text = format!("handed over to {}", transfer.to).into();
@@ -96,8 +96,8 @@ impl Play<'_> {
     }
 }
 
-/// What an agent can do after the limits refused its handoff, as a sentence for its model. `open`:
-/// those that the limits would let it hand over to now.
+/// A sentence for the model: what the agent can do after the limits refused its handoff. `open`:
+/// the members that the limits would accept now.
 fn instead<'m>(talk: &Talk<'_>, open: impl Iterator<Item = &'m AgentName>) -> String {
     let one_of = |verb: &str, names: &[&str]| match names {
         [] => None,
@@ -111,7 +111,7 @@ fn instead<'m>(talk: &Talk<'_>, open: impl Iterator<Item = &'m AgentName>) -> St
     format!("Answer yourself now{more}.")
 }
 
-/// To whom a call hands over, where it can.
+/// The target of a handoff call, or why the call is refused.
 fn chosen(
     talk: &Talk<'_>,
     call: &ToolCall,

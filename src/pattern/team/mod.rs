@@ -1,4 +1,4 @@
-//! Source `002`: agents that work together, as a coordinator team or as a swarm.
+//! The coordinator team and swarm patterns (teams source document): agents that work together.
 
 mod carry;
 mod consult;
@@ -15,8 +15,9 @@ use crate::run::Session;
 use crate::scenario::agent::{AgentKind, TeamSpec};
 use crate::scenario::name::AgentName;
 
-/// Who starts: the root, or of a swarm its entry. A session's next message starts at the agent that
-/// owned the last reply where the swarm says so (`cross_request_transfer`), unless that has left.
+/// The agent that starts: the root, or the entry of a swarm. With `cross_request_transfer` the
+/// session's next message starts at the agent that gave the last answer, unless it has left the
+/// swarm.
 pub fn starting(spec: &TeamSpec, session: &Session) -> AgentName {
     let Some(AgentKind::Swarm(swarm)) = spec.agent(&spec.root).map(|root| &root.kind) else {
         return spec.root.clone();

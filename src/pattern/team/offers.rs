@@ -1,4 +1,4 @@
-//! What an agent's model is offered to call: members, tools, hand-offs.
+//! The tools that an agent's model is offered: members, tools, the handoff.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::scenario::Scenario;
 use crate::scenario::agent::{AgentSpec, TeamSpec};
 use crate::scenario::name::{AgentName, ToolName};
 
-/// The tools of an agent, of those that the scenario has.
+/// The offers of an agent's tools; names that the scenario does not define are skipped.
 pub(super) fn tools<'a>(
     scenario: &'a Scenario,
     names: &'a [ToolName],
@@ -18,7 +18,7 @@ pub(super) fn tools<'a>(
     names.iter().filter_map(|name| scenario.tools.get(name)).map(|tool| tool.offer.clone())
 }
 
-/// A member as a coordinator may consult it.
+/// The offer to consult a member, for a coordinator.
 pub(super) fn member(agent: &AgentSpec) -> ToolOffer {
     ToolOffer {
         name: agent.name.as_str().into(),
@@ -31,7 +31,7 @@ pub(super) fn member(agent: &AgentSpec) -> ToolOffer {
     }
 }
 
-/// The hand-off to one of the others; nothing where there is nobody else.
+/// The offer to hand over to another member; `None` if there are no other members.
 pub(super) fn transfer(
     spec: &TeamSpec,
     members: &[AgentName],

@@ -1,4 +1,4 @@
-//! The loops of source `002`: an agent that is asked, whatever it is, runs to its answer.
+//! The loops of the teams source document: run an agent of any kind to its answer.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,26 +18,26 @@ use crate::scenario::agent::{AgentKind, AgentSpec, SwarmLimits, TeamSpec};
 use crate::scenario::condition::Shown;
 use crate::scenario::name::AgentName;
 
-/// A run of a team.
+/// One run of a team.
 pub(super) struct Play<'p> {
     pub cx: &'p RunContext,
     pub scenario: &'p Scenario,
     pub spec: &'p TeamSpec,
-    /// What conditions see in the whole run.
+    /// The values that conditions can read during the whole run.
     pub base: Option<Shown>,
 }
 
-/// What an agent came to.
+/// The answer of an agent.
 pub(super) struct Answer {
     pub text: Arc<str>,
-    /// Whose words these are.
+    /// The agent that wrote the text.
     pub by: AgentName,
 }
 
-/// Plays a team or swarm to its answer.
+/// Runs a team or swarm to its answer.
 ///
 /// # Errors
-/// The stop reason of a run that came to no answer.
+/// The stop reason, if the run ends without an answer.
 pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Result<(), StopReason> {
     let play = Play { cx, scenario, spec, base: asked::base_of(cx, scenario) };
     let Some(root) = spec.agent(&spec.root) else { return Err(StopReason::InternalError) };
@@ -48,7 +48,7 @@ pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Resu
     };
     let start = starting(spec, session);
     let floor = Floor::new([].into(), &session.before.history, limits);
-    // However the run ends, the next message of the session goes on from there.
+    // Whatever the end of the run, the session's next message continues from here.
     let leaves = Leaves { cx, floor: &floor, owner: OnceLock::new() };
     cx.at_phase(start.to_string());
     let path = spec.root.as_str();
@@ -61,11 +61,11 @@ pub async fn play(cx: &RunContext, scenario: &Scenario, spec: &TeamSpec) -> Resu
     Ok(())
 }
 
-/// What a run leaves to its session's next message.
+/// Saves the state for the session's next message when the run ends.
 struct Leaves<'l> {
     cx: &'l RunContext,
     floor: &'l Floor,
-    /// Whose reply it was, once there is one.
+    /// The agent that gave the answer, once there is one.
     owner: OnceLock<AgentName>,
 }
 
@@ -81,7 +81,7 @@ impl Drop for Leaves<'_> {
 }
 
 impl Play<'_> {
-    /// An agent that is consulted runs to its answer, on a floor of its own.
+    /// Runs a consulted agent to its answer, with a history of its own.
     pub(super) fn run<'r>(
         &'r self,
         agent: &'r AgentSpec,
@@ -101,8 +101,8 @@ impl Play<'_> {
         })
     }
 
-    /// An agent runs to its answer on this floor. Gives whose answer it is.
-    #[expect(clippy::too_many_arguments, reason = "an agent with its place and what it is given")]
+    /// Runs an agent to its answer on this history.
+    #[expect(clippy::too_many_arguments, reason = "an agent with its position and its input")]
     async fn on(
         &self,
         floor: &Floor,

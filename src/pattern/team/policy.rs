@@ -1,5 +1,5 @@
-//! The rules of source `002` that decide without asking anyone: when a hand-off is refused, when an
-//! agent is stuck, what the arguments of a call say.
+//! The pure rules of the teams source document: when a handoff is refused, when an agent is stuck,
+//! what the arguments of a call mean.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::scenario::agent::{HandoffTemplate, SwarmLimits};
 use crate::scenario::name::AgentName;
 use crate::scenario::{canonical, integer};
 
-/// So many calls of the same tool with the same arguments in a row stop an agent.
+/// This many calls in a row of the same tool with the same arguments stop an agent.
 const STUCK: u32 = 3;
 
-/// The limits of one run of a swarm (source `002`, `SwarmConfig`).
+/// The handoff limits of one run of a swarm (`SwarmConfig` in the teams source document).
 #[derive(Clone, Debug)]
 pub struct Limiter {
     limits: SwarmLimits,
@@ -25,17 +25,17 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// A swarm that has not handed over yet.
+    /// Limits without any handoff so far.
     pub fn new(limits: SwarmLimits) -> Self {
         Self { limits, handoffs: 0, window: VecDeque::new() }
     }
 
-    /// Judges a hand-off, in the source's order: the count goes up; above the maximum it is refused;
-    /// its target joins the window; a full window with too few different names refuses it. What is
-    /// refused has counted.
+    /// Judges a handoff, in the order of the source document: the count goes up; above the maximum
+    /// the handoff is refused; its target joins the window; a full window with too few different
+    /// names refuses it. Refused handoffs count too.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// Why the handoff is refused.
     pub fn ask(&mut self, to: &AgentName) -> Result<(), HandoffRefusal> {
         let SwarmLimits {
             max_handoffs,
@@ -63,7 +63,7 @@ impl Limiter {
         self.window.iter().collect::<BTreeSet<_>>().len()
     }
 
-    /// How the limits stand.
+    /// The current counts.
     pub fn guard(&self) -> LoopGuard {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         LoopGuard {
@@ -73,13 +73,13 @@ impl Limiter {
         }
     }
 
-    /// The last targets, the oldest first.
+    /// The targets in the window, oldest first.
     pub fn window(&self) -> impl Iterator<Item = &AgentName> {
         self.window.iter()
     }
 }
 
-/// The calls of one run of an agent, as far as they repeat each other.
+/// Detects repeated calls in one run of an agent.
 #[derive(Debug, Default)]
 pub struct Repeats {
     last: Option<(Arc<str>, String)>,
@@ -87,7 +87,7 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Takes the next call: whether it is the same as the two before it.
+    /// Records the next call; true if it equals the two calls before it.
     pub fn is_stuck(&mut self, call: &ToolCall) -> bool {
         let said = match serde_json::from_str(&call.arguments) {
             Ok(arguments) if integer::changed(&call.arguments, &arguments).is_none() => {
@@ -106,7 +106,7 @@ impl Repeats {
     }
 }
 
-/// The arguments of a call: an object. Nothing at all stands for an empty one.
+/// The arguments of a call: an object. An empty text counts as an empty object.
 ///
 /// # Errors
 /// What is wrong with them, for the model.
@@ -128,13 +128,13 @@ pub fn arguments(call: &ToolCall) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The first argument that would reach its tool changed, as the model wrote it.
+/// The first number in the arguments that would reach the tool changed, as the model wrote it.
 fn changed_integer(call: &ToolCall, fields: &Map<String, Value>) -> Option<String> {
     let number = fields.values().find_map(|value| integer::changed(&call.arguments, value))?;
     Some(visible_within(number, REASON_CHARS))
 }
 
-/// What a member is asked.
+/// The request to a member.
 ///
 /// # Errors
 /// What is wrong with the arguments, for the model.
@@ -146,16 +146,16 @@ pub fn request(call: &ToolCall) -> Result<Arc<str>, String> {
     }
 }
 
-/// A hand-off as a model asks for it.
+/// A handoff as a model requested it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// To whom.
+    /// The target agent.
     pub to: AgentName,
-    /// What it says to it; an empty text is none.
+    /// The message for the target; `None` if it is empty.
     pub message: Option<Arc<str>>,
 }
 
-/// What a call to [`TRANSFER`] asks for.
+/// The handoff that a call to [`TRANSFER`] requests.
 ///
 /// # Errors
 /// What is wrong with the arguments, for the model.
@@ -173,8 +173,8 @@ pub fn transfer(call: &ToolCall) -> Result<Transfer, String> {
     Ok(Transfer { to: AgentName::from(to.as_str()), message })
 }
 
-/// The input of a hand-off's target: the template filled in, else the message, else the source's
-/// own input.
+/// The input of a handoff's target: the filled template, else the message, else the previous
+/// agent's input.
 pub fn handoff_input(
     template: Option<&HandoffTemplate>,
     root: &str,

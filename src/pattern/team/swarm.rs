@@ -1,4 +1,4 @@
-//! A swarm: its members are in control one after another, until one answers without handing over.
+//! A swarm: its members are in control one after another, until one answers without a handoff.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use crate::run::RunContext;
 use crate::scenario::agent::Swarm;
 use crate::scenario::name::{AgentName, ToolName};
 
-/// A swarm that runs.
+/// A running swarm.
 pub(super) struct Running<'s> {
     pub name: &'s AgentName,
     pub swarm: &'s Swarm,
@@ -24,8 +24,8 @@ pub(super) struct Running<'s> {
     pub floor: &'s Floor,
 }
 
-/// A swarm that has not answered yet. However it is stopped, by its own limits or from outside (a
-/// deadline, a cancellation), the best text so far is told.
+/// A swarm without an answer so far. When it is stopped, by its own limits or from outside
+/// (timeout, cancellation), it reports the best partial text.
 struct Open<'s> {
     cx: &'s RunContext,
     floor: &'s Floor,
@@ -34,7 +34,7 @@ struct Open<'s> {
 }
 
 impl Open<'_> {
-    /// The swarm is stopped: its best text, and whose.
+    /// Reports the best partial text and returns it with its author.
     fn close(&mut self) -> Option<(Arc<str>, AgentName)> {
         self.open = false;
         let (text, by) = self.floor.best()?;
@@ -53,7 +53,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Whose turn it is.
+/// One turn of control: a member and its input.
 struct Hop<'h> {
     number: u32,
     holder: &'h AgentName,
@@ -62,7 +62,7 @@ struct Hop<'h> {
 }
 
 impl Play<'_> {
-    /// Plays a swarm from one of its members on. Gives the answer and whose it is.
+    /// Runs a swarm from the member `start` to its answer.
     pub(super) async fn swarm(
         &self,
         running: &Running<'_>,
@@ -116,7 +116,7 @@ impl Play<'_> {
         }
     }
 
-    /// One member is in control: its run is a call through the gateway.
+    /// Runs one member in control; its run is a call through the gateway.
     async fn hop(&self, running: &Running<'_>, hop: &Hop<'_>) -> Result<Turned, Box<Halt>> {
         let Running { name, swarm, place, floor } = running;
         let Hop { number, holder, from, input } = *hop;
@@ -199,8 +199,8 @@ impl Play<'_> {
     }
 }
 
-/// The most bytes of what a hand-off's target is given: a template may put in the source's own
-/// input more than once, and so grow with each hop.
+/// The most bytes of a handoff target's input. A template can repeat the previous input, so it
+/// could grow with each hop.
 const INPUT_CAP: usize = 64 << 10;
 
 fn bounded(input: Arc<str>) -> Arc<str> {

@@ -1,5 +1,5 @@
-//! One run of an agent: its model is asked, the tools that it calls are carried out and their
-//! results given back, until it answers without a call or hands over.
+//! One run of an agent: call its model, carry out the requested tool calls, return their results,
+//! until it answers without a call or hands over.
 
 use std::sync::Arc;
 
@@ -21,82 +21,82 @@ use crate::scenario::agent::{AgentSpec, CoordinatorTeam, ModelAgent, Swarm};
 use crate::scenario::condition::Shown;
 use crate::scenario::name::AgentName;
 
-/// Where an agent stands while it runs.
+/// The position of a running agent in the run.
 pub(super) struct Place<'p> {
-    /// The span that its calls stand in.
+    /// The parent span of its calls.
     pub span: SpanId,
     /// Its path: `pm`, `pm/dev_team.1`.
     pub path: &'p str,
-    /// The same with the attempts that are around it: what random numbers hang on.
+    /// The path with the attempts around it; seeds the random numbers.
     pub draws: &'p str,
-    /// Whether it is the one that the person talks to.
+    /// Whether the user talks to this agent directly.
     pub outer: bool,
 }
 
-/// Where a team stands.
+/// The position of a team in the run.
 #[derive(Clone, Copy)]
 pub(super) struct TeamPlace<'p> {
-    /// The span of its own facts.
+    /// The span of the team's own events.
     pub span: SpanId,
-    /// Its path.
+    /// Path of the team.
     pub path: &'p str,
 }
 
-/// An agent that runs.
+/// One run of an agent.
 pub(super) struct Talk<'t> {
     pub name: &'t AgentName,
     pub model: &'t ModelAgent,
     pub role: Role<'t>,
     pub place: Place<'t>,
-    /// Where its team stands.
+    /// Position of its team.
     pub team: TeamPlace<'t>,
     pub floor: &'t Floor,
-    /// How often its team had it run.
+    /// Turn number of the agent in its team, from 1.
     pub turn: u32,
-    /// What it was given.
+    /// The input of this run.
     pub input: &'t Arc<str>,
-    /// Who gave it.
+    /// The agent that gave the input; `None` for the user or the team.
     pub from: Option<&'t AgentName>,
-    /// A boundary before its first call has been passed already.
+    /// A boundary (a handoff) was already passed before the first call.
     pub begun: bool,
 }
 
-/// What an agent can do beside calling its tools.
+/// What an agent can do besides calling its tools.
 #[derive(Clone, Copy)]
 pub(super) enum Role<'t> {
-    /// Nothing.
+    /// Nothing more.
     Alone,
     /// Consult members.
     Coordinator(&'t CoordinatorTeam),
-    /// Hand over.
+    /// Hand over to other members.
     Member(&'t AgentName, &'t Swarm),
 }
 
-/// What an agent was last offered, and the members that stand in it.
+/// The last offers to an agent, and the members that they name.
 struct Offered {
     members: Arc<[AgentName]>,
     offers: Arc<[ToolOffer]>,
 }
 
-/// How an agent's run ended well.
+/// How an agent's run ended without an error.
 pub(super) enum Turned {
-    /// It answered. `by`: whose words these are, where they are a member's.
+    /// The agent answered. `by`: the member whose reply became the answer, if it was one.
     Answered { text: Arc<str>, by: Option<AgentName> },
-    /// It handed over.
+    /// The agent handed over.
     HandedOver { handed: Handed, said: SpanId },
 }
 
 /// A reply of an agent's model.
 #[derive(Clone, Copy)]
 pub(super) struct Said {
-    /// The call.
+    /// Span of the model call.
     pub call: SpanId,
-    /// Which of this run of the agent, from 1.
+    /// Number of the model call in this run of the agent, from 1.
     pub round: u32,
 }
 
 impl Play<'_> {
-    /// One run of an agent.
+    /// Runs an agent until it answers or hands over.
     pub async fn talk(&self, talk: &Talk<'_>) -> Result<Turned, Box<Halt>> {
         let mut repeats = Repeats::default();
         let mut results: Vec<Value> = Vec::new();
@@ -114,7 +114,7 @@ impl Play<'_> {
             }
             let members = self.members(talk);
             let offered = match &mut offered {
-                // Whoever joins or leaves is on the list at once.
+                // An agent that joins or leaves changes the offers at once.
                 Some(offered) if offered.members == members => offered,
                 stale => stale.insert(Offered { offers: self.offers(talk, &members), members }),
             };
@@ -161,8 +161,8 @@ impl Play<'_> {
         }
     }
 
-    /// Whether a call is the same again and again. Hand-offs that someone takes have limits of their
-    /// own, and what comes after one is no repetition.
+    /// Whether a call repeats the calls before it. Valid handoffs have limits of their own and
+    /// reset the repetition.
     fn is_stuck(&self, talk: &Talk<'_>, call: &ToolCall, repeats: &mut Repeats) -> bool {
         if let Role::Member(swarm, _) = talk.role
             && &*call.name == TRANSFER
@@ -176,15 +176,15 @@ impl Play<'_> {
         repeats.is_stuck(call)
     }
 
-    /// Rests at a boundary. A run that is over is ended from outside, so nothing of it is told as a
-    /// failure of an agent.
+    /// Waits at a boundary. A run that is over is ended from outside, so this never returns then
+    /// and no agent reports a failure.
     pub async fn rest(&self, at: Boundary) {
         if self.cx.boundary(at).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Whom the agent may consult or hand over to, now.
+    /// The members that the agent may consult or hand over to now.
     fn members(&self, talk: &Talk<'_>) -> Arc<[AgentName]> {
         match talk.role {
             Role::Alone => [].into(),
@@ -229,7 +229,7 @@ impl Play<'_> {
         }
     }
 
-    /// What conditions of the script may look at.
+    /// The values that the conditions of the script can read.
     fn shown(
         &self,
         talk: &Talk<'_>,
@@ -253,7 +253,7 @@ impl Play<'_> {
     }
 }
 
-/// What an agent is to its model: a coordinator's own part of a team.
+/// The model part of an agent; for a team, that of its coordinator.
 pub(super) fn model_of(agent: &AgentSpec) -> Option<&ModelAgent> {
     use crate::scenario::agent::AgentKind;
     match &agent.kind {
