@@ -142,7 +142,7 @@ impl HttpTool {
             _ => (self.said(&text), "Check the tool's url and its arguments."),
         };
         let colon = if said.is_empty() { "" } else { ": " };
-        let what = format!("{} answered HTTP {status}{colon}{said}", self.address.host());
+        let what = format!("{} returned HTTP {status}{colon}{said}", self.address.host());
         let mut failed = AttemptFailed::of_status(status, "");
         failed.text = self.trouble(failed.class, &what, advice).text;
         failed.retry_after_ms = wait.map(millis);
