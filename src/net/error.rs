@@ -55,7 +55,7 @@ pub enum NetError {
         why: String,
     },
     /// The body is larger than the limit; the rest was not read.
-    #[error("the body is larger than the limit of {}", size(*.cap))]
+    #[error("the body is larger than its cap of {}", size(*.cap))]
     TooLarge {
         /// Limit in bytes.
         cap: usize,
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(size(1000), "1000 bytes");
         assert_eq!(
             NetError::TooLarge { cap: 8 << 20 }.to_string(),
-            "the body is larger than the limit of 8 MiB"
+            "the body is larger than its cap of 8 MiB"
         );
     }
 }

@@ -12,7 +12,7 @@ use super::error::size;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
     /// A line, or the data of one event, is longer than the limit.
-    #[error("an event of the stream is larger than the limit of {}", size(*.cap))]
+    #[error("an event of the stream is larger than its cap of {}", size(*.cap))]
     TooLarge {
         /// Limit in bytes.
         cap: usize,

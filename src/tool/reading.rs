@@ -35,7 +35,7 @@ pub(super) fn json(
     }
 }
 
-/// Rejects a result with an integer beyond 64 bits: parsing would change it silently. `value` is
+/// Rejects a result with a whole number beyond 64 bits: parsing would change it silently. `value` is
 /// the part of the result that is used, `bytes` the whole result.
 pub(super) fn unchanged(
     bytes: &[u8],
@@ -47,7 +47,7 @@ pub(super) fn unchanged(
     let Some(number) = integer::changed(&text, &value) else { return Ok(value) };
     let number = visible_within(&redactor.redact(number), NUMBER_CHARS);
     let text = format!(
-        "{from} holds {number}, an integer beyond 64 bits, which would lose digits: send it \
+        "{from} holds {number}, a whole number beyond 64 bits, which would lose digits: send it \
          as a string"
     );
     Err(AttemptFailed::of(FailureClass::BadResponse, text))

@@ -307,7 +307,7 @@ fn left_alone(way: &Way<'_>, Resting { status, left }: Resting) -> Missed {
 }
 
 fn too_large(way: &Way<'_>, cap: usize) -> Box<AttemptFailed> {
-    let what = format!("{} is larger than the limit of {}", shown(way.url()), size(cap));
+    let what = format!("{} is larger than its cap of {}", shown(way.url()), size(cap));
     failed(FailureClass::TooLarge, &what, "Skip it, or raise max_bytes.")
 }
 
