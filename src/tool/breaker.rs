@@ -51,7 +51,7 @@ pub enum BreakerState {
 /// [`Verdict::Neither`] if the attempt was not made or was cancelled: a probe occupies its place
 /// until then.
 #[derive(Debug)]
-#[must_use = "a probe's place stays taken until its ticket is recorded"]
+#[must_use = "a probe occupies its place until its ticket is recorded"]
 pub struct Ticket {
     epoch: u64,
 }

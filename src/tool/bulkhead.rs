@@ -56,7 +56,7 @@ pub struct Full(pub Fill);
 
 /// Permission to have one attempt in flight; dropping it passes it to the next in the queue.
 #[derive(Debug)]
-#[must_use = "the permit is given back as soon as it is dropped"]
+#[must_use = "the permit is returned as soon as it is dropped"]
 pub struct Permit {
     of: Bulkhead,
 }

@@ -64,7 +64,7 @@ impl FixtureTool {
         let takes = strain.as_ref().map_or(takes, |strain| takes.mul_f64(strain.slower));
         let fault = row.fault.as_ref().filter(|fault| request.attempt <= fault.times);
         if let Some(fault) = fault {
-            let Some(failed) = AttemptFailed::scripted(&fault.kind, "a malformed answer") else {
+            let Some(failed) = AttemptFailed::scripted(&fault.kind, "a malformed result") else {
                 return std::future::pending().await;
             };
             pass(takes).await;

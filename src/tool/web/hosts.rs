@@ -50,7 +50,7 @@ pub(super) struct Resting {
 
 /// Permission for one request, until it is dropped.
 #[derive(Debug)]
-#[must_use = "the turn is over as soon as it is dropped"]
+#[must_use = "the turn ends as soon as it is dropped"]
 pub(super) struct Turn {
     _permit: Option<Permit>,
     _host: Arc<Host>,
