@@ -1,14 +1,14 @@
-//! Bodies with a cap.
+//! Reads bodies up to a size limit.
 
 use hyper::body::Bytes;
 
 use super::error::NetError;
 use super::http::{Answer, handed_back};
 
-/// Room made for a body before it comes, at most: what a head announces is only a claim.
+/// Most bytes allocated in advance: a `Content-Length` is only a claim.
 const ROOM: usize = 256 << 10;
 
-/// Reads a whole body. One that came in one piece, as a short one does, is not copied.
+/// Reads a whole body. A body that arrives in one piece is not copied.
 pub(super) async fn collect(mut answer: Answer, cap: usize) -> Result<Bytes, NetError> {
     let announced = answer.announced().and_then(|length| usize::try_from(length).ok());
     if announced.is_some_and(|length| length > cap) {
@@ -33,8 +33,8 @@ fn within(length: usize, cap: usize) -> Result<(), NetError> {
     if length > cap { Err(NetError::TooLarge { cap }) } else { Ok(()) }
 }
 
-/// The beginning of a body, up to `most` bytes, and whether more came or would have; what breaks on
-/// the way ends it. For the text of an error, where half a body says more than none.
+/// The first `most` bytes of a body, and whether it was cut there or by an error. For the text of
+/// an error message, where half a body is better than none.
 pub async fn beginning(mut answer: Answer, most: usize) -> (Vec<u8>, bool) {
     let mut read = Vec::new();
     loop {

@@ -1,74 +1,74 @@
-//! What can go wrong on the wire, by its cause. No text here holds more of an address than its host.
+//! Network errors by cause. No message contains more of a URL than its host.
 
 use std::error::Error as StdError;
 use std::io;
 
 use super::reach::OutOfReach;
 
-/// A request that got no whole answer.
+/// Why a request got no complete response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetError {
     /// The name of the host does not resolve.
     #[error("the name {host} does not resolve")]
     Resolve {
-        /// The host that was asked.
+        /// Host of the request.
         host: String,
     },
-    /// Refused or unreachable: nothing of the request was sent.
+    /// Refused or unreachable: nothing was sent.
     #[error("no connection to {host}: {why}")]
     Connect {
-        /// The host that was asked.
+        /// Host of the request.
         host: String,
-        /// The system's words.
+        /// Error text of the system.
         why: String,
     },
-    /// The host has no address that may be reached; nothing was connected to.
-    #[error("{host} is refused: {why}")]
+    /// No address of the host is allowed; no connection was opened.
+    #[error("{host} is not allowed: {why}")]
     OutOfReach {
-        /// The host that was asked.
+        /// Host of the request.
         host: String,
-        /// Which address, and why not.
+        /// The address, and why it is not allowed.
         why: String,
     },
     /// The TLS handshake failed: nothing of the request was sent.
-    #[error("no TLS with {host}: {why}")]
+    #[error("TLS handshake with {host} failed: {why}")]
     Tls {
-        /// The host that was asked.
+        /// Host of the request.
         host: String,
         /// What failed.
         why: String,
     },
-    /// The connection broke after the request, or a part of it, had been sent.
+    /// The connection broke after the request was sent, in whole or in part.
     #[error("the connection to {host} broke: {why}")]
     Broken {
-        /// The host that was asked.
+        /// Host of the request.
         host: String,
-        /// How.
+        /// Error text of the client library.
         why: String,
     },
-    /// What came is no HTTP.
-    #[error("{host} answered something that is not HTTP: {why}")]
+    /// The response is not HTTP.
+    #[error("the reply of {host} is not HTTP: {why}")]
     NotHttp {
-        /// The host that was asked.
+        /// Host of the request.
         host: String,
-        /// What the parser said.
+        /// Error text of the parser.
         why: String,
     },
-    /// The body is larger than its cap; the rest was not read.
+    /// The body is larger than the limit; the rest was not read.
     #[error("the body is larger than its cap of {}", size(*.cap))]
     TooLarge {
-        /// In bytes.
+        /// Limit in bytes.
         cap: usize,
     },
-    /// The client itself cannot be built or cannot send this request.
+    /// The client cannot be built, or cannot send this request.
     #[error("no HTTP client: {why}")]
     Client {
-        /// Why not.
+        /// Error text of the client library.
         why: String,
     },
 }
 
-/// A number of bytes for people: `512 bytes`, `64 KiB`, `8 MiB`.
+/// A size in readable units: `512 bytes`, `64 KiB`, `8 MiB`.
 pub fn size(bytes: usize) -> String {
     const KIB: usize = 1 << 10;
     const MIB: usize = 1 << 20;
@@ -80,12 +80,12 @@ pub fn size(bytes: usize) -> String {
 }
 
 impl NetError {
-    /// The class of failure that it is, in the word that facts have for it.
+    /// Failure class, as events spell it.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Resolve { .. } => "resolve",
             Self::Connect { .. } => "connect",
-            // Nobody was asked: what the scenario names has to change, not who would have answered.
+            // No request was sent: the scenario has to change, not the server.
             Self::OutOfReach { .. } => "denied",
             Self::Tls { .. } | Self::Client { .. } => "tls",
             Self::Broken { .. } => "reset",
@@ -94,12 +94,11 @@ impl NetError {
         }
     }
 
-    /// Which of these an error of the client is. Its address is never looked at: `host` stands for
-    /// it.
+    /// Classifies an error of the client library. Its URL is ignored; `host` is used in its place.
     pub(super) fn of(error: &reqwest::Error, host: &str) -> Self {
         let host = host.to_owned();
         let mut found = Found::in_chain(error);
-        let why = found.why.take().unwrap_or_else(|| "for no known reason".to_owned());
+        let why = found.why.take().unwrap_or_else(|| "unknown reason".to_owned());
         if found.out_of_reach {
             Self::OutOfReach { host, why }
         } else if error.is_dns() {
@@ -110,9 +109,9 @@ impl NetError {
             Self::Tls { host, why }
         } else if error.is_connect() {
             match found.io {
-                // A handshake is all that can meet an end of file before the request is sent.
+                // Before the request is sent, only a handshake can reach an end of file.
                 Some(io::ErrorKind::UnexpectedEof) => {
-                    Self::Tls { host, why: "the handshake was cut off".to_owned() }
+                    Self::Tls { host, why: "the handshake ended early".to_owned() }
                 }
                 _ => Self::Connect { host, why },
             }
@@ -124,12 +123,12 @@ impl NetError {
     }
 }
 
-/// What a chain of errors tells.
+/// Findings in a chain of error sources.
 #[derive(Default)]
 struct Found {
-    /// The words of the innermost error.
+    /// Text of the innermost error.
     why: Option<String>,
-    /// The innermost kind of I/O error.
+    /// Innermost kind of I/O error.
     io: Option<io::ErrorKind>,
     tls: bool,
     not_http: bool,
@@ -139,12 +138,12 @@ struct Found {
 impl Found {
     fn in_chain(error: &reqwest::Error) -> Self {
         let mut found = Self::default();
-        // The outermost is skipped: its text holds the whole address.
+        // The outermost error is skipped: its text contains the whole URL.
         let mut next = error.source();
         while let Some(error) = next {
             found.look_at(error);
-            // An `io::Error` that wraps another error has that one's source, so the one in between
-            // is only reached through `get_ref`.
+            // An `io::Error` that wraps another error returns that error's source, so the wrapped
+            // error is only reachable through `get_ref`.
             next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
                 Some(inner) => Some(inner as &(dyn StdError + 'static)),
                 None => error.source(),
@@ -153,7 +152,7 @@ impl Found {
         found
     }
 
-    /// A body in chunks that are none ends in one of these.
+    /// Whether the error is one of those caused by invalid chunks.
     fn garbled(&self) -> bool {
         matches!(self.io, Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
     }

@@ -1,12 +1,12 @@
-//! The one HTTP client: built when it is first needed, shared, its connections kept and reused.
+//! The HTTP client: built on first use and shared; its connections are reused.
 //!
 //! - TLS is rustls with ring. Roots are the platform's, so that a company's own authority and
-//!   `SSL_CERT_FILE` work and a withdrawn one is gone with the system's next update; they are read
-//!   when an `https` address is first asked for, never for a local endpoint.
-//! - HTTP/1.1: a connection per call in flight, so one that breaks takes one call with it, and a
-//!   dropped call is seen by the server at once.
-//! - No redirect is followed, no body decompressed, no proxy of the environment used unless told,
-//!   nothing retried, nothing timed out.
+//!   `SSL_CERT_FILE` work, and a revoked one disappears with the system's next update. They are
+//!   read on the first `https` request, never for a local endpoint.
+//! - HTTP/1.1: one connection per call in flight, so a broken connection fails one call only, and
+//!   the server notices a dropped call at once.
+//! - No redirects, no decompression, no proxy from the environment unless requested, no retries, no
+//!   timeouts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,19 +23,19 @@ use super::error::NetError;
 use super::reach::{InternetOnly, Reach};
 use super::retry_after::{retry_after, retry_after_ms};
 
-/// Which way out requests take.
+/// How requests leave this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Via {
-    /// Straight to the host, whatever the environment says.
+    /// Directly to the host, whatever the environment says.
     #[default]
     Direct,
-    /// Through what `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` name.
+    /// Through the proxies in `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
     Environment,
     /// Through this proxy.
     Proxy(Url),
 }
 
-/// What `--proxy` may say.
+/// An invalid value of `--proxy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("give `direct`, `env`, or the address of a proxy such as http://localhost:8080")]
 pub struct NoWayOut;
@@ -43,7 +43,7 @@ pub struct NoWayOut;
 impl FromStr for Via {
     type Err = NoWayOut;
 
-    /// `direct`, `env`, or the address of a proxy.
+    /// Parses `direct`, `env`, or the address of a proxy.
     fn from_str(text: &str) -> Result<Self, NoWayOut> {
         match text.trim() {
             "direct" => Ok(Self::Direct),
@@ -58,7 +58,7 @@ impl FromStr for Via {
     }
 }
 
-/// The client. A clone is the same client, with the same connections.
+/// The HTTP client. Clones share its connections.
 #[derive(Clone)]
 pub struct Http {
     inner: Arc<Inner>,
@@ -67,20 +67,20 @@ pub struct Http {
 struct Inner {
     via: Via,
     reach: Reach,
-    /// For `http` addresses: knows no roots, so it needs none.
+    /// For `http` URLs: has no root certificates, because it needs none.
     plain: OnceLock<Result<reqwest::Client, NetError>>,
-    /// For `https` addresses.
+    /// For `https` URLs, and for proxies.
     tls: OnceLock<Result<reqwest::Client, NetError>>,
 }
 
 impl Http {
-    /// A client that takes this way out. Nothing is built or read yet.
+    /// A client with this proxy setting. It is built on first use.
     pub fn new(via: Via) -> Self {
         Self::made(via, Reach::Anywhere)
     }
 
-    /// A client that goes straight to its hosts, no further than this. (A proxy would resolve names
-    /// by itself, unseen.)
+    /// A client without a proxy, limited to these addresses. (A proxy would resolve names itself,
+    /// without our check.)
     pub fn direct(reach: Reach) -> Self {
         Self::made(Via::Direct, reach)
     }
@@ -90,26 +90,26 @@ impl Http {
         Self { inner: Arc::new(Inner { via, reach, plain, tls }) }
     }
 
-    /// Sends `body` to the target. The answer's body is still to be read.
+    /// Sends `body` to the target. The response's body is still to be read.
     ///
     /// # Errors
-    /// Any of [`NetError`] but `TooLarge`. A status that is no success is an answer, no error.
+    /// Any of [`NetError`] but `TooLarge`. A response with an error status is not an error here.
     pub async fn post(&self, to: &Target, body: Vec<u8>) -> Result<Answer, NetError> {
         self.ask(Method::POST, to, Some(body)).await
     }
 
-    /// Asks for the target.
+    /// Sends a GET request to the target.
     ///
     /// # Errors
-    /// As [`Http::post`].
+    /// Same as [`Http::post`].
     pub async fn get(&self, from: &Target) -> Result<Answer, NetError> {
         self.ask(Method::GET, from, None).await
     }
 
-    /// Asks the target in any way.
+    /// Sends a request with any method.
     ///
     /// # Errors
-    /// As [`Http::post`].
+    /// Same as [`Http::post`].
     pub async fn ask(
         &self,
         method: Method,
@@ -130,7 +130,7 @@ impl Http {
     }
 
     fn client(&self, url: &Url) -> Result<&reqwest::Client, NetError> {
-        // A proxy may be spoken to in TLS whatever the address behind it.
+        // A proxy may use TLS, whatever the scheme of the URL behind it.
         let tls = url.scheme() != "http" || self.inner.via != Via::Direct;
         let cell = if tls { &self.inner.tls } else { &self.inner.plain };
         cell.get_or_init(|| build(&self.inner.via, self.inner.reach, tls))
@@ -148,7 +148,7 @@ impl fmt::Debug for Http {
 fn build(via: &Via, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
-        // An error means that there is one already, which serves as well.
+        // An error means that a provider is installed already, which works as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let mut builder = reqwest::Client::builder()
@@ -158,7 +158,7 @@ fn build(via: &Via, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError
         .referer(false)
         .http1_only()
         .tcp_nodelay(true)
-        // A peer that has vanished is noticed after a minute; a bound on a call is the caller's.
+        // Detects a vanished peer after a minute; timeouts are up to the caller.
         .tcp_keepalive(Duration::from_secs(30))
         .pool_idle_timeout(Duration::from_secs(90))
         .pool_max_idle_per_host(IDLE_PER_HOST);
@@ -183,7 +183,7 @@ fn build(via: &Via, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError
     builder.build().map_err(|error| unbuilt(&error))
 }
 
-/// Connections that are kept for the next call, each host: what the largest run has in flight.
+/// Idle connections kept for each host: as many calls as the largest run has in flight.
 const IDLE_PER_HOST: usize = 64;
 
 fn unbuilt(error: &reqwest::Error) -> NetError {
@@ -194,7 +194,7 @@ fn unbuilt(error: &reqwest::Error) -> NetError {
     NetError::Client { why: innermost.to_string() }
 }
 
-/// Where requests go, made once: the address and the headers of each.
+/// Target of requests, built once: the URL and the headers.
 #[derive(Clone)]
 pub struct Target {
     url: Url,
@@ -203,30 +203,30 @@ pub struct Target {
 }
 
 impl Target {
-    /// This address, without headers.
+    /// A target without headers.
     pub fn new(url: Url) -> Self {
         let host = host_of(&url).into();
         Self { url, host, headers: HeaderMap::new() }
     }
 
-    /// With a header more.
+    /// Adds a header.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    /// With a query parameter more.
+    /// Adds a query parameter.
     pub fn query(mut self, name: &str, value: &str) -> Self {
         self.url.query_pairs_mut().append_pair(name, value);
         self
     }
 
-    /// The host, with its port where it is not the scheme's own.
+    /// Host of the URL, with the port if it is not the scheme's default.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The address.
+    /// URL of the target.
     pub fn url(&self) -> &Url {
         &self.url
     }
@@ -238,7 +238,7 @@ impl fmt::Debug for Target {
     }
 }
 
-/// The host of an address, with its port where it is not the scheme's own; never more of it.
+/// Host of a URL, with the port if it is not the scheme's default; nothing else of the URL.
 pub fn host_of(url: &Url) -> String {
     match (url.host_str(), url.port()) {
         (Some(host), Some(port)) => format!("{host}:{port}"),
@@ -247,11 +247,11 @@ pub fn host_of(url: &Url) -> String {
     }
 }
 
-/// An answer whose body is still to be read. Dropping it unread closes its connection.
+/// A response whose body is still to be read. Dropping it unread closes its connection.
 #[derive(Debug)]
 pub struct Answer {
     response: Response,
-    /// A piece that was looked at and not yet taken.
+    /// A piece returned by [`Answer::peek`] and not yet by [`Answer::chunk`].
     held: Option<Bytes>,
     host: Arc<str>,
 }
@@ -262,36 +262,35 @@ impl Answer {
         self.response.status().as_u16()
     }
 
-    /// Where it redirects to, as it says it. Servers write addresses in UTF-8, which other headers are
-    /// not read in.
+    /// Value of `Location`. Servers send it in UTF-8, which [`Answer::header`] does not accept.
     pub fn location(&self) -> Option<&str> {
         let value = self.response.headers().get(LOCATION)?;
         std::str::from_utf8(value.as_bytes()).ok()
     }
 
-    /// A header's value, where it is text.
+    /// A header's value, if it is ASCII text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.response.headers().get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// Whether the head says that the body is of this media type.
+    /// Whether the body has this media type, by the header.
     pub fn is_of_type(&self, media_type: &str) -> bool {
         let bare = self.header("content-type").and_then(|value| value.split(';').next());
         bare.is_some_and(|bare| bare.trim().eq_ignore_ascii_case(media_type))
     }
 
-    /// The length that the head announces.
+    /// Length of the body according to the header.
     pub fn announced(&self) -> Option<u64> {
         self.response.content_length()
     }
 
-    /// How long it asks to be left alone: `retry-after-ms`, else `Retry-After`.
+    /// The wait that the server asks for: `retry-after-ms`, else `Retry-After`.
     pub fn retry_after(&self) -> Option<Duration> {
         let millis = self.header("retry-after-ms").and_then(retry_after_ms);
         millis.or_else(|| retry_after(self.header("retry-after"), self.header("date")))
     }
 
-    /// Whether it says itself that asking again makes sense, or does not: `x-should-retry`.
+    /// Whether the server says that a retry makes sense, or does not: `x-should-retry`.
     pub fn should_retry(&self) -> Option<bool> {
         match self.header("x-should-retry")?.trim() {
             "true" => Some(true),
@@ -303,7 +302,7 @@ impl Answer {
     /// The next piece of the body; `None` at its end.
     ///
     /// # Errors
-    /// [`NetError::Broken`], or [`NetError::NotHttp`] for chunks that are none.
+    /// [`NetError::Broken`], or [`NetError::NotHttp`] for invalid chunks.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
         if let Some(held) = self.held.take() {
             return Ok(Some(held));
@@ -311,10 +310,10 @@ impl Answer {
         self.response.chunk().await.map_err(|error| NetError::of(&error, &self.host))
     }
 
-    /// The piece that [`Answer::chunk`] gives next; empty at the body's end.
+    /// The piece that [`Answer::chunk`] returns next; empty at the body's end.
     ///
     /// # Errors
-    /// As [`Answer::chunk`].
+    /// Same as [`Answer::chunk`].
     pub async fn peek(&mut self) -> Result<&[u8], NetError> {
         if self.held.is_none() {
             self.held = self.chunk().await?;
@@ -322,17 +321,17 @@ impl Answer {
         Ok(self.held.as_deref().unwrap_or_default())
     }
 
-    /// The whole body.
+    /// The whole body, at most `cap` bytes.
     ///
     /// # Errors
-    /// [`NetError::TooLarge`] as soon as it is known, else as [`Answer::chunk`].
+    /// [`NetError::TooLarge`] as soon as the size is known, else as [`Answer::chunk`].
     pub async fn collect(self, cap: usize) -> Result<Bytes, NetError> {
         body::collect(self, cap).await
     }
 
-    /// Lets go of an answer of which all that matters has been read. What ends the body has often
-    /// come already, and then the connection is kept; else it is waited for out of the way, not
-    /// long: a server that leaves its stream open costs the connection, never the caller's time.
+    /// Releases a response whose relevant part has been read. The end of the body has often arrived
+    /// already, and the connection can be reused. Else a background task waits for it, but not for
+    /// long: a server that keeps its stream open costs the connection, never the caller's time.
     pub async fn settle(mut self) {
         let rest = async move {
             let mut left = SETTLE_BYTES;
@@ -352,17 +351,17 @@ impl Answer {
     }
 }
 
-/// A connection goes back to the pool in a task of its own once its body is read. A turn for that
-/// task, and a caller that calls again at once finds it there instead of making another.
+/// Yields once, so that the connection's task can return it to the pool after its body was read. A
+/// caller that sends the next request at once then reuses the connection.
 pub(super) async fn handed_back() {
     tokio::task::yield_now().await;
 }
 
-/// How often the connection's task gets a turn to bring the end of a body that has come.
+/// How often to yield to the connection's task for the end of a body.
 const SETTLE_TURNS: usize = 3;
-/// How much of a body is read only to keep its connection.
+/// Most bytes that are read only to reuse a connection.
 const SETTLE_BYTES: usize = 64 << 10;
-/// How long the end of a body is waited for only to keep its connection.
+/// Longest wait for the end of a body, only to reuse its connection.
 const SETTLE_TIME: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

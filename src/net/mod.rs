@@ -1,8 +1,7 @@
-//! The one HTTP client and what belongs to the wire: caps, errors by their cause, server-sent
-//! events, redaction.
+//! The HTTP client and its helpers: size limits, errors by cause, server-sent events, redaction.
 //!
-//! Nothing here knows what a model, a run or an event is, nothing retries, and nothing bounds time:
-//! who calls does. Dropping a future of this room cancels its request.
+//! This module knows nothing of models, runs or events. It has no retries and no timeouts: those
+//! are up to the caller. Dropping a future cancels its request.
 
 pub mod body;
 pub mod error;

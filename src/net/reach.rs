@@ -1,5 +1,5 @@
-//! Which addresses may be reached. What a name resolves to is checked where it is resolved, so what
-//! was checked is what is connected to.
+//! Which addresses may be requested. They are checked where names are resolved, so the checked
+//! address is the one that is connected to.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,21 +9,21 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
-/// How far requests may go.
+/// Which addresses requests may go to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// To any address.
+    /// Any address.
     #[default]
     Anywhere,
-    /// To addresses of the internet alone: not to this machine, nor to a network of its own.
+    /// Public addresses only: not this machine, no private network.
     Internet,
 }
 
-/// Whether it is this machine or on a network of its own: loopback, private or link-local.
+/// Whether an address is this machine or on a private network: loopback, private or link-local.
 pub fn is_own_network(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => {
-            // 100.64.0.0/10 is where networks laid over others (a VPN's) number their machines.
+            // 100.64.0.0/10 is used by overlay networks such as VPNs.
             let [a, b, ..] = ip.octets();
             let overlaid = a == 100 && b & 0xc0 == 64;
             ip.is_private() || ip.is_link_local() || ip.is_loopback() || overlaid
@@ -32,7 +32,7 @@ pub fn is_own_network(ip: IpAddr) -> bool {
     }
 }
 
-/// Whether one machine of the internet may have this address.
+/// Whether a single public machine may have this address.
 fn is_internet(ip: IpAddr) -> bool {
     if is_own_network(ip) {
         return false;
@@ -41,7 +41,7 @@ fn is_internet(ip: IpAddr) -> bool {
         IpAddr::V4(ip) => is_internet_v4(ip),
         IpAddr::V6(ip) => {
             let inner = inner_v4(ip).is_none_or(|ip| is_internet(ip.into()));
-            // site-local addresses, deprecated and still private
+            // Site-local addresses are deprecated, and still private.
             let site_local = ip.segments()[0] & 0xffc0 == 0xfec0;
             inner && !site_local && !is_on_no_wire(ip) && !ip.is_multicast() && !ip.is_unspecified()
         }
@@ -51,13 +51,13 @@ fn is_internet(ip: IpAddr) -> bool {
 fn is_internet_v4(ip: Ipv4Addr) -> bool {
     let [a, b, c, _] = ip.octets();
     // 0.0.0.0/8 is this machine on many systems; 192.0.0.0/24 is for protocols, 198.18.0.0/15 for
-    // measurements, 240.0.0.0/4 for nobody.
+    // benchmarks, 240.0.0.0/4 is reserved.
     let special = a == 0 || (a, b, c) == (192, 0, 0) || (a == 198 && b & 0xfe == 18) || a >= 240;
     !special && !ip.is_multicast()
 }
 
-/// The address of the old internet that one of these ways of carrying it leads to: `::a.b.c.d`,
-/// NAT64 (`64:ff9b::/96`), 6to4 (`2002::/16`).
+/// IPv4 address embedded in an IPv6 address: `::a.b.c.d`, NAT64 (`64:ff9b::/96`), 6to4
+/// (`2002::/16`).
 fn inner_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match ip.segments() {
@@ -69,10 +69,10 @@ fn inner_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Whether no machine of the internet answers under this address: what stands for an address of the
-/// old internet inside of one machine (`::ffff:0:0/96`, and `::ffff:0:0:0/96` of RFC 2765) or of one
-/// network (`64:ff9b:1::/48`, RFC 8215), and Teredo (`2001::/32`), a tunnel to an address behind
-/// somebody's NAT. What they lead to is decided elsewhere, so their inner address is not judged.
+/// Whether no public machine has this address: IPv4 addresses mapped inside one machine
+/// (`::ffff:0:0/96`, and `::ffff:0:0:0/96` of RFC 2765) or one network (`64:ff9b:1::/48`, RFC
+/// 8215), and Teredo (`2001::/32`), a tunnel to an address behind NAT. Where they lead is decided
+/// elsewhere, so their embedded address is not checked.
 fn is_on_no_wire(ip: Ipv6Addr) -> bool {
     matches!(
         ip.segments(),
@@ -83,20 +83,20 @@ fn is_on_no_wire(ip: Ipv6Addr) -> bool {
     )
 }
 
-/// An address that is refused.
+/// An address that is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OutOfReach(pub(super) IpAddr);
 
 impl fmt::Display for OutOfReach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is no address of the internet", self.0)
+        write!(f, "{} is not a public address", self.0)
     }
 }
 
 impl StdError for OutOfReach {}
 
 impl Reach {
-    /// Checks an address that is written out; nothing resolves it.
+    /// Checks a literal IP address, which is not resolved.
     pub(super) fn check(self, url: &Url) -> Result<(), OutOfReach> {
         let written: IpAddr = match url.host() {
             Some(Host::Ipv4(ip)) => ip.into(),
@@ -110,7 +110,7 @@ impl Reach {
     }
 }
 
-/// Resolves names to addresses of the internet alone.
+/// Resolves names to public addresses only.
 pub(super) struct InternetOnly;
 
 impl Resolve for InternetOnly {

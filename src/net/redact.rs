@@ -1,7 +1,7 @@
-//! Takes keys and the secret parts of addresses out of text that others wrote, before it becomes an
-//! error, an event, a log line or a screen.
+//! Redacts keys and the secret parts of URLs in text from elsewhere, before it becomes an error, an
+//! event, a log line or part of a screen.
 //!
-//! It would rather take too much: `***` in an error says less, a key in a log is lost for good.
+//! In doubt it redacts: `***` in an error says less, but a key in a log is lost for good.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use super::secret::Secret;
 use super::spelling::{Spellings, Watch};
 
-/// What stands in place of a secret.
+/// Replacement of a secret.
 const STARS: &str = "***";
 
-/// Beginnings of keys as providers make them; they count at the start of a word.
+/// Prefixes of providers' keys; they count at the start of a word.
 const PREFIXES: [&str; 9] =
     ["sk-", "sk_", "rk-", "pk-", "gsk_", "xai-", "hf_", "AIza", "github_pat_"];
 
-/// Names whose value is a secret to the end of its line: it may have blanks in it.
+/// Names whose value is secret up to the end of its line, since it may contain blanks.
 const HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
-/// Names whose value is a secret of one word.
+/// Names whose value is one secret word.
 const FIELDS: [&str; 14] = [
     "x-api-key",
     "api-key",
@@ -37,31 +37,30 @@ const FIELDS: [&str; 14] = [
     "passwd",
 ];
 
-/// Schemes of an `Authorization` header; the word after them is a secret.
+/// Schemes of an `Authorization` header; the word after them is secret.
 const SCHEMES: [&str; 2] = ["bearer", "basic"];
 
-/// Takes out secrets: those it was told of, and whatever has the look of one.
+/// Redacts secrets: known ones, and whatever looks like one.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     known: Arc<Spellings>,
 }
 
 impl Redactor {
-    /// One that also knows these very secrets, as far as they are
-    /// [worth hiding](Secret::is_worth_hiding): shorter ones are no secrets, and plain words would
-    /// be taken for them. What a header or field that is named for a secret says is hidden all the
-    /// same by [`redact`](Self::redact).
+    /// A redactor that also knows these secrets, as far as they are [worth
+    /// hiding](Secret::is_worth_hiding); shorter ones would match ordinary words. Values of headers
+    /// and fields with secret names are redacted by [`redact`](Self::redact) in any case.
     pub fn knowing(known: impl IntoIterator<Item = Secret>) -> Self {
         let known: Vec<Secret> = known.into_iter().filter(Secret::is_worth_hiding).collect();
         Self { known: Arc::new(Spellings::of(&known)) }
     }
 
-    /// The text without
-    /// - the secrets it knows, in whole, and, where the text was cut off, their beginnings: as they
-    ///   are, in base64, in hex, percent-encoded;
-    /// - user names, passwords, queries and fragments of addresses;
-    /// - values of headers and fields that are named for a secret;
-    /// - what follows `Bearer` and `Basic`, and words that begin as keys do (`sk-`).
+    /// The text with the following redacted:
+    /// - known secrets, and their prefixes at the end of a truncated text: plain, in base64, in
+    ///   hex, percent-encoded;
+    /// - user names, passwords, queries and fragments of URLs;
+    /// - values of headers and fields with secret names;
+    /// - what follows `Bearer` and `Basic`, and words that start like keys (`sk-`).
     ///
     /// ```
     /// use roundtable::net::{Redactor, Secret};
@@ -82,8 +81,7 @@ impl Redactor {
 }
 
 impl Redactor {
-    /// The text without the secrets it knows; nothing else is looked for. For data, which has to
-    /// stay what it is.
+    /// The text with only the known secrets redacted. For data, which must not change otherwise.
     pub fn redact_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = self.redact_whole(text);
         step(&mut out, |text| {
@@ -93,7 +91,7 @@ impl Redactor {
         out
     }
 
-    /// The text without the secrets it knows, as far as they stand there in whole.
+    /// The text with the known secrets redacted, but not their prefixes.
     pub fn redact_whole<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match starred(text, &self.known.find(text)) {
             Some(starred) => Cow::Owned(starred),
@@ -101,20 +99,20 @@ impl Redactor {
         }
     }
 
-    /// Whether it knows of no secret.
+    /// Whether it knows no secrets.
     pub fn knows_none(&self) -> bool {
         self.known.is_empty()
     }
 }
 
-/// One pass over the text; `None` leaves it as it is.
+/// Applies one pass to the text; `None` leaves it unchanged.
 fn step(text: &mut Cow<'_, str>, pass: impl FnOnce(&str) -> Option<String>) {
     if let Some(changed) = pass(text) {
         *text = Cow::Owned(changed);
     }
 }
 
-/// Where to put stars, in order and apart from each other.
+/// Ranges to redact, in order and not overlapping.
 type Cuts = Vec<(usize, usize)>;
 
 fn starred(text: &str, cuts: &Cuts) -> Option<String> {
@@ -132,8 +130,8 @@ fn starred(text: &str, cuts: &Cuts) -> Option<String> {
     Some(out)
 }
 
-/// Follows a text that comes piece by piece, for whoever shows it while it comes: what may be the
-/// beginning of a secret is held back until more has come.
+/// Redacts a text that is shown while it arrives: what may be the start of a secret is held back
+/// until more has arrived.
 #[derive(Debug, Default)]
 pub struct Unfinished {
     watch: Watch,
@@ -141,8 +139,8 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// What of the text so far is new and may be shown, the secrets that `redactor` knows taken out.
-    /// The text is the one of the call before, with more at its end.
+    /// The new part of the text that may be shown, its known secrets redacted. `text` is the text
+    /// of the previous call with more at its end.
     pub fn next<'t>(&mut self, redactor: &Redactor, text: &'t str) -> Option<Cow<'t, str>> {
         let until = text.len() - self.watch.held(&redactor.known, text);
         let new = text.get(self.told..until).filter(|new| !new.is_empty())?;
@@ -155,7 +153,7 @@ fn word_starts(text: &str, at: usize) -> bool {
     !text.get(..at).and_then(|before| before.chars().next_back()).is_some_and(char::is_alphanumeric)
 }
 
-/// User names and passwords, queries, fragments.
+/// User names and passwords, queries and fragments of URLs.
 fn addresses(text: &str) -> Option<String> {
     let mut cuts = Cuts::new();
     let mut from = 0;
@@ -200,7 +198,8 @@ fn named_values(text: &str) -> Option<String> {
     starred(text, &cuts)
 }
 
-/// The value behind a name that ends here: after `:` or `=`, within its quotes where it has some.
+/// Range of the value after a name that ends here: after `:` or `=`, inside its quotes if it has
+/// some.
 fn value_at(text: &str, name_end: usize, to_line_end: bool) -> Option<(usize, usize)> {
     let rest = text.get(name_end..)?;
     let rest = rest.trim_start_matches(['"', '\'', '\\', '`']).trim_start();
@@ -217,14 +216,14 @@ fn value_at(text: &str, name_end: usize, to_line_end: bool) -> Option<(usize, us
     (length > 0).then_some((start, start + length))
 }
 
-/// What stands in quotes at the start, plain or as JSON within JSON has them (`\"`).
+/// Text in quotes at the start, plain or as JSON within JSON (`\"`).
 fn quoted(text: &str) -> Option<(&str, usize)> {
     let quote = ["\\\"", "\"", "'"].into_iter().find(|quote| text.starts_with(quote))?;
     let value = text.get(quote.len()..)?;
     Some((value, value.find(quote).unwrap_or(value.len())))
 }
 
-/// Words that begin as keys do, and the word after `Bearer` or `Basic`.
+/// Words that start like keys, and the word after `Bearer` or `Basic`.
 fn keys(text: &str) -> Option<String> {
     // Most texts are a word or two, such as a model's name.
     if !text.contains([' ', '\t']) && !PREFIXES.iter().any(|prefix| text.contains(prefix)) {
@@ -235,7 +234,7 @@ fn keys(text: &str) -> Option<String> {
     let mut after_scheme = false;
     while let Some((start, end)) = next_word(text, from, |c| "-_.*~+/=:".contains(c)) {
         let Some(word) = text.get(start..end) else { break };
-        // `Bearer sk-1` and `key:sk-1` alike: each part after a `:` or `=` may be a key.
+        // `Bearer sk-1` and `key:sk-1` alike: each part after `:` or `=` may be a key.
         let key = PREFIXES.iter().find_map(|prefix| {
             word.match_indices(prefix)
                 .map(|(at, _)| at)
@@ -254,7 +253,7 @@ fn keys(text: &str) -> Option<String> {
     starred(text, &cuts)
 }
 
-/// The next run of letters, digits and `also` from here on.
+/// The next run of letters, digits and `also`, from `from` on.
 fn next_word(text: &str, from: usize, also: impl Fn(char) -> bool) -> Option<(usize, usize)> {
     let inside = |c: char| c.is_alphanumeric() || also(c);
     let rest = text.get(from..)?;
@@ -319,7 +318,7 @@ mod tests {
 
     const KEY: &str = "sk-test-4f9a8c7b6d5e+/?~";
 
-    /// Every way to write the key down that is looked for.
+    /// All encodings of the key that are searched.
     fn spelled(before: &str, after: &str) -> Vec<String> {
         use base64::Engine as _;
         use base64::prelude::*;
@@ -348,7 +347,7 @@ mod tests {
         ]
     }
 
-    /// Whether the key can be had from a text, however it is written there.
+    /// Whether the key can be recovered from a text, in any encoding.
     fn tells_the_key(text: &str) -> bool {
         use base64::Engine as _;
         use base64::prelude::*;
@@ -370,7 +369,7 @@ mod tests {
     #[test]
     fn a_known_secret_is_taken_out_however_it_is_spelled() {
         let redactor = Redactor::knowing([Secret::new(KEY)]);
-        // Before it stands as much as puts it at each place of three bytes.
+        // The text before it moves the key to each offset modulo three bytes.
         for (before, after) in [("", ""), ("a", ""), ("ab", "c"), ("abc", "de"), ("user:", "\n")] {
             for text in spelled(before, after) {
                 assert!(tells_the_key(&text) || text.starts_with('%'), "{text}");
@@ -403,8 +402,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is shown of a text that comes in pieces is the text without the secret, whatever the
-        /// pieces.
+        /// The shown part of a text in pieces is the text without the secret, for any split.
         #[test]
         fn no_piece_of_a_spelling_is_shown_before_it_is_known_for_one(
             before in "[a-zA-Z0-9 +/=-]{0,9}",

@@ -1,16 +1,15 @@
-//! `Retry-After`, as seconds or as a date, and `retry-after-ms`.
+//! Parses `Retry-After`, in seconds or as a date, and `retry-after-ms`.
 
 use std::time::{Duration, SystemTime};
 
-/// The longest wait that is taken: one that a server states as longer, or as longer than a
-/// [`Duration`] holds, counts as this. Thirty years is longer than any run, and fits every clock.
+/// Upper bound: a longer wait, or one that does not fit a [`Duration`], becomes this. Thirty years
+/// is longer than any run, and every clock can represent it.
 pub const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
-/// How long `Retry-After` asks to wait, at most [`LONGEST`].
+/// The wait that `Retry-After` asks for, at most [`LONGEST`].
 ///
-/// A date is measured against the answer's own `Date`, never against our clock, which may be off.
-/// `None`: there is no header, it is nonsense, it lies in the past, or it is a date without a
-/// `Date` beside it.
+/// A date is compared with the response's own `Date`, never with our clock, which may be wrong.
+/// `None`: no header, not parseable, in the past, or a date without a `Date` header.
 ///
 /// ```
 /// use roundtable::net::retry_after::retry_after;
@@ -28,13 +27,13 @@ pub fn retry_after(value: Option<&str>, date: Option<&str>) -> Option<Duration> 
     wait.map(|wait| wait.min(LONGEST))
 }
 
-/// How long `retry-after-ms` asks to wait, at most [`LONGEST`]; `None` where it is nonsense. Clients of
-/// OpenAI's API read it before `Retry-After`, for it is the finer one.
+/// The wait that `retry-after-ms` asks for, at most [`LONGEST`]; `None` if it is not parseable.
+/// OpenAI's clients read it before `Retry-After`, because it is more precise.
 pub fn retry_after_ms(value: &str) -> Option<Duration> {
     seconds(value.trim()).map(|thousand| (thousand / 1_000).min(LONGEST))
 }
 
-/// Whole seconds, as the standard has them, or with a fraction, as some servers send them.
+/// Integer seconds as in the standard, or a decimal fraction, as some servers send.
 fn seconds(value: &str) -> Option<Duration> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let plain = match value.split_once('.') {
@@ -66,7 +65,7 @@ mod tests {
             assert_eq!(retry_after(Some(value), noon), Some(LONGEST), "{value}");
         }
         let millis = u64::try_from(LONGEST.as_millis());
-        assert!(millis.is_ok(), "it fits a fact");
+        assert!(millis.is_ok(), "it fits an event");
     }
 
     #[test]
@@ -94,15 +93,15 @@ mod tests {
             (Some("1.5"), None, Some(1_500)),
             (Some("3600"), noon, Some(3_600_000)),
             (Some("Wed, 21 Oct 2015 12:00:30 GMT"), noon, Some(30_000)),
-            // the old forms that the standard still wants read
+            // Obsolete formats that the standard still requires.
             (Some("Wednesday, 21-Oct-15 12:00:30 GMT"), noon, Some(30_000)),
             (Some("Wed Oct 21 12:00:30 2015"), noon, Some(30_000)),
-            // in the past, now, or against no date at all
+            // Dates in the past, the present, or without a `Date`.
             (Some("Wed, 21 Oct 2015 11:59:59 GMT"), noon, None),
             (Some("Wed, 21 Oct 2015 12:00:00 GMT"), noon, None),
             (Some("Wed, 21 Oct 2015 12:00:30 GMT"), None, None),
             (Some("Wed, 21 Oct 2015 12:00:30 GMT"), Some("today"), None),
-            // nonsense
+            // Not parseable.
             (Some(""), None, None),
             (Some("-5"), None, None),
             (Some("soon"), noon, None),

@@ -15,17 +15,16 @@ use std::sync::Arc;
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Keeps this text.
+    /// Wraps this text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The fewest characters of a text that is worth hiding.
+    /// Shortest secret worth redacting, in characters.
     const SHORTEST: usize = 8;
 
-    /// Whether it is long enough to be a secret. Servers of one's own take any key, and `x` or
-    /// `ollama` are usual: whoever looked for those in what others say would find them in plain
-    /// words, and hide nothing.
+    /// Whether it is long enough to be a secret. Local servers accept any key, and `x` or `ollama`
+    /// are common: redacting those would replace ordinary words and protect nothing.
     ///
     /// ```
     /// use roundtable::net::Secret;
@@ -36,7 +35,7 @@ impl Secret {
         self.0.chars().count() >= Self::SHORTEST
     }
 
-    /// The text itself: for the header that carries it and for the redaction that looks for it.
+    /// The text itself, for the header that carries it and for the redactor.
     pub fn expose(&self) -> &str {
         &self.0
     }

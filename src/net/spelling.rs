@@ -1,5 +1,5 @@
-//! The ways in which others write a secret down: as it is, in base64 (standard and url-safe, wherever
-//! in the encoded bytes it stands), in hex, percent-encoded in whole or in part.
+//! Encodings in which a secret may appear in text: plain, base64 (standard and URL-safe, at any
+//! offset), hex, and partly or fully percent-encoded.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 
 use super::secret::Secret;
 
-/// Every spelling of some secrets.
+/// All encoded forms of some secrets.
 #[derive(Default)]
 pub(super) struct Spellings {
     forms: Vec<Form>,
-    /// Finds them all in one pass.
+    /// Finds all forms in one pass.
     search: Option<AhoCorasick>,
 }
 
-/// One spelling. Percent-encoding is none: it is taken off the text that is searched.
+/// One encoded form. Percent-encoding is not one of them: it is removed from the searched text.
 struct Form {
     text: Vec<u8>,
-    /// For each length of a beginning, how much of its end is a beginning too (Knuth, Morris, Pratt).
+    /// For each prefix length, the longest border of that prefix (Knuth, Morris, Pratt).
     borders: Vec<usize>,
-    /// It is no plain text.
+    /// Whether it is an encoding, not plain text.
     encoded: bool,
-    /// The characters before and after it hold bits of it.
+    /// Whether the characters before and after it share bits with it.
     shares: (bool, bool),
 }
 
-/// So much of a plain secret's beginning, at the end of a text that was cut off, is taken for it.
+/// Shortest prefix of a plain secret that is redacted at the end of a truncated text.
 const BEGINNING: usize = 6;
-/// The same of an encoded one.
+/// Shortest prefix of an encoded secret that is redacted at the end of a truncated text.
 const ENCODED_BEGINNING: usize = 8;
 
 impl Form {
@@ -46,7 +46,7 @@ impl Form {
         Self { text: text.to_vec(), borders, encoded, shares }
     }
 
-    /// How much of its beginning the text ends with after this byte, never all of it.
+    /// Length of the matched prefix after one more byte; always less than the whole form.
     fn after(&self, mut matched: usize, byte: u8) -> usize {
         while matched > 0 && self.text[matched] != byte {
             matched = self.borders[matched];
@@ -73,7 +73,8 @@ impl Spellings {
                 for ahead in 0..3 {
                     let bytes = [&[0; 2][..ahead], secret].concat();
                     let text = engine.encode(&bytes);
-                    // A character holds six bits: those that others decide are left out.
+                    // A base64 character holds six bits: characters that share bits with their
+                    // neighbours are left out.
                     let from = [0, 2, 3][ahead];
                     let shared_after = bytes.len() % 3 != 0;
                     let until = text.len() - usize::from(shared_after);
@@ -88,17 +89,17 @@ impl Spellings {
         let search = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(forms.iter().map(|form| &form.text));
-        // It fails only past billions of bytes of secrets.
+        // Building fails only for gigabytes of secrets.
         let search = search.ok().filter(|_| !forms.is_empty());
         Self { forms, search }
     }
 
-    /// Whether there is none.
+    /// Whether there are no secrets.
     pub(super) fn is_empty(&self) -> bool {
         self.forms.is_empty()
     }
 
-    /// Where they stand in a text, in order and apart from each other.
+    /// Ranges of the secrets in a text, in order and not overlapping.
     pub(super) fn find(&self, text: &str) -> Vec<(usize, usize)> {
         let Some(search) = &self.search else { return Vec::new() };
         let mut cuts = self.cuts(search, text.as_bytes());
@@ -140,7 +141,7 @@ impl Spellings {
         cuts
     }
 
-    /// Where the beginning of one stands with which a text that was cut off ends.
+    /// Start of a secret's prefix at the end of a truncated text.
     pub(super) fn beginning_at_end(&self, text: &str) -> Option<usize> {
         if text.len() < BEGINNING {
             return None;
@@ -165,8 +166,8 @@ impl fmt::Debug for Spellings {
     }
 }
 
-/// A text with its percent-encoding taken off, and where each byte of it stands, its end last; `None`
-/// where it has none.
+/// The text without percent-encoding, and the original position of each byte, with the end position
+/// last; `None` if nothing is percent-encoded.
 fn decoded(text: &str) -> Option<(Vec<u8>, Vec<usize>)> {
     let raw = text.as_bytes();
     let mut signs = raw.iter().enumerate().filter(|(_, byte)| **byte == b'%');
@@ -186,36 +187,35 @@ fn decoded(text: &str) -> Option<(Vec<u8>, Vec<usize>)> {
     Some((bytes, places))
 }
 
-/// The byte that an escape stands for, if one stands at the start.
+/// The byte of a percent escape at the start of the text.
 fn escape(text: &[u8]) -> Option<u8> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let [b'%', high, low, ..] = text else { return None };
     u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
-/// Follows a text that comes piece by piece, and says how much of its end may be the beginning of a
-/// secret, which is not to be shown before more has come.
+/// Follows a text that arrives in pieces, and returns how much of its end may be the start of a
+/// secret and must not be shown yet.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// For each form, how much of its beginning the text ends with.
+    /// Length of the matched prefix, for each form.
     plain: Vec<usize>,
-    /// The same of the text with its percent-encoding taken off, once it has any.
+    /// The same for the decoded text, once the text has a `%`.
     decoded: Option<Vec<usize>>,
-    /// Bytes at its end that may become an escape.
+    /// Number of bytes at the end that may become a percent escape.
     escape: usize,
     read: usize,
 }
 
 impl Watch {
-    /// Reads on in a text of which this has seen the beginning; how many bytes at its end are to be
-    /// held back.
+    /// Reads the new part of a text; returns how many bytes at its end have to be held back.
     pub(super) fn held(&mut self, spellings: &Spellings, text: &str) -> usize {
         self.read(&spellings.forms, text.as_bytes());
         let begun = self.matched(&spellings.forms, text.as_bytes(), |_, matched| matched > 0);
         begun.max(self.escape)
     }
 
-    /// How many bytes at the end are the longest beginning that counts.
+    /// Length in bytes of the longest matched prefix that counts.
     fn matched(&self, forms: &[Form], text: &[u8], counts: impl Fn(&Form, usize) -> bool) -> usize {
         let longest = |matched: &[usize]| {
             let each = forms.iter().zip(matched).filter(|(form, matched)| counts(form, **matched));

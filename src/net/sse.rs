@@ -1,23 +1,23 @@
-//! Server-sent events, as the HTML standard has them ("parsing an event stream").
+//! Parser of server-sent events (HTML standard, "parsing an event stream").
 //!
-//! Our own, because what there is either has no bound on a line or event, or loses what stands at
-//! the end of a stream without an empty line after it; both matter here. It is fed bytes as they
-//! come, split wherever the network likes, and gives the same events for every split.
+//! Written here because existing crates either have no limit for a line or event, or lose an event
+//! at the end of a stream that has no empty line after it; both matter here. The parser receives
+//! bytes in any split and returns the same events for every split.
 
 use std::str::Utf8Error;
 
 use super::error::size;
 
-/// A stream that cannot be read on.
+/// Error that ends a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
-    /// A line, or the data of one event, is longer than its cap.
+    /// A line, or the data of one event, is longer than the limit.
     #[error("an event of the stream is larger than its cap of {}", size(*.cap))]
     TooLarge {
-        /// In bytes.
+        /// Limit in bytes.
         cap: usize,
     },
-    /// The data of an event is no UTF-8.
+    /// The data of an event is not UTF-8.
     #[error("an event of the stream is not UTF-8: {0}")]
     NotUtf8(#[from] Utf8Error),
 }
@@ -25,33 +25,33 @@ pub enum SseError {
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SseEvent<'p> {
-    /// Its type; empty where the stream named none (the standard then says `message`).
+    /// Event type; empty if the stream has none (`message` in the standard).
     pub name: &'p str,
-    /// Its data; lines joined by `\n`.
+    /// Data lines, joined by `\n`.
     pub data: &'p str,
 }
 
-/// The parser of one stream. `id` and `retry` are for clients that connect again, which none of
-/// ours does, so they are left out as unknown fields are.
+/// Parser of one stream. `id` and `retry` are for clients that reconnect. This program does not, so
+/// they are ignored like unknown fields.
 #[derive(Debug)]
 pub struct SseParser {
-    /// A line that has begun in an earlier piece.
+    /// Start of a line, from earlier pieces.
     line: Vec<u8>,
     name: Vec<u8>,
     data: Vec<u8>,
-    /// The data is an event's, even where it is empty.
+    /// Whether the current event has data, which may be empty.
     has_data: bool,
-    /// What stands in `name` and `data` has been given out.
+    /// Whether `name` and `data` belong to an event that was returned already.
     given: bool,
-    /// The last line ended with a CR: a LF that follows is part of that end.
+    /// Whether the last line ended with CR: a following LF belongs to that line end.
     after_cr: bool,
-    /// No line has ended yet, so a byte order mark may stand before it.
+    /// Whether no line has ended yet: a byte order mark may come first.
     first: bool,
     cap: usize,
 }
 
 impl SseParser {
-    /// A parser that holds at most `cap` bytes of a line, and of an event's data.
+    /// A parser that buffers at most `cap` bytes of a line, and of an event's data.
     pub fn new(cap: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -65,11 +65,11 @@ impl SseParser {
         }
     }
 
-    /// The next event that ends in `input`, of which it takes what it has read. `None`: all is
-    /// read, and more is needed.
+    /// The next event that ends in `input`; consumes what was read. `None`: `input` is empty, and
+    /// more is needed.
     ///
     /// # Errors
-    /// The stream cannot be read on; what `input` then holds means nothing.
+    /// The stream is invalid; the content of `input` is then undefined.
     pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<SseEvent<'_>>, SseError> {
         self.forget_given();
         loop {
@@ -102,11 +102,11 @@ impl SseParser {
         }
     }
 
-    /// The event that stands at the end of a stream without an empty line after it, be its last
-    /// line whole or not. The standard throws it away; whoever reads the stream can tell.
+    /// The event at the end of a stream without an empty line after it, its last line complete or
+    /// not. The standard discards it; the caller may decide.
     ///
     /// # Errors
-    /// As [`SseParser::next`].
+    /// Same as [`SseParser::next`].
     pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, SseError> {
         self.forget_given();
         let line = std::mem::take(&mut self.line);
@@ -125,7 +125,7 @@ impl SseParser {
     fn give(&mut self) -> Result<SseEvent<'_>, SseError> {
         self.given = true;
         Ok(SseEvent {
-            // A type that is no UTF-8 is one that nobody knows.
+            // An event type that is not UTF-8 is unknown to every caller.
             name: std::str::from_utf8(&self.name).unwrap_or("?"),
             data: std::str::from_utf8(&self.data)?,
         })
@@ -141,7 +141,7 @@ impl SseParser {
         if length > self.cap { Err(SseError::TooLarge { cap: self.cap }) } else { Ok(()) }
     }
 
-    /// Takes a line without its end; whether it ended an event.
+    /// Processes a line without its line end; returns whether it ended an event.
     fn take_line(&mut self, mut line: &[u8]) -> Result<bool, SseError> {
         self.within(line.len())?;
         if std::mem::take(&mut self.first) {
@@ -149,7 +149,7 @@ impl SseParser {
         }
         if line.is_empty() {
             if !self.has_data {
-                // A type without data is no event, and does not stay for the next one.
+                // A type without data is not an event, and does not apply to the next one.
                 self.name.clear();
             }
             return Ok(self.has_data);
@@ -171,7 +171,7 @@ impl SseParser {
                 self.name.clear();
                 self.name.extend_from_slice(value);
             }
-            // A comment (nothing before the colon), `id`, `retry`, and what nobody knows.
+            // Comments (nothing before the colon), `id`, `retry` and unknown fields are ignored.
             _ => {}
         }
         Ok(false)
@@ -186,7 +186,7 @@ mod tests {
 
     type Event = (String, String);
 
-    /// The events of a stream that comes in these pieces, and what stands at its end.
+    /// The events of a stream that arrives in these pieces, and the one at its end.
     fn events<'a>(
         pieces: impl IntoIterator<Item = &'a [u8]>,
         cap: usize,
@@ -270,11 +270,11 @@ mod tests {
         assert_eq!(elsewhere, Ok((vec![("?".into(), "a".into())], None)));
     }
 
-    /// What the standard says, on the whole text at once.
+    /// Reference implementation of the standard, on the whole text.
     fn by_the_standard(text: &str) -> Vec<Event> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        // What stands behind the last line end is no line.
+        // Text after the last line end is not a line.
         let Some((lines, _)) = text.rsplit_once('\n') else { return Vec::new() };
         let (mut events, mut name, mut data) = (Vec::new(), String::new(), String::new());
         for line in lines.split('\n') {

@@ -1,5 +1,5 @@
-//! The address of an HTTP tool: a template whose `{name}` stands for the argument of that name. An
-//! argument fills its place and nothing else: it can change neither the host nor the path around it.
+//! URL template of an HTTP tool: `{name}` is replaced by the argument of that name. An argument can
+//! change neither the host nor the rest of the path.
 
 use reqwest::Url;
 use serde_json::{Map, Value};
@@ -8,15 +8,15 @@ use super::settings::NotReady;
 use crate::event::visible::visible_within;
 use crate::net::http::host_of;
 
-/// The most characters of an argument's name that a text repeats.
+/// Most characters of an argument's name that a message quotes.
 const NAME_CHARS: usize = 40;
 
-/// A template of an address.
+/// A parsed URL template.
 #[derive(Debug)]
 pub(super) struct Address {
     parts: Vec<Part>,
     host: String,
-    /// What stands in its path, as a request has it, before, between and after the arguments.
+    /// Literal parts of the URL's path, percent-encoded: before, between and after the arguments.
     path: Vec<String>,
 }
 
@@ -25,16 +25,16 @@ enum Part {
     Text(String),
     Argument {
         name: String,
-        /// It stands in the path: before the query.
+        /// Whether it is part of the path, not of the query.
         in_path: bool,
     },
 }
 
 impl Address {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the template.
     pub(super) fn read(template: &str) -> Result<Self, NotReady> {
         let wrong = |why: &str| NotReady::Address { why: why.to_owned() };
         let parts = parts(template).ok_or_else(|| wrong("the url has a { without its }"))?;
@@ -44,7 +44,7 @@ impl Address {
         if scheme.contains('{') || authority.contains('{') {
             return Err(wrong("an argument cannot name the host"));
         }
-        // Any filling shows what holds for all; this one is found again in the path.
+        // Checks on one filled URL hold for all; the mark is found again in the path.
         let mark = mark(template);
         let sample: String = parts
             .iter()
@@ -54,28 +54,28 @@ impl Address {
             })
             .collect();
         let url =
-            Url::parse(&sample).map_err(|error| wrong(&format!("the url is none: {error}")))?;
+            Url::parse(&sample).map_err(|error| wrong(&format!("the url is invalid: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(wrong("the url is neither http:// nor https://"));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong("the url holds a user name or password; a header is their place"));
+            return Err(wrong("the url holds a user name or password: put them into a header"));
         }
         let path: Vec<String> = url.path().split(&mark).map(str::to_owned).collect();
         let in_path =
             parts.iter().filter(|part| matches!(part, Part::Argument { in_path: true, .. }));
         if path.len() != in_path.count() + 1 {
-            return Err(wrong("a .. of the url takes an argument away"));
+            return Err(wrong("a .. in the url removes an argument"));
         }
         Ok(Self { parts, host: host_of(&url), path })
     }
 
-    /// Its host, with its port where it is not the scheme's own.
+    /// Host of the template, with the port if it is not the scheme's default.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
 
-    /// The address with these arguments in their places.
+    /// URL with the arguments filled in.
     ///
     /// # Errors
     /// What is wrong with an argument.
@@ -94,7 +94,9 @@ impl Address {
                         Some(Value::Number(value)) => value.to_string(),
                         Some(Value::Bool(value)) => value.to_string(),
                         Some(Value::Null | Value::Array(_) | Value::Object(_)) => {
-                            return Err(format!("the argument {shown} is no text, number or bool"));
+                            return Err(format!(
+                                "the argument {shown} is not a string, number or bool"
+                            ));
                         }
                     };
                     let value = encoded(&value);
@@ -111,8 +113,8 @@ impl Address {
                 }
             }
         }
-        let url = Url::parse(&text).map_err(|error| format!("the url is none: {error}"))?;
-        // Arguments may still have made a `.` or `..` with what stands beside them.
+        let url = Url::parse(&text).map_err(|error| format!("the url is invalid: {error}"))?;
+        // Arguments may still form `.` or `..` together with the text next to them.
         if host_of(&url) != self.host || url.path() != path {
             return Err("the arguments would change the url's path".to_owned());
         }
@@ -120,8 +122,8 @@ impl Address {
     }
 }
 
-/// A text that no part of the template has, and whose end is not its beginning, so that it is found
-/// where it was put and nowhere else.
+/// A marker that the template does not contain. It does not overlap itself, so it is found only
+/// where it was put.
 fn mark(template: &str) -> String {
     let mut mark = "a0z".to_owned();
     while template.contains(&mark) {
@@ -143,7 +145,7 @@ fn parts(template: &str) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// Percent-encodes all but what means nothing in any part of an address.
+/// Percent-encodes everything except the unreserved characters of RFC 3986.
 fn encoded(value: &str) -> String {
     let mut into = String::new();
     for byte in value.bytes() {
@@ -195,8 +197,8 @@ mod tests {
         let template = "https://a.example/v1/{a}{b}/x";
         for (args, says) in [
             (json!({ "a": "1" }), "the url needs the argument b"),
-            (json!({ "a": [1], "b": 1 }), "the argument a is no text, number or bool"),
-            (json!({ "a": null, "b": 1 }), "the argument a is no text, number or bool"),
+            (json!({ "a": [1], "b": 1 }), "the argument a is not a string, number or bool"),
+            (json!({ "a": null, "b": 1 }), "the argument a is not a string, number or bool"),
             (json!({ "a": "..", "b": 1 }), "the argument a would change the url's path"),
             (json!({ "a": "", "b": 1 }), "the argument a would change the url's path"),
         ] {
@@ -255,11 +257,11 @@ mod tests {
             ("https://{host}/v1", "an argument cannot name the host"),
             ("{scheme}://a.example", "an argument cannot name the host"),
             ("https://a.example:{port}/", "an argument cannot name the host"),
-            ("https://a.example/v1/{x}/../v2", "a .. of the url takes an argument away"),
+            ("https://a.example/v1/{x}/../v2", "a .. in the url removes an argument"),
             ("ftp://a.example/", "the url is neither http:// nor https://"),
             (
                 "https://u:p@a.example/",
-                "the url holds a user name or password; a header is their place",
+                "the url holds a user name or password: put them into a header",
             ),
         ] {
             let told = Address::read(template).expect_err(template);

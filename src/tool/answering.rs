@@ -1,4 +1,4 @@
-//! What answers behind the gateway: the trait that every kind of tool fulfils.
+//! The trait that every kind of tool implements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,26 +8,26 @@ use serde_json::{Map, Value};
 
 use crate::event::kind::AttemptFailed;
 
-/// What a tool is asked in one attempt.
+/// What a tool receives for one attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolRequest<'a> {
-    /// What it is given.
+    /// Arguments of the call.
     pub args: &'a Map<String, Value>,
-    /// Which attempt of its call, from 1.
+    /// Number of the attempt within its call, from 1.
     pub attempt: u32,
-    /// Random bits of this attempt's own: a hash of (seed, path, attempt).
+    /// Random bits for this attempt: a hash of (seed, path, attempt).
     pub draw: u64,
-    /// How long the run has gone on when it asks, pauses left out.
+    /// Time since the start of the run, pauses excluded.
     pub active: Duration,
 }
 
-/// A tool: one attempt each call. It neither retries nor bounds its time, and dropping the future
-/// cancels the attempt, whatever it has started included.
+/// A tool: one attempt per call of `ask`. It has no retries and no timeout of its own. Dropping the
+/// future cancels the attempt and everything that it started.
 pub trait Tool: Send + Sync {
-    /// Asks it once.
+    /// Makes one attempt.
     ///
     /// # Errors
-    /// How it failed, with a text that says what to do; keys and addresses redacted.
+    /// The failure, with advice; keys and addresses are redacted.
     fn ask<'a>(
         &'a self,
         request: ToolRequest<'a>,

@@ -1,4 +1,4 @@
-//! The tools of one run, each behind its guard; those that are shared belong to the session.
+//! The tools of one run, each with its guard; shared tools belong to the session.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,44 +12,45 @@ use crate::scenario::model::CallPolicy;
 use crate::scenario::name::ToolName;
 use crate::scenario::tool::{Contract, Fault};
 
-/// A tool behind its guard.
+/// A tool with its guard.
 pub struct GuardedTool {
-    /// What stands before it.
+    /// Guard of the tool.
     pub guard: Guard,
-    /// What answers; `None` for the model, which is asked otherwise, and where nothing is there.
+    /// The implementation; `None` for the model, which is called in another way, and for a tool
+    /// that has none.
     pub tool: Option<Box<dyn Tool>>,
-    /// What its answer must hold.
+    /// Required fields of its result.
     pub contract: Contract,
-    /// What answers, in a word.
+    /// Kind of tool, in one word.
     pub kind: &'static str,
-    /// Whether all runs of the session have it in common.
+    /// Whether all runs of the session share it.
     pub shared: bool,
 }
 
-/// What a guarded tool is made of.
+/// Everything needed to build a guarded tool.
 pub struct Making {
-    /// Its name.
+    /// Name of the tool.
     pub name: ToolName,
-    /// What answers.
+    /// The implementation, if it has one.
     pub tool: Option<Box<dyn Tool>>,
-    /// In a word.
+    /// Kind of tool, in one word.
     pub kind: &'static str,
-    /// What its answer must hold.
+    /// Required fields of its result.
     pub contract: Contract,
-    /// Its policy.
+    /// Policy of its guard.
     pub policy: CallPolicy,
-    /// Bound of an attempt where the policy sets none.
+    /// Timeout of an attempt if the policy sets none.
     pub timeout: Duration,
-    /// Faults from the start.
+    /// Faults injected from the start.
     pub faults: Vec<Fault>,
-    /// Whether all runs of the session have it in common.
+    /// Whether all runs of the session share it.
     pub shared: bool,
-    /// All that was asked of it, as a text: runs have in common what has the same.
+    /// The whole definition as text: runs share tools with equal fingerprints.
     pub fingerprint: String,
 }
 
 impl GuardedTool {
-    /// A tool with its guard at rest.
+    /// A tool with its guard in the initial state.
     pub fn new(making: Making) -> Arc<Self> {
         let Making { name, tool, kind, contract, policy, timeout, faults, shared, fingerprint: _ } =
             making;
@@ -57,7 +58,7 @@ impl GuardedTool {
         Arc::new(Self { guard, tool, contract, kind, shared })
     }
 
-    /// As it stands in the head of a log.
+    /// Entry of the tool in the head of a log.
     pub fn head(&self) -> ToolHead {
         ToolHead {
             name: self.guard.name().clone(),
@@ -69,22 +70,22 @@ impl GuardedTool {
     }
 }
 
-/// The tools of one run, which its log watches as long as this lives.
+/// The tools of one run. Their guards publish to the run's log as long as this lives.
 pub struct Belt {
-    /// In their order, the model first; a run has few.
+    /// In the order of the scenario, the model first. A run has few, so lookup is linear.
     tools: Vec<Arc<GuardedTool>>,
-    /// The number under which each of them has the log, once it is watched.
+    /// Number of the log at each tool's guard, once it is watched.
     watches: Mutex<Vec<u64>>,
 }
 
 impl Belt {
-    /// These tools.
+    /// Registers these tools.
     pub fn new(tools: Vec<Arc<GuardedTool>>) -> Self {
         Self { tools, watches: Mutex::default() }
     }
 
-    /// From now on this log is told of every move, and at once of each breaker that is not at rest:
-    /// called once the log has its head.
+    /// Publishes every change of the guards to this log from now on, and at once each breaker that
+    /// is not in its initial state. Called once the log has its head.
     pub fn watch(&self, bus: &Bus) {
         *self.watches() = self.tools.iter().map(|tool| tool.guard.watch(bus)).collect();
     }
@@ -93,7 +94,7 @@ impl Belt {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tool of this name.
+    /// The tool with this name.
     pub fn get(&self, name: &ToolName) -> Option<&Arc<GuardedTool>> {
         self.tools.iter().find(|tool| tool.guard.name() == name)
     }
@@ -103,13 +104,13 @@ impl Belt {
         self.tools.iter()
     }
 
-    /// Everything of every guard, each at one moment.
+    /// State of every guard.
     pub fn snapshots(&self) -> Vec<GuardSnapshot> {
         self.iter().map(|tool| tool.guard.snapshot()).collect()
     }
 
-    /// Takes a command about a tool; gives back any other. One about a tool that is not there does
-    /// nothing.
+    /// Executes a command about a tool and returns any other. A command about an unknown tool is
+    /// ignored.
     pub fn command(&self, command: Command) -> Option<Command> {
         let guard = |tool: &ToolName| self.get(tool).map(|tool| &tool.guard);
         match command {
@@ -138,7 +139,7 @@ impl Belt {
         None
     }
 
-    /// The run has ended: its log is told no more.
+    /// Stops publishing to the run's log, because the run has ended.
     pub fn release(&self) {
         for (tool, number) in self.tools.iter().zip(self.watches().drain(..)) {
             tool.guard.unwatch(number);

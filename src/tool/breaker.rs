@@ -1,6 +1,6 @@
-//! The breaker of a tool: fails at once while the tool is in trouble (source `003`, spec section 5).
-//! Pure: the time is passed in, there is no lock and nothing is awaited. Its clock is tokio's, so no
-//! jump of the wall clock moves it.
+//! Breaker of a tool: fails calls at once while the tool is in trouble (docs/rules/patterns.md,
+//! *Tool gateway*). Pure: the time is passed in, with no lock and no await. It uses tokio's
+//! monotonic clock, so changes of the wall clock have no effect.
 
 use std::time::Duration;
 
@@ -8,152 +8,154 @@ use tokio::time::Instant;
 
 use crate::scenario::resilience::{BreakerLimits, BreakerMode};
 
-/// An open time too long for the clock is cut to this, about 30 years.
+/// Upper bound of an open time that the clock cannot represent: about 30 years.
 const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
-/// The breaker of one tool.
+/// Breaker of one tool.
 #[derive(Debug)]
 pub struct Breaker {
     limits: BreakerLimits,
     state: BreakerState,
-    /// Counts the changes of state; a ticket carries that of its time.
+    /// Number of state changes; a ticket stores the value from its time.
     epoch: u64,
-    /// A `Retry-After` that reaches past the deadline: nobody passes before then.
+    /// Time until which all attempts are refused, from a `Retry-After` that reaches past the
+    /// deadline.
     gate: Option<Instant>,
 }
 
-/// What a breaker is at.
+/// State of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
-    /// Attempts go through.
+    /// Attempts are allowed.
     Closed {
-        /// Failures in a row so far.
+        /// Consecutive failures so far.
         failures: u32,
     },
-    /// Attempts fail at once.
+    /// Attempts are refused.
     Open {
-        /// When it opened.
+        /// Time when it opened.
         since: Instant,
-        /// When the open time ends; `None` while it is held open by hand.
+        /// End of the open time; `None` while it is held open manually.
         until: Option<Instant>,
     },
-    /// A few attempts go through and decide.
+    /// A few probes are allowed; their verdicts decide.
     HalfOpen {
-        /// Probes that have not come back.
+        /// Probes in flight.
         out: u32,
     },
-    /// Switched off by hand: attempts go through and nothing is counted.
+    /// Disabled manually: attempts are allowed, and nothing is counted.
     Disabled,
 }
 
-/// Leave for one attempt. It has to come back through [`Breaker::record`], with
-/// [`Verdict::Neither`] when the attempt was not made or was cancelled: a probe's place stays taken
+/// Permission for one attempt. It must be returned through [`Breaker::record`], with
+/// [`Verdict::Neither`] if the attempt was not made or was cancelled: a probe occupies its place
 /// until then.
 #[derive(Debug)]
-#[must_use = "a probe's place stays taken until its ticket is recorded"]
+#[must_use = "a probe occupies its place until its ticket is recorded"]
 pub struct Ticket {
     epoch: u64,
 }
 
-/// What an attempt says of its tool.
+/// What the result of an attempt says about its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The tool works.
     Success,
     /// The tool is in trouble.
     Failure,
-    /// Nothing: rejected, cancelled, or refused for the caller's own fault.
+    /// Unknown: refused, cancelled, or the caller's own error.
     Neither,
 }
 
-/// What a verdict did.
+/// Effect of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// Taken; the state is what it was.
+    /// Counted; the state is unchanged.
     Counted,
-    /// It opened the breaker: no wait and no further attempt.
+    /// The breaker opened: no wait, no retry.
     Opened,
-    /// It closed the breaker.
+    /// The breaker closed.
     Closed,
-    /// It came after the breaker had moved on, and changed nothing.
+    /// The breaker had changed state in the meantime; the verdict is ignored.
     Stale,
 }
 
-/// An attempt that was not let through.
+/// A refusal by the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Why.
+    /// Reason of the refusal.
     pub why: RefusedWhy,
-    /// When it is worth asking again; `None` where no clock decides it.
+    /// Time until a new attempt makes sense; `None` if it depends on something else than time.
     pub retry_in: Option<Duration>,
 }
 
-/// Why an attempt was not let through.
+/// Why the breaker refused an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedWhy {
-    /// Open, the time is running.
+    /// Open, cooling down.
     Open,
-    /// Half-open, and every probe is out.
+    /// Half-open, and all probes are in flight.
     Probing,
-    /// Held open by hand.
+    /// Held open manually.
     Held,
-    /// The tool asked to be left alone until then (`Retry-After`); no failures opened it.
+    /// The tool sent `Retry-After`; no failures opened the breaker.
     Gated,
 }
 
-/// A breaker as the screen shows it.
+/// State of a breaker for display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerView {
-    /// Attempts go through.
+    /// Attempts are allowed.
     Closed {
-        /// Failures in a row so far.
+        /// Consecutive failures so far.
         failures: u32,
-        /// Failures in a row that open it.
+        /// Consecutive failures that open it.
         of: u32,
     },
-    /// Attempts fail at once.
+    /// Attempts are refused.
     Open {
-        /// What is left of the open time: zero once it is over and nobody has asked yet, `None`
-        /// while held.
+        /// Time left to cool down: zero if it is over and no attempt was made since, `None` while
+        /// held.
         left: Option<Duration>,
-        /// Held by hand.
+        /// Held open manually.
         held: bool,
     },
     /// Probes decide.
     HalfOpen {
-        /// Probes that have not come back; more than `permits` just after that was lowered.
+        /// Probes in flight; may be above `permits` just after that was lowered.
         out: u32,
-        /// Probes that may be out at once.
+        /// Most probes in flight at once.
         permits: u32,
     },
-    /// Switched off by hand.
+    /// Disabled manually.
     Disabled,
 }
 
 impl Breaker {
-    /// A closed breaker with a clean count.
+    /// A closed breaker without failures.
     pub fn new(limits: BreakerLimits) -> Self {
         Self { limits, state: BreakerState::Closed { failures: 0 }, epoch: 0, gate: None }
     }
 
-    /// The limits in force.
+    /// Current limits.
     pub fn limits(&self) -> BreakerLimits {
         self.limits
     }
 
-    /// What it is at. An open breaker stays open past its time until an attempt asks.
+    /// Current state. An open breaker stays open after its time until the next attempt.
     pub fn state(&self) -> BreakerState {
         self.state
     }
 
-    /// Asks leave for one attempt. The first to ask after the open time makes it half-open (in
-    /// [`BreakerMode::Source`]: closes it). The source compares with `>`; the instant itself is let
-    /// through here, so that who waits exactly `retry_in` is not sent away with a wait of nothing.
+    /// Requests permission for one attempt. The first request after the open time makes the breaker
+    /// half-open (in [`BreakerMode::Source`] it closes it). The source document compares with `>`.
+    /// Here the exact instant is allowed too, so that a caller that waits exactly `retry_in` is not
+    /// refused with a wait of zero.
     pub fn allow(&mut self, now: Instant) -> Result<Ticket, Refused> {
         let refused = self.refusal(now);
         if let Some(gate_left) = self.gate_left(now) {
-            // Whichever ends later is what the caller has to wait for; who is held waits for a
-            // hand, and no probe starts behind the gate.
+            // The later of the two times counts. A breaker held open manually stays held, and no
+            // probe starts before `Retry-After` is over.
             return Err(match refused {
                 Some(held @ Refused { why: RefusedWhy::Held, .. }) => held,
                 Some(open @ Refused { retry_in: Some(left), .. }) if left > gate_left => open,
@@ -176,8 +178,9 @@ impl Breaker {
         Ok(Ticket { epoch: self.epoch })
     }
 
-    /// Takes an attempt's verdict. [`Recorded::Stale`] when the breaker has moved on since; not so
-    /// in [`BreakerMode::Source`], where every result counts unless a hand holds or disabled it.
+    /// Records the verdict of an attempt. [`Recorded::Stale`] if the state has changed since; in
+    /// [`BreakerMode::Source`] every verdict counts unless the breaker is held or disabled
+    /// manually.
     pub fn record(&mut self, ticket: Ticket, verdict: Verdict, now: Instant) -> Recorded {
         let stale = ticket.epoch != self.epoch;
         match self.limits.mode {
@@ -192,7 +195,7 @@ impl Breaker {
         }
     }
 
-    /// Takes a verdict that counts in the present state.
+    /// Applies a verdict that counts in the current state.
     fn judge(&mut self, verdict: Verdict, now: Instant) -> Recorded {
         match (self.state, verdict) {
             (BreakerState::Closed { .. }, Verdict::Success) => {
@@ -221,8 +224,8 @@ impl Breaker {
                 self.state = BreakerState::HalfOpen { out: out.saturating_sub(1) };
                 Recorded::Counted
             }
-            // Only in the source's mode: a late failure starts the open time anew (`opened_at`),
-            // which is no second opening.
+            // Only in the source document's mode: a late failure restarts the open time
+            // (`opened_at`), which does not count as a second opening.
             (BreakerState::Open { until: Some(_), .. }, Verdict::Failure) => {
                 self.state = self.open_from(now);
                 Recorded::Counted
@@ -232,54 +235,54 @@ impl Breaker {
         }
     }
 
-    /// Opens it by hand for the usual open time, from now on.
+    /// Opens the breaker for the usual open time from `now`, because of failures or manually.
     pub fn trip(&mut self, now: Instant) {
         let open = self.open_from(now);
         self.enter(open);
     }
 
-    /// Opens it by hand until a hand changes that again.
+    /// Holds the breaker open until it is changed manually.
     pub fn hold_open(&mut self, now: Instant) {
         self.enter(BreakerState::Open { since: now, until: None });
     }
 
-    /// Switches it off: attempts go through and nothing is counted. A gate stays shut, for it is
-    /// the tool's own word and not the breaker's judgement.
+    /// Disables the breaker: attempts are allowed and nothing is counted. A `Retry-After` still
+    /// applies, because it is the tool's request, not the breaker's judgement.
     pub fn disable(&mut self) {
         self.enter(BreakerState::Disabled);
     }
 
-    /// Closes it by hand with a clean count, and opens the gate.
+    /// Closes the breaker, and clears its failures and any `Retry-After`.
     pub fn reset(&mut self) {
         self.gate = None;
         self.enter(BreakerState::Closed { failures: 0 });
     }
 
-    /// Refuses everybody until then, without a failure being counted. Of two such times the later
-    /// one stands.
+    /// Refuses all attempts until then, without counting a failure. The later of two such times
+    /// applies.
     pub fn gate_until(&mut self, until: Instant) {
         self.gate = self.gate.max(Some(until));
     }
 
-    /// Until when the gate stays shut; `None` when it is not.
+    /// End of a `Retry-After`; `None` if none applies at `now`.
     pub fn gate_until_at(&self, now: Instant) -> Option<Instant> {
         self.gate.filter(|until| *until > now)
     }
 
-    /// How long the gate stays shut; `None` when it is not.
+    /// Time left of a `Retry-After`; `None` if none applies at `now`.
     pub fn gate_left(&self, now: Instant) -> Option<Duration> {
         self.gate_until_at(now).map(|until| until.saturating_duration_since(now))
     }
 
-    /// Takes new limits live. Counts are kept: a lower threshold shows at the next failure that is
-    /// recorded. A running open time is counted anew from when it began.
+    /// Changes the limits. Counts are kept: a lower threshold applies from the next recorded
+    /// failure on. A running open time is recalculated from its start.
     pub fn set_limits(&mut self, limits: BreakerLimits) {
         self.limits = limits;
         match (self.state, limits.mode) {
             (BreakerState::Open { since, until: Some(_) }, _) => {
                 self.state = self.open_from(since);
             }
-            // The source knows no half-open: its breaker would have closed by now.
+            // The source document has no half-open state: its breaker would be closed by now.
             (BreakerState::HalfOpen { .. }, BreakerMode::Source) => {
                 self.enter(BreakerState::Closed { failures: 0 });
             }
@@ -287,7 +290,7 @@ impl Breaker {
         }
     }
 
-    /// How it looks at this moment. Nothing in it is ever negative, whatever the clock did.
+    /// State for display at `now`. No duration in it is negative, even if the clock misbehaves.
     pub fn view(&self, now: Instant) -> BreakerView {
         match self.state {
             BreakerState::Closed { failures } => {
@@ -302,7 +305,7 @@ impl Breaker {
         }
     }
 
-    /// Why the state, the gate aside, lets nobody through at this moment.
+    /// Why the state refuses attempts at `now`, `Retry-After` not considered.
     fn refusal(&self, now: Instant) -> Option<Refused> {
         match self.state {
             BreakerState::Open { until: None, .. } => {
@@ -328,7 +331,7 @@ impl Breaker {
         BreakerState::Open { since, until: Some(until) }
     }
 
-    /// Every change of state is a new epoch, so what was asked before it is stale.
+    /// Each change of state is a new epoch, so tickets from before are stale.
     fn enter(&mut self, state: BreakerState) {
         self.state = state;
         self.epoch += 1;

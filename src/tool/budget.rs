@@ -1,5 +1,6 @@
-//! The retry budget of a tool: how much of its traffic may be repeats, so that retries cannot become
-//! the load that they wait out (source `003`, spec section 5). Pure: the time is passed in.
+//! Retry budget of a tool: the share of its traffic that may be retries, so that retries do not
+//! become the overload themselves (docs/rules/patterns.md, *Tool gateway*). Pure: the time is
+//! passed in.
 
 use tokio::time::Instant;
 
@@ -8,16 +9,16 @@ use crate::scenario::resilience::RetryBudgetLimits;
 /// One slot for each second of the window.
 const SLOTS: usize = RetryBudgetLimits::WINDOW.as_secs() as usize;
 
-/// Attempts and retries of one tool in the last 60 seconds, counted by whole seconds from the first
-/// attempt on.
+/// Counts attempts and retries of one tool in the last 60 seconds, by whole seconds since the first
+/// attempt.
 #[derive(Debug)]
 pub struct RetryBudget {
-    /// Second 0, once there is one.
+    /// Start of second 0; `None` before the first attempt.
     origin: Option<Instant>,
-    /// The latest second that anything was noted in: what comes with an earlier time counts there.
+    /// Latest second with an entry; earlier times count as this one.
     latest: u64,
-    /// A slot holds its second; one whose second has left the window is as good as empty, so time
-    /// that goes by costs nothing.
+    /// Each slot stores its second. Slots that have left the window are ignored, so idle time costs
+    /// nothing.
     slots: [Slot; SLOTS],
 }
 
@@ -35,25 +36,25 @@ impl Default for RetryBudget {
 }
 
 impl RetryBudget {
-    /// Notes an attempt; a retry is an attempt too.
+    /// Counts an attempt; a retry is an attempt too.
     pub fn attempt(&mut self, now: Instant) {
         let slot = self.slot(now);
         slot.attempts = slot.attempts.saturating_add(1);
     }
 
-    /// Notes that a failed attempt is to be tried again.
+    /// Counts a retry.
     pub fn retried(&mut self, now: Instant) {
         let slot = self.slot(now);
         slot.retries = slot.retries.saturating_add(1);
     }
 
-    /// Whether one more retry keeps within the limits.
+    /// Whether one more retry is within the limits.
     pub fn may_retry(&self, now: Instant, limits: RetryBudgetLimits) -> bool {
         let (retries, allowed) = self.used(now, limits);
         retries < allowed
     }
 
-    /// Notes a retry if the limits leave room for it, and says whether they do.
+    /// Counts a retry if the limits allow it, and returns whether they do.
     pub fn take(&mut self, now: Instant, limits: RetryBudgetLimits) -> bool {
         let may = self.may_retry(now, limits);
         if may {
@@ -62,7 +63,7 @@ impl RetryBudget {
         may
     }
 
-    /// Retries in the window, and how many are allowed.
+    /// Retries in the window, and the allowed number.
     pub fn used(&self, now: Instant, limits: RetryBudgetLimits) -> (u64, u64) {
         let second = self.second(now);
         let in_window = |slot: &&Slot| second - slot.second < SLOTS as u64;
@@ -74,13 +75,13 @@ impl RetryBudget {
         (retries, share.max(u64::from(limits.min)))
     }
 
-    /// The second that this time counts as, never before one that was noted already.
+    /// Second of this time, never before the latest one.
     fn second(&self, now: Instant) -> u64 {
         let since = self.origin.map_or(0, |origin| now.saturating_duration_since(origin).as_secs());
         since.max(self.latest)
     }
 
-    /// The slot of this moment, emptied if it held an older second.
+    /// Slot of this second, cleared if it held an older one.
     fn slot(&mut self, now: Instant) -> &mut Slot {
         self.origin.get_or_insert(now);
         let second = self.second(now);

@@ -1,5 +1,6 @@
-//! The bulkhead of a tool: how many attempts are in flight at once, and who is next (source `003`,
-//! spec section 5). A permit gives itself back when it is dropped, however its attempt ended.
+//! Bulkhead of a tool: limits how many attempts are in flight and queues the others
+//! (docs/rules/patterns.md, *Tool gateway*). A permit is returned when it is dropped, however its
+//! attempt ended.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
-/// A shared handle of one tool's bulkhead.
+/// Shared handle of one tool's bulkhead.
 #[derive(Clone, Debug)]
 pub struct Bulkhead(Arc<Mutex<Hold>>);
 
@@ -17,44 +18,45 @@ struct Hold {
     permits: u32,
     in_flight: u32,
     counts: Counts,
-    /// Who stands in line, by ticket number: the lowest is next. Whoever leaves takes its entry
-    /// out itself, so the line holds only who still waits.
+    /// Queue of waiting attempts by ticket number, lowest first. An attempt that stops waiting
+    /// removes its own entry, so the queue holds only attempts that still wait.
     line: BTreeMap<u64, oneshot::Sender<Permit>>,
     next_number: u64,
 }
 
-/// How full a bulkhead is.
+/// Load of a bulkhead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill {
-    /// Permits that are held.
+    /// Permits in use.
     pub in_flight: u32,
-    /// Permits there are; fewer than `in_flight` for a while after they were cut.
+    /// Total permits; may be below `in_flight` for a while after the limit was lowered.
     pub permits: u32,
-    /// Attempts in line.
+    /// Attempts in the queue.
     pub queued: usize,
 }
 
-/// What became of all that asked: `asked` is the sum of the others and of those in line.
+/// Counters of all requests for a permit: `asked` is the sum of the others plus the attempts in the
+/// queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Asked for a permit.
+    /// Requests for a permit.
     pub asked: u64,
-    /// Were given one, also when they had gone before they could take it.
+    /// Permits granted, including those to attempts that were cancelled before they took them.
     pub admitted: u64,
-    /// Were turned away: full, or too long in line.
+    /// Requests rejected: bulkhead full, or queued too long.
     pub rejected: u64,
-    /// Were cancelled in line.
+    /// Requests cancelled while queued.
     pub left: u64,
 }
 
-/// No permit could be had. Not the tool's failure.
+/// No permit was available. This is not a failure of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no permit left ({} of {} in flight, {} in line)", .0.in_flight, .0.permits, .0.queued)]
+#[error("no permit left ({} of {} in flight, {} queued)", .0.in_flight, .0.permits, .0.queued)]
 pub struct Full(pub Fill);
 
-/// Leave to have one attempt in flight; dropping it hands it to the next in line.
+/// Permission to have one attempt in flight; dropping it passes it to the next in the queue.
 #[derive(Debug)]
-#[must_use = "the permit is given back as soon as it is dropped"]
+#[must_use = "the permit is returned as soon as it is dropped"]
 pub struct Permit {
     of: Bulkhead,
 }
@@ -66,8 +68,8 @@ impl Drop for Permit {
     }
 }
 
-/// A place in line. Dropped, it takes itself out; a permit that was under way to it then drops with
-/// `answer`, or comes back to its sender, and so goes on to the next.
+/// A place in the queue. Dropping it removes the entry; a permit already sent to it is dropped with
+/// `answer`, or returned to the sender, and goes to the next in the queue.
 struct Place {
     of: Bulkhead,
     number: u64,
@@ -84,7 +86,7 @@ impl Drop for Place {
 }
 
 impl Bulkhead {
-    /// An empty bulkhead with this many permits; with 0 nobody gets in.
+    /// An empty bulkhead with this many permits; with 0, no attempt is admitted.
     pub fn new(permits: u32) -> Self {
         Self(Arc::new(Mutex::new(Hold {
             permits,
@@ -95,7 +97,7 @@ impl Bulkhead {
         })))
     }
 
-    /// Takes a permit if one is free and nobody is in line for it.
+    /// Takes a permit if one is free and the queue is empty.
     pub fn try_enter(&self) -> Result<Permit, Full> {
         let mut hold = self.hold();
         hold.counts.asked += 1;
@@ -106,14 +108,14 @@ impl Bulkhead {
         Err(Full(hold.fill()))
     }
 
-    /// Takes a permit, in line with others for at most `max_wait`: zero is not at all, `None` as
-    /// long as the caller keeps waiting. Safe to cancel at any point.
+    /// Takes a permit, queued for at most `max_wait`: zero does not queue, `None` waits without
+    /// limit. Safe to cancel at any point.
     pub async fn enter(&self, max_wait: Option<Duration>) -> Result<Permit, Full> {
         self.enter_telling(max_wait, || None).await
     }
 
-    /// As [`Bulkhead::enter`]; calls `queued` when it has to stand in line, which may give a clock
-    /// of its own for the wait.
+    /// Like [`Bulkhead::enter`]; calls `queued` if it has to queue. `queued` may return a clock of
+    /// its own for the wait.
     pub async fn enter_telling<'t>(
         &self,
         max_wait: Option<Duration>,
@@ -146,27 +148,27 @@ impl Bulkhead {
                         hold.counts.rejected += 1;
                         return Err(Full(hold.fill()));
                     }
-                    // Its turn came in the same moment: the permit is under way.
+                    // The permit was granted in the same moment and is on its way.
                 }
             }
         }
-        // The entry is taken out of the line only to be answered.
+        // An entry leaves the queue only when a permit is sent to it.
         (&mut place.answer).await.map_err(|_| Full(self.fill()))
     }
 
-    /// Changes the number of permits. More let those in line in at once; with fewer nobody gets in
-    /// until those in flight are fewer still.
+    /// Changes the number of permits. More permits admit queued attempts at once; fewer admit none
+    /// until enough of those in flight have ended.
     pub fn resize(&self, permits: u32) {
         self.hold().permits = permits;
         self.hand_out();
     }
 
-    /// How full it is.
+    /// Current load.
     pub fn fill(&self) -> Fill {
         self.hold().fill()
     }
 
-    /// What became of all that asked.
+    /// Counters since the start.
     pub fn counts(&self) -> Counts {
         self.hold().counts
     }
@@ -179,8 +181,8 @@ impl Bulkhead {
         Place { of: self.clone(), number, answer }
     }
 
-    /// Gives what is free to those in line. The lock is not held while a permit is sent: sending
-    /// wakes a task, and a permit that nobody takes drops here and asks for the lock itself.
+    /// Grants free permits to the queue. The lock is released before a permit is sent: sending
+    /// wakes a task, and a permit that is not taken locks again when it is dropped.
     fn hand_out(&self) {
         loop {
             let next = {
@@ -196,7 +198,8 @@ impl Bulkhead {
         }
     }
 
-    /// A panic elsewhere leaves the numbers whole: each change is done before anything can panic.
+    /// The counters stay consistent after a panic elsewhere: each change is complete before
+    /// anything can panic.
     fn hold(&self) -> MutexGuard<'_, Hold> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -212,7 +215,7 @@ impl Hold {
         self.counts.admitted += 1;
     }
 
-    /// Lets a newcomer in, never past those in line.
+    /// Admits a new attempt, never ahead of the queue.
     fn admit(&mut self) -> bool {
         let free = self.has_room() && self.line.is_empty();
         if free {

@@ -1,4 +1,4 @@
-//! Changes of a tool's policy, live: pure, and kept within what a scenario's file may say.
+//! Changes a tool's policy while a run plays. Values are clamped to what a scenario file allows.
 
 use std::time::Duration;
 
@@ -6,12 +6,13 @@ use crate::event::kind::LimitChange;
 use crate::scenario::model::CallPolicy;
 use crate::scenario::tool::Fault;
 
-/// A day, in milliseconds: no time of a policy is longer.
+/// A day in milliseconds: the upper bound of every time in a policy.
 const DAY: u64 = 86_400_000;
-/// An hour, in milliseconds: no injected latency is longer.
+/// An hour in milliseconds: the upper bound of an injected latency.
 const HOUR: u64 = 3_600_000;
 
-/// Makes a change and gives it as it was made; `None` where the policy has nothing that it is about.
+/// Applies a change and returns it with the value that was set, or `None` if the policy has no such
+/// limit.
 pub fn apply(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange> {
     let ms = Duration::from_millis;
     Some(match change {
@@ -67,7 +68,7 @@ pub fn apply(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange
             change
         }
         LimitChange::MaxInFlight(most) => {
-            // A tool that had no bulkhead gets one: what is out goes on.
+            // A tool without a bulkhead gets one; attempts in flight continue.
             let bulkhead = policy.bulkhead.get_or_insert_default();
             bulkhead.max_in_flight = most.clamp(1, 100_000);
             LimitChange::MaxInFlight(bulkhead.max_in_flight)
@@ -93,7 +94,7 @@ pub fn apply(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange
     })
 }
 
-/// A fault within bounds; `None` where it would be none.
+/// The fault with its values clamped; `None` if its status is not an error status.
 pub fn within(fault: Fault) -> Option<Fault> {
     match fault {
         Fault::Errors { status, .. } if !(400..=599).contains(&status) => None,

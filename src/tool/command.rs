@@ -1,5 +1,5 @@
-//! A program on this machine as a tool: JSON on its standard input, JSON on its standard output, no
-//! shell between, and nothing in its environment but what the scenario names.
+//! A local program as a tool: JSON on its standard input, JSON on its standard output, no shell,
+//! and only the environment variables that the scenario names.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ use crate::event::visible::visible_within;
 use crate::net::error::size;
 use crate::scenario::tool::CommandSpec;
 
-/// The most bytes of its complaints that are kept: the last ones.
+/// Most bytes of standard error that are kept; the last ones are kept.
 const COMPLAINT_BYTES: usize = 8 << 10;
-/// The most characters of a program's name that a text repeats.
+/// Most characters of a program's name that a message quotes.
 const NAME_CHARS: usize = 60;
-/// Bytes that are read at a time.
+/// Size of a read buffer in bytes.
 const PIECE: usize = 16 << 10;
 
 /// A tool that runs a program for each attempt.
@@ -32,12 +32,12 @@ const PIECE: usize = 16 << 10;
 pub struct CommandTool {
     spec: Arc<CommandSpec>,
     env: Settings,
-    /// Where programs are looked for, as `PATH` has it.
+    /// Value of `PATH`, where programs are looked up.
     path: Option<String>,
 }
 
 impl CommandTool {
-    /// The tool of this program, its variables looked up in `env`.
+    /// A tool that runs this program, its variables looked up in `env`.
     ///
     /// # Errors
     /// Every variable that is not set.
@@ -58,22 +58,21 @@ impl CommandTool {
             feed(stdin, request.args).await;
             Ok(())
         };
-        // What goes wrong first ends the others; the group goes with its last owner, here.
+        // The first failure cancels the others; the process group is killed when it is dropped
+        // here.
         let (answer, status, complaints, ()) = tokio::try_join!(answer, ended, complaints, fed)?;
         if !status.success() {
             return Err(self.ended_badly(status, &complaints));
         }
-        let from = format!("what {} printed", self.name());
+        let from = format!("the output of {}", self.name());
         let whole = reading::json(&answer, &from, &self.env.redactor)?;
         reading::unchanged(&answer, whole, &from, &self.env.redactor)
     }
 
     fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
         let Some(program) = find(&self.spec.program, self.path.as_deref()) else {
-            let text = format!(
-                "there is no program {}: install it, or name one by its whole path",
-                self.name()
-            );
+            let text =
+                format!("program {} not found: install it, or give its full path", self.name());
             return Err(AttemptFailed::of(FailureClass::Tool, text));
         };
         let mut command = Command::new(program);
@@ -83,7 +82,7 @@ impl CommandTool {
         ProcessGroup::start(&mut command).map_err(|error| {
             let advice = match error.kind() {
                 io::ErrorKind::PermissionDenied => ": make it executable",
-                io::ErrorKind::NotFound => ": is the interpreter in its first line there?",
+                io::ErrorKind::NotFound => ": is the interpreter of its first line installed?",
                 _ => "",
             };
             let text = format!("{} cannot be started ({error}){advice}", self.name());
@@ -97,7 +96,7 @@ impl CommandTool {
 
     fn too_large(&self, cap: usize) -> Box<AttemptFailed> {
         let text = format!(
-            "{} printed more than {} and was ended: let it print less, or raise max_bytes",
+            "{} printed more than {} and was killed: print less, or raise max_bytes",
             self.name(),
             size(cap)
         );
@@ -105,17 +104,17 @@ impl CommandTool {
     }
 
     fn unread(&self, error: &io::Error) -> Box<AttemptFailed> {
-        let text = format!("what {} does cannot be followed: {error}", self.name());
+        let text = format!("{} cannot be read from: {error}", self.name());
         AttemptFailed::of(FailureClass::Tool, text)
     }
 
-    /// It ended with an error; the last line of its complaints says more.
+    /// The error of a program that failed, with the last line of its standard error.
     fn ended_badly(&self, status: ExitStatus, complaints: &[u8]) -> Box<AttemptFailed> {
         let complaints = String::from_utf8_lossy(complaints);
         let redacted = self.env.redactor.redact(&complaints);
         let last = redacted.lines().rev().find(|line| !line.trim().is_empty());
         let said = last.map_or_else(
-            || "it said nothing on standard error".to_owned(),
+            || "nothing on standard error".to_owned(),
             |line| reading::said(line, &self.env.redactor),
         );
         let text = format!("{} ended with {}: {said}", self.name(), how(status));
@@ -132,7 +131,7 @@ impl Tool for CommandTool {
     }
 }
 
-/// Whether a program is named by a path from the working directory on, such as `./stock.sh`.
+/// Whether a program is named by a path relative to the working directory, such as `./stock.sh`.
 pub fn is_relative(program: &str) -> bool {
     has_folder(program) && !Path::new(program).is_absolute()
 }
@@ -141,8 +140,8 @@ fn has_folder(program: &str) -> bool {
     program.contains(std::path::MAIN_SEPARATOR) || program.contains('/')
 }
 
-/// A program by its name: one with a slash is where it says, another in the first folder of `path`
-/// that has it. Looked up here because the program itself is given no `PATH`.
+/// Path of a program. A name with a slash is a path; any other is looked up in the folders of
+/// `path`. Done here because the child process gets no `PATH`.
 fn find(program: &str, path: Option<&str>) -> Option<PathBuf> {
     if has_folder(program) {
         let program = Path::new(program);
@@ -165,7 +164,7 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-/// How it ended, in words.
+/// Exit code or signal, in words.
 fn how(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
@@ -174,7 +173,7 @@ fn how(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
 }
 
-/// Gives it the arguments. One that reads none of them, or closes its input, may.
+/// Writes the arguments to the program. A program may ignore its input or close it.
 async fn feed(stdin: Option<ChildStdin>, args: &Map<String, Value>) {
     let Some(mut stdin) = stdin else { return };
     let mut line = serde_json::to_vec(args).unwrap_or_default();
@@ -183,7 +182,7 @@ async fn feed(stdin: Option<ChildStdin>, args: &Map<String, Value>) {
     let _ = stdin.shutdown().await;
 }
 
-/// All of it, or nothing where it is more than the cap.
+/// Reads everything, or returns `None` if it is more than `cap` bytes.
 async fn read_within(
     from: Option<impl AsyncRead + Unpin>,
     cap: usize,
@@ -202,8 +201,8 @@ async fn read_within(
     }
 }
 
-/// The last lines of it. What was cut off in the middle is left out: half a secret is not found any
-/// more.
+/// The last bytes of standard error, from a line start on. A line cut in the middle is dropped: the
+/// redactor does not recognise half a secret.
 async fn last_of(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let (Some(mut from), mut last, mut cut) = (from, Vec::new(), false) else { return Vec::new() };
     let mut piece = vec![0; PIECE];
@@ -218,7 +217,7 @@ async fn last_of(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
         let whole = last.iter().position(|byte| *byte == b'\n').map_or(last.len(), |end| end + 1);
         last.drain(..whole);
         if last.is_empty() {
-            return b"(a line that is too long)".to_vec();
+            return b"(one line, too long to show)".to_vec();
         }
     }
     last

@@ -1,6 +1,6 @@
-//! A panic inside a tool or model is contained: it fails its attempt and nothing else; one inside a
-//! pattern closes its run. While such
-//! code runs, a mark on its thread tells the program's panic hook to leave the terminal alone.
+//! Contains panics: one inside a tool or model fails only its attempt, one inside a pattern ends
+//! only its run. While such code runs, a mark on its thread tells the program's panic hook to leave
+//! the terminal alone.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -28,16 +28,16 @@ impl Drop for Mark {
     }
 }
 
-/// Whether a panic on this thread, now, will be contained.
+/// Whether a panic on this thread would be contained now.
 pub fn is_contained() -> bool {
     DEPTH.with(|depth| depth.get() > 0)
 }
 
-/// A future whose panics become a value.
+/// A future whose panics become an error value.
 pub struct Contained<F>(F);
 
 impl<F: Future + Unpin> Contained<F> {
-    /// Contains what happens in `inner`.
+    /// Contains the panics of `inner`.
     pub fn new(inner: F) -> Self {
         Self(inner)
     }
@@ -49,7 +49,7 @@ impl<F: Future + Unpin> Future for Contained<F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = {
             let _mark = Mark::set();
-            // The future is dropped after a panic and its half-done state seen by nobody.
+            // After a panic the future is dropped, so nothing sees its inconsistent state.
             catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(cx)))
         };
         match polled {
@@ -60,13 +60,13 @@ impl<F: Future + Unpin> Future for Contained<F> {
     }
 }
 
-/// Calls something whose panics become a value: for code that is not asynchronous.
+/// Calls a synchronous function whose panics become an error value.
 ///
 /// # Errors
-/// What a panic said.
+/// The message of the panic.
 pub fn call<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let _mark = Mark::set();
-    // Whatever was half done is dropped with the closure and seen by nobody.
+    // Inconsistent state is dropped with the closure.
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| what_it_said(&*panic))
 }
 

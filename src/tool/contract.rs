@@ -1,27 +1,27 @@
-//! Whether a tool's answer holds what its scenario says it must.
+//! Checks a tool's result against the fields that its scenario requires.
 
 use serde_json::Value;
 
 use crate::scenario::tool::{Contract, FieldKind};
 
-/// Checks an answer. Keys beyond the contract are welcome.
+/// Checks a result. Additional keys are allowed.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// What is wrong with it, in words.
 pub fn check(contract: &Contract, answer: &Value) -> Result<(), String> {
     if contract.required.is_empty() && answer.is_null() {
-        // Decisions: a result of null is an empty section, not a broken answer.
+        // docs/rules/decisions.md: a result of null is an empty section, not a broken result.
         return Ok(());
     }
     let Value::Object(fields) = answer else {
-        return Err(format!("the answer is {}, not a JSON object", kind_of(answer)));
+        return Err(format!("the result is {}, not a JSON object", kind_of(answer)));
     };
     for (key, kind) in &contract.required {
         match fields.get(key) {
-            None => return Err(format!("the answer has no `{key}`")),
+            None => return Err(format!("the result has no `{key}`")),
             Some(value) if !is(value, *kind) => {
                 let (wanted, found) = (kind.word(), kind_of(value));
-                return Err(format!("`{key}` of the answer is {found}, not a {wanted}"));
+                return Err(format!("`{key}` of the result is {found}, not a {wanted}"));
             }
             Some(_) => {}
         }
@@ -70,12 +70,12 @@ mod tests {
         assert_eq!(check(&contract, &good), Ok(()));
         assert_eq!(check(&Contract::default(), &json!(null)), Ok(()));
         for (answer, wrong) in [
-            (json!(null), "the answer is null, not a JSON object"),
-            (json!([1]), "the answer is a list, not a JSON object"),
-            (json!({ "skus": [], "note": 1 }), "the answer has no `rate`"),
+            (json!(null), "the result is null, not a JSON object"),
+            (json!([1]), "the result is a list, not a JSON object"),
+            (json!({ "skus": [], "note": 1 }), "the result has no `rate`"),
             (
                 json!({ "rate": "1", "skus": [], "note": 1 }),
-                "`rate` of the answer is a text, not a number",
+                "`rate` of the result is a text, not a number",
             ),
         ] {
             assert_eq!(check(&contract, &answer), Err(wrong.to_owned()));

@@ -1,5 +1,5 @@
-//! Search by an endpoint that answers JSON, such as a SearXNG of one's own: a request as a tool,
-//! whose answer is mapped to results.
+//! Search through a JSON endpoint, such as your own SearXNG: an HTTP tool whose result is mapped to
+//! search results.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,18 +15,17 @@ use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::net::Http;
 use crate::scenario::lookup::{EndpointSpec, ResultFields};
 
-/// Results that are given where nobody says how many.
+/// Number of results if the request does not set `k`.
 const RESULTS: u64 = 10;
 
-/// A tool that asks an endpoint for each attempt.
+/// A tool that sends a search request for each attempt.
 ///
-/// It is given `query` and `k`, and answers
-/// `{"status": "ok", "data": {"results": [{url, title, snippet, score, published_at?}]}}`, the best
-/// first and `k` at most.
+/// Its arguments are `query` and `k`; its result is `{"status": "ok", "data": {"results": [{url,
+/// title, snippet, score, published_at?}]}}`, best first, at most `k`.
 ///
-/// Scores are from 0 to 1: they stay as they are where all are; else each is divided by the
-/// greatest, and one below 0 is 0. Where one result has none, the endpoint's order is what there is:
-/// the result at place `i` of `n`, from 0, has `1 - i/n`.
+/// Scores are from 0 to 1. If all are in that range, they stay as they are; else each is divided by
+/// the greatest, and negative ones become 0. If one result has no score, the endpoint's order
+/// counts: the result at place `i` of `n`, from 0, has the score `1 - i/n`.
 #[derive(Debug)]
 pub struct EndpointSearch {
     http: HttpTool,
@@ -35,11 +34,11 @@ pub struct EndpointSearch {
 }
 
 impl EndpointSearch {
-    /// The search of this table, its variables looked up in `env`. How far `http` reaches is the
-    /// caller's to choose.
+    /// The search of this table, its variables looked up in `env`. The caller chooses the hosts
+    /// that `http` may reach.
     ///
     /// # Errors
-    /// Everything that keeps it from being asked.
+    /// Everything that keeps the endpoint from being called.
     pub fn new(
         spec: &EndpointSpec,
         http: Http,
@@ -53,8 +52,8 @@ impl EndpointSearch {
         let answer = self.http.ask(request).await?;
         let most = request.args.get("k").and_then(Value::as_u64).unwrap_or(RESULTS).max(1);
         let results = results(&answer, &self.results, &self.fields).map_err(|what| {
-            let what = format!("the answer of {} {what}", self.http.host());
-            let advice = "Check the search's results and fields.";
+            let what = format!("the reply of {} {what}", self.http.host());
+            let advice = "Check `results` and `fields` of the search.";
             self.http.trouble(FailureClass::BadResponse, &what, advice)
         })?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -72,15 +71,15 @@ impl Tool for EndpointSearch {
     }
 }
 
-/// The results of an answer, the best first. One whose address is no text is left out.
+/// The results of a reply, best first. A result whose URL is not a string is left out.
 ///
 /// # Errors
-/// Where the answer is not what it should be.
+/// How the reply differs from the expected shape.
 fn results(answer: &Value, at: &str, fields: &ResultFields) -> Result<Vec<Value>, String> {
-    let place = if at.is_empty() { "as a whole".to_owned() } else { format!("at {at}") };
+    let place = if at.is_empty() { "at the top level".to_owned() } else { format!("at {at}") };
     let list = match answer.pointer(at) {
         Some(Value::Array(list)) => list,
-        Some(_) => return Err(format!("is no list {place}")),
+        Some(_) => return Err(format!("is not a list {place}")),
         None => return Err(format!("has nothing {place}")),
     };
     let found: Vec<(&Value, &str)> = list
@@ -90,7 +89,7 @@ fn results(answer: &Value, at: &str, fields: &ResultFields) -> Result<Vec<Value>
         .collect();
     if found.is_empty() && !list.is_empty() {
         let (all, url) = (list.len(), &fields.url);
-        return Err(format!("has {all} results, none with a text at {url}"));
+        return Err(format!("has {all} results, none with a string at {url}"));
     }
     let scores = scores(found.iter().map(|(one, _)| part(one, &fields.score)?.as_f64()).collect());
     let mut results: Vec<(f64, Value)> = scores
@@ -113,7 +112,7 @@ fn results(answer: &Value, at: &str, fields: &ResultFields) -> Result<Vec<Value>
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
-/// What stands in a result; nothing where the pointer is empty.
+/// The value at the pointer; `None` if the pointer is empty.
 fn part<'v>(one: &'v Value, pointer: &str) -> Option<&'v Value> {
     if pointer.is_empty() { None } else { one.pointer(pointer) }
 }
@@ -122,7 +121,7 @@ fn text<'v>(one: &'v Value, pointer: &str) -> Option<&'v str> {
     part(one, pointer)?.as_str()
 }
 
-/// Scores from 0 to 1.
+/// Scores scaled to 0 to 1, or derived from the order if one is missing.
 fn scores(given: Vec<Option<f64>>) -> Vec<f64> {
     let count = given.len() as f64;
     let Some(given) = given.iter().copied().collect::<Option<Vec<f64>>>() else {
@@ -208,9 +207,9 @@ mod tests {
     fn an_answer_of_another_shape_is_told_where_it_broke() {
         for (answer, at, says) in [
             (json!({}), "/results", "has nothing at /results"),
-            (json!({ "results": {} }), "/results", "is no list at /results"),
-            (json!({}), "", "is no list as a whole"),
-            (json!([{ "link": "x" }]), "", "has 1 results, none with a text at /url"),
+            (json!({ "results": {} }), "/results", "is not a list at /results"),
+            (json!({}), "", "is not a list at the top level"),
+            (json!([{ "link": "x" }]), "", "has 1 results, none with a string at /url"),
         ] {
             assert_eq!(results(&answer, at, &fields()), Err(says.to_owned()));
         }

@@ -1,4 +1,4 @@
-//! What follows an attempt that failed: what the breaker is told of it, and whether there is another.
+//! What happens after a failed attempt: the breaker gets its verdict, and the retry is decided.
 
 use std::time::Duration;
 
@@ -12,25 +12,25 @@ use crate::event::{EventKind, SpanId};
 use crate::scenario::model::CallPolicy;
 use crate::scenario::resilience::BreakerCounts;
 
-/// A failed attempt whose verdict is still to be given.
+/// A failed attempt whose verdict the breaker has not received yet.
 pub(super) struct FailedAttempt<'a> {
-    /// Its span, closed.
+    /// Span of the attempt, already closed.
     pub span: SpanId,
-    /// How it failed.
+    /// The failure.
     pub failed: Box<AttemptFailed>,
-    /// The breaker's ticket; the bulkhead has its permit back.
+    /// The breaker's ticket. The bulkhead already has its permit back.
     pub leave: Leave<'a>,
 }
 
 impl FailedAttempt<'_> {
-    /// The attempt is made again in another way: the breaker learns nothing of it.
+    /// The request is sent again in an adapted form: the breaker ignores this failure.
     pub fn made_another_way(self, bus: &Bus, guard: &Guard) -> Box<AttemptFailed> {
         stale(bus, self.span, guard, self.leave.settle(Verdict::Neither), false);
         self.failed
     }
 
-    /// Tells the breaker of it and decides what follows: the wait before another attempt, or none,
-    /// with the limit that is in the way where there is one.
+    /// Records the failure with the breaker and decides on a retry: `Ok` with the wait before it,
+    /// or `Err` with the limit that prevents it, if a limit does.
     pub fn follows(
         self,
         bus: &Bus,
@@ -48,7 +48,8 @@ impl FailedAttempt<'_> {
             recorded
         };
         let by_calls = policy.breaker.is_some_and(|it| it.counts == BreakerCounts::Calls);
-        // A probe decides by itself: nobody else is let through while it is out.
+        // A probe's verdict is recorded at once: while it is out, the breaker refuses all other
+        // attempts.
         let undecided = match by_calls && !leave.is_probe() {
             true => Some(leave),
             false if settle(leave, true) == Recorded::Opened => return (failed, Err(None)),
@@ -70,7 +71,7 @@ impl FailedAttempt<'_> {
     }
 }
 
-/// Says that a result came after the breaker had moved on, if it did.
+/// Publishes that a result arrived after the breaker had changed state, if it did.
 pub(super) fn stale(bus: &Bus, span: SpanId, guard: &Guard, recorded: Recorded, ok: bool) {
     if recorded == Recorded::Stale {
         bus.publish(span, EventKind::ResultStale { tool: guard.name().clone(), ok });

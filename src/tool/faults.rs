@@ -1,4 +1,4 @@
-//! Faults that are injected between the gateway and what answers: seeded, so a run repeats.
+//! Injects faults between the gateway and a tool or model. Seeded, so a run repeats.
 
 use std::future::{Future, pending};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::draw::happens;
 use crate::scenario::tool::Fault;
 
-/// One attempt with these faults in its way. `draw` is random bits of this attempt's own.
+/// Makes one attempt with these faults. `draw` is random bits for this attempt.
 pub async fn through<T>(
     faults: &[Fault],
     draw: u64,
@@ -29,7 +29,7 @@ pub async fn through<T>(
     for fault in faults {
         match fault {
             Fault::Malformed => {
-                let text = "the answer is no JSON (injected)";
+                let text = "the reply is not JSON (injected)";
                 return Err(AttemptFailed::of(FailureClass::BadResponse, text));
             }
             Fault::Reset => {

@@ -1,10 +1,10 @@
-//! Answers that stand in the scenario, and a vendor that breaks down under load: everything that a
-//! tool can do, offline.
+//! A scripted tool: results from the scenario, and a simulated vendor that degrades under load.
+//! Everything that a tool can do, offline.
 //!
-//! Rows, latencies and draws are the same in every run of a seed. What load does hangs besides on
-//! how many requests are in at one moment: under paused time, as in tests, that repeats exactly;
-//! under real time one that ends as another begins may end just before it or just after, and two runs
-//! of a seed then differ a little.
+//! Rows, latencies and random draws are the same in every run with the same seed. The effect of
+//! load also depends on how many requests overlap. Under paused time, as in tests, that repeats
+//! exactly; under real time, a request may end just before or just after another begins, so two
+//! runs with the same seed may differ slightly.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,26 +22,26 @@ use crate::net::Redactor;
 use crate::scenario::draw::{between, draw, happens};
 use crate::scenario::tool::{FixtureAnswer, FixtureRow, FixtureSpec, LoadSpec};
 
-/// The most characters of a call's arguments that a failure repeats.
+/// Most characters of a call's arguments that an error message quotes.
 const ARGS_CHARS: usize = 120;
 
-/// A tool that answers from the scenario's table.
+/// A tool with results from the scenario's table.
 pub struct FixtureTool {
     spec: Arc<FixtureSpec>,
     instant: bool,
-    /// Requests that are with it now.
+    /// Requests in flight.
     in_flight: AtomicU32,
-    /// How long it has been since it was first asked: what its flaky time is counted by.
+    /// Time since the first request; decides when the tool is flaky.
     clock: Mutex<Option<Clock>>,
 }
 
 impl FixtureTool {
-    /// The tool of this table; `instant` leaves its latencies out.
+    /// The tool of this table; `instant` skips its latencies.
     pub fn new(spec: Arc<FixtureSpec>, instant: bool) -> Self {
         Self { spec, instant, in_flight: AtomicU32::new(0), clock: Mutex::new(None) }
     }
 
-    /// Since its first request, for one that comes now.
+    /// Time from the first request to this one.
     fn since_first(&self, active: Duration) -> Duration {
         let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -57,14 +57,14 @@ impl FixtureTool {
         let Some(row) = self.spec.rows.iter().find(|row| fits(row, request)) else {
             return Err(no_row(request));
         };
-        // Requests of one attempt have draws that are neighbours, so each is hashed once more.
+        // Draws of one attempt's requests are close to each other, so each is hashed once more.
         let draw = |what| draw(request.draw, "fixture", request.attempt, what);
         let takes =
             if self.instant { Duration::ZERO } else { between(row.latency, draw("latency")) };
         let takes = strain.as_ref().map_or(takes, |strain| takes.mul_f64(strain.slower));
         let fault = row.fault.as_ref().filter(|fault| request.attempt <= fault.times);
         if let Some(fault) = fault {
-            let Some(failed) = AttemptFailed::scripted(&fault.kind, "a malformed answer") else {
+            let Some(failed) = AttemptFailed::scripted(&fault.kind, "a malformed result") else {
                 return std::future::pending().await;
             };
             pass(takes).await;
@@ -73,9 +73,9 @@ impl FixtureTool {
         pass(takes).await;
         if let Some(Strain { overload, flaky, .. }) = strain {
             let why = if happens(overload, draw("overload")) {
-                Some("more at once than it bears")
+                Some("overloaded")
             } else if happens(flaky, draw("flaky")) {
-                Some("flaky for now")
+                Some("flaky")
             } else {
                 None
             };
@@ -86,7 +86,7 @@ impl FixtureTool {
         match &row.answer {
             FixtureAnswer::Value(value) => Ok(Arc::clone(value)),
             FixtureAnswer::Raw(text) => {
-                reading::json(text.as_bytes(), "the answer", &Redactor::default())
+                reading::json(text.as_bytes(), "the result", &Redactor::default())
             }
         }
     }
@@ -101,10 +101,10 @@ impl Tool for FixtureTool {
     }
 }
 
-/// One request that is with the fixture; it leaves when this is dropped, however that comes.
+/// One request in flight; dropping it lowers the count.
 struct InFlight<'a> {
     count: &'a AtomicU32,
-    /// How many there were with this one.
+    /// Requests in flight, including this one.
     number: u32,
 }
 
@@ -121,20 +121,20 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// How time goes by for a fixture: with the time of the runs that ask it, which stands while they
+/// Clock of a fixture. It follows the active time of the runs that call it, which stops while they
 /// are paused.
 struct Clock {
     elapsed: Duration,
-    /// When it was last asked.
+    /// Time of the last request.
     at: Instant,
-    /// How long the run that asked then had gone on.
+    /// Active time of the run that made the last request.
     active: Duration,
 }
 
 impl Clock {
-    /// Moves on to a request that comes now, from a run that has gone on so long. Whose run it is is
-    /// not known here: one that shares the fixture and is older or younger than the last must not
-    /// make it jump, so it never moves by more than what went by outside, and never back.
+    /// Advances the clock to a request at `now` from a run that has been active for `active`. The
+    /// run itself is not known here. Several runs of different ages may share the fixture, so the
+    /// clock never advances by more than the real time, and never goes back.
     fn ask(&mut self, now: Instant, active: Duration) -> Duration {
         let outside = now.saturating_duration_since(self.at);
         let inside = active.checked_sub(self.active).unwrap_or(outside);
@@ -143,14 +143,14 @@ impl Clock {
     }
 }
 
-/// What load and time do to one request.
+/// Effect of load and time on one request.
 #[derive(Debug, PartialEq)]
 struct Strain {
-    /// How many times its latency it takes.
+    /// Factor for the latency.
     slower: f64,
-    /// In which share of the cases it fails for the load.
+    /// Probability of a failure through overload.
     overload: f64,
-    /// In which share it fails besides.
+    /// Probability of a failure while the tool is flaky.
     flaky: f64,
 }
 
@@ -167,14 +167,14 @@ impl Strain {
     }
 }
 
-/// Lets time pass; for none of it no timer is set, which would round it up.
+/// Sleeps. No timer for zero, which tokio would round up to a millisecond.
 async fn pass(time: Duration) {
     if !time.is_zero() {
         sleep(time).await;
     }
 }
 
-/// Whether a row is for these arguments and this attempt.
+/// Whether a row matches these arguments and this attempt.
 fn fits(row: &FixtureRow, request: ToolRequest<'_>) -> bool {
     row.attempt.is_none_or(|attempt| attempt == request.attempt)
         && row.args.iter().all(|(name, value)| request.args.get(name) == Some(value))
@@ -183,7 +183,7 @@ fn fits(row: &FixtureRow, request: ToolRequest<'_>) -> bool {
 fn no_row(request: ToolRequest<'_>) -> Box<AttemptFailed> {
     let args = shown(request.args);
     let text = format!(
-        "no row answers {args} (attempt {}): add one whose args are among these, or one without",
+        "no row matches {args} (attempt {}): add one whose args match, or one without args",
         request.attempt
     );
     AttemptFailed::of(FailureClass::Tool, text)
@@ -245,8 +245,8 @@ mod tests {
         assert_eq!(failed.class, FailureClass::Tool);
         assert_eq!(
             failed.text,
-            "no row answers {\"sku\":\"b\"} (attempt 1): add one whose args are among these, or \
-             one without"
+            "no row matches {\"sku\":\"b\"} (attempt 1): add one whose args match, or one \
+             without args"
         );
     }
 
@@ -265,7 +265,7 @@ mod tests {
             let asked = ToolRequest { args: &args, attempt: 1, draw, active: Duration::ZERO };
             slow.ask(asked).await.expect("an answer");
             let took = began.elapsed();
-            // tokio's timer counts whole milliseconds
+            // tokio's timer has a resolution of one millisecond.
             assert!(took >= bounds.min && took <= bounds.max + Duration::from_millis(1));
             seen.insert(took);
         }
@@ -314,8 +314,8 @@ mod tests {
         let good = tool(vec![raw(" {\"n\": 1} ")], None);
         assert_eq!(*ask(&good, &Map::new(), 1).await.expect("JSON"), json!({ "n": 1 }));
         for (text, says) in [
-            ("{\"n\": }", "the answer is no JSON: expected value at line 1 column 7: {\"n\": }"),
-            (" \n", "the answer is empty, where JSON was to come"),
+            ("{\"n\": }", "the result is not JSON: expected value at line 1 column 7: {\"n\": }"),
+            (" \n", "the result is empty, JSON was expected"),
         ] {
             let failed = ask(&tool(vec![raw(text)], None), &Map::new(), 1).await;
             let failed = failed.expect_err("no JSON");
@@ -332,8 +332,8 @@ mod tests {
 
     const SOON: Duration = Duration::ZERO;
 
-    /// So many at once, from a run that has gone on for `active`; how many failed, and how long the
-    /// last took.
+    /// Makes `at_once` concurrent requests from a run that has been active for `active`; returns
+    /// how many failed, and how long the last took.
     async fn storm(tool: &FixtureTool, at_once: u64, active: Duration) -> (usize, Duration) {
         let (args, began) = (Map::new(), Instant::now());
         let asked = (0..at_once)

@@ -1,13 +1,12 @@
-//! One call through the gateway, from outside in (source `003`, spec section 5):
+//! One call through the gateway, from the outside in (docs/rules/patterns.md, *Tool gateway*):
 //!
 //! ```text
-//! safe mode( RETRY( breaker.allow -> bulkhead.enter -> time-out( contained( callee ) ) ) )
+//! safe mode( RETRY( breaker.allow -> bulkhead.enter -> timeout( contained( callee ) ) ) )
 //! ```
 //!
-//! The run's budget, deadline and cancellation are around all of it: whoever drops the call ends
-//! it. A permit is held for an attempt, never while waiting. Every step is a fact on the call's own
-//! span; a call that is dropped in the middle says so itself, so no span is left open when a run
-//! ends.
+//! The run's budget, deadline and cancellation surround all of it: dropping the call cancels it. A
+//! permit is held during an attempt, never during a wait. Every step is an event on the call's own
+//! span; a dropped call closes its span itself, so no span is open when a run ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,133 +27,134 @@ use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Reply, StandIn};
 use crate::event::{EventKind, SpanId, StopReason};
 
-/// Attempts of one call that may be made again in another way: each parameter once, the form of a
-/// reply twice.
+/// Most attempts of one call that may be repeated with an adapted request: each parameter once, the
+/// form of a reply twice.
 const MOST_ADAPTED: u32 = 6;
 
-/// What the gateway needs of the run that calls.
+/// What the gateway needs from the calling run.
 pub trait CallScope: Send + Sync {
-    /// Where facts go.
+    /// Log that receives the events.
     fn bus(&self) -> &Bus;
-    /// What is left of the run's time.
+    /// Time left for the run.
     fn remaining(&self) -> Duration;
-    /// Random bits that belong to this call, attempt and use alone: a hash of (seed, path, attempt,
-    /// use).
+    /// Random bits for this call, attempt and use: a hash of (seed, path, attempt, use).
     fn draw(&self, attempt: u32, what: &str) -> u64;
-    /// An attempt goes out (`true`) or has come back (`false`), however it ended.
+    /// Called when an attempt starts (`true`) and when it ends (`false`), for whatever reason.
     fn in_flight(&self, out: bool);
-    /// The reason that this failure gives a run which cannot do without the call.
+    /// Stop reason for a run that cannot continue without this call.
     fn reason(&self, failure: &AttemptFailed) -> StopReason;
-    /// Whether a call of which an attempt failed keeps that attempt's reason when the tool may not
-    /// be asked again (`circuit_open`): what it met is not what came of the calls beside it.
+    /// Whether a call keeps the reason of its last failed attempt when the breaker refuses the next
+    /// one (otherwise the reason is `circuit_open`): the failure of this call may differ from those
+    /// that opened the breaker.
     fn keeps_reason(&self) -> bool {
         false
     }
-    /// An attempt was refused for parameters that the next one goes without.
+    /// An attempt was rejected because of parameters; the next one is sent without them.
     fn adapted(&self, call: SpanId, failed: &AttemptFailed) {
         let _ = (call, failed);
     }
-    /// An attempt that failed had begun to be answered: what that is taken to have used is noted.
+    /// Records the estimated token use of a failed attempt that had begun to receive a reply.
     fn used(&self, failed: &mut AttemptFailed) {
         let _ = failed;
     }
-    /// Whom an attempt asks, where the tool's name does not say it: the host of a model.
+    /// Host that an attempt calls, if the tool's name does not say it: the host of a model.
     fn asks(&self) -> Option<String> {
         None
     }
-    /// Awaited before each attempt: a boundary, and the caller's own policy. `None`: nothing to
-    /// wait for. A refused attempt counts as used.
+    /// Awaited before each attempt: a boundary, or the caller's own policy. `None`: no wait. A
+    /// refused attempt counts as used.
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
         let _ = attempt;
         None
     }
-    /// Completes when an attempt has had so long, by a clock of the caller's own that stands while
-    /// its run does: where an attempt can rest at boundaries. `None`: time goes on as it does.
+    /// Completes when an attempt has used up `limit` by the caller's own clock, which stops while
+    /// the run is paused. `None`: real time counts.
     fn time_up(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
         let _ = limit;
         None
     }
-    /// The attempt stands in line at the tool's bulkhead until what this gives is dropped: others
-    /// have to go on before it can.
+    /// The attempt is queued at the tool's bulkhead until the returned value is dropped: other
+    /// calls have to finish first.
     fn stands_in_line(&self) -> Option<Box<dyn InLine + '_>> {
         None
     }
-    /// The call slots that this call shares with others: it holds one from before its first attempt
-    /// to its end.
+    /// Call slots shared with other calls: a call holds one from before its first attempt to its
+    /// end.
     fn pool(&self) -> Option<&Semaphore> {
         None
     }
 }
 
-/// What stands for an attempt that is in line.
+/// Guard value of a queued attempt; dropping it ends the queueing.
 pub trait InLine: Send {}
 
 impl<T: Send> InLine for T {}
 
-/// A call that is to be made.
+/// A call to make.
 #[derive(Debug)]
 pub struct Call {
-    /// What is asked, and for whom.
+    /// What is called, with which arguments, for which caller.
     pub started: CallStarted,
-    /// What a stand-in is looked up by, where something may stand in: the arguments as text.
+    /// Cache key for a fallback, if one is allowed: the arguments as text.
     pub safe_key: Option<String>,
 }
 
-/// A call that has come to something.
+/// A call that succeeded, or was served from a fallback.
 #[derive(Clone, Debug)]
 pub struct Answered {
-    /// Its span.
+    /// Span of the call.
     pub span: SpanId,
-    /// Attempts it took; refused ones count.
+    /// Number of attempts; refused ones count.
     pub attempts: u32,
-    /// What it came to.
+    /// Reply of the model or result of the tool.
     pub reply: Reply,
-    /// What stands in for the tool, if it could not be had.
+    /// Kind of fallback, if the tool was unavailable.
     pub stand_in: Option<StandIn>,
 }
 
 /// A call that failed for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallFailed {
-    /// Its span.
+    /// Span of the call.
     pub span: SpanId,
-    /// Attempts it took; refused ones count.
+    /// Number of attempts; refused ones count.
     pub attempts: u32,
-    /// What it means for the run.
+    /// Stop reason for the run.
     pub reason: StopReason,
-    /// How its last attempt failed; `None` where that was refused.
+    /// Failure of the last attempt; `None` if that attempt was refused.
     pub last: Option<Box<AttemptFailed>>,
-    /// The tool could not be had, as opposed to that it was asked wrongly or must not be asked.
+    /// Whether the tool was unavailable; `false` if the request was wrong or not allowed.
     pub unavailable: bool,
 }
 
-/// What one attempt is handed: its number and where its text may be shown while it comes.
+/// What a callee receives for one attempt: its number and where to publish partial text.
 pub struct Attempt<'a> {
-    /// From 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
-    /// The live slot of its span.
+    /// Live slot of the attempt's span.
     pub live: &'a LiveSlot,
-    /// The span of the call.
+    /// Span of the call.
     pub call: SpanId,
-    /// Its own span.
+    /// Span of the attempt.
     pub span: SpanId,
 }
 
-/// What is behind the gateway: a tool or a model.
+/// The other end of the gateway: a tool or a model.
 pub trait Callee: Send + Sync {
-    /// One attempt. It neither retries nor bounds its time, and dropping it cancels it.
+    /// Makes one attempt. Has no retries and no timeout of its own; dropping the future cancels it.
     fn attempt<'a>(
         &'a self,
         attempt: Attempt<'a>,
     ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>>;
 }
 
-/// How one attempt ended.
+/// Result of one attempt.
 enum Tried<'a> {
     Answered(Reply),
-    /// It failed. What the breaker is told of it is decided with what follows it.
+    /// It failed. The verdict for the breaker is decided together with the retry.
     Failed(FailedAttempt<'a>),
-    /// It was not made. `tool`: the tool could not be had, as opposed to the caller not being let.
+    /// It was not made. `tool` is true if the tool was unavailable, false if the caller was not
+    /// admitted.
     Refused {
         reason: StopReason,
         tool: bool,
@@ -162,11 +162,11 @@ enum Tried<'a> {
 }
 
 impl Call {
-    /// Makes the call: attempts until one is answered or policy gives up. Dropping the future
+    /// Makes the call: attempts until one succeeds or the policy gives up. Dropping the future
     /// cancels the attempt in flight.
     ///
     /// # Errors
-    /// [`CallFailed`] after the last attempt, where nothing stands in for the tool.
+    /// [`CallFailed`] after the last attempt, if there is no fallback.
     pub async fn make(
         self,
         scope: &dyn CallScope,
@@ -202,7 +202,7 @@ impl Call {
                         None => (reason, None),
                     };
                 }
-                // Another request, not the same once more: no retry, and nothing to wait for.
+                // An adapted request is not a retry, and needs no wait.
                 Tried::Failed(attempt)
                     if attempt.failed.adapted.is_some() && adapted < MOST_ADAPTED =>
                 {
@@ -239,8 +239,8 @@ impl Call {
                         let attempt = number + 1;
                         bus.publish(span, EventKind::RetryRefused { attempt, limit });
                     }
-                    // Without a breaker a tool is always asked: what one site asks for, where many
-                    // stand behind it, keeps nobody from the others.
+                    // Without a breaker, a tool is never blocked: many sites may be behind it, and
+                    // the `Retry-After` of one must not block the others.
                     if let Some(asked) = retry::asked_for(&policy, &failed)
                         && policy.breaker.is_some()
                     {
@@ -254,7 +254,7 @@ impl Call {
     }
 }
 
-/// A slot of the run's pool, where there is one: taken before the first attempt.
+/// A slot of the run's pool, if it has one; taken before the first attempt.
 async fn slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePermit<'_>> {
     let pool = scope.pool()?;
     if let Ok(permit) = pool.try_acquire() {
@@ -341,7 +341,7 @@ async fn attempt<'g>(
     }
 }
 
-/// A call that closes its span when it is dropped in the middle.
+/// An open call; dropping it closes its span as cancelled.
 struct OpenCall<'a> {
     bus: &'a Bus,
     span: SpanId,
@@ -365,8 +365,9 @@ impl OpenCall<'_> {
         Box::new(CallFailed { span, attempts, reason, last, unavailable })
     }
 
-    /// The tool could not be had: its last good value stands in, else the declared one, else it is
-    /// left out (spec section 5, "Safe mode"). No stand-in counts as a success.
+    /// Ends a call whose tool is unavailable: with the cached value, else the default value, else
+    /// without a result (docs/rules/patterns.md, *Tool gateway*). A fallback never counts as a
+    /// success.
     fn without_tool(
         mut self,
         guard: &Guard,
@@ -405,7 +406,7 @@ impl OpenCall<'_> {
     }
 }
 
-/// Whether a failure means that the tool cannot be had now, as opposed to that it was asked wrongly.
+/// Whether a failure means that the tool is unavailable; false if the request was wrong.
 fn cannot_be_had(last: Option<&AttemptFailed>) -> bool {
     last.is_none_or(|failed| {
         failed.class == FailureClass::RateLimited || failed.class.is_failure_of_tool(failed.status)
@@ -421,7 +422,7 @@ impl Drop for OpenCall<'_> {
     }
 }
 
-/// An attempt that closes its span and gives its place back when it is dropped in the middle.
+/// An open attempt; dropping it closes its span as cancelled and updates the count in flight.
 struct OpenAttempt<'a> {
     scope: &'a dyn CallScope,
     span: SpanId,
@@ -447,10 +448,7 @@ impl Drop for OpenAttempt<'_> {
         if self.open {
             let mut cancelled = AttemptFailed {
                 partial: self.partial(),
-                ..*AttemptFailed::of(
-                    FailureClass::Cancelled,
-                    "the run was stopped in the middle of it",
-                )
+                ..*AttemptFailed::of(FailureClass::Cancelled, "cancelled because the run ended")
             };
             self.scope.used(&mut cancelled);
             self.close(EventKind::AttemptFailed(Box::new(cancelled)));

@@ -1,9 +1,8 @@
-//! What stands before one tool: its breaker, its bulkhead, its retry budget, its last good values
-//! and the faults that are injected into it, with the limits they keep to. One run has it for
-//! itself, or all runs of a session share it.
+//! The guard of one tool: its breaker, bulkhead, retry budget, cache of good values and injected
+//! faults, with their limits. It belongs to one run, or is shared by all runs of a session.
 //!
-//! Every move of the breaker is told to the runs that watch, under the lock that made it, so their
-//! logs have the moves in the order in which they happened.
+//! Every state change of the breaker is published to the watching runs under the lock that made it,
+//! so their logs have the changes in the order in which they happened.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,7 +28,7 @@ use crate::scenario::model::CallPolicy;
 use crate::scenario::name::ToolName;
 use crate::scenario::tool::{Fault, FaultKind};
 
-/// What stands before one tool.
+/// Guards one tool.
 pub struct Guard {
     name: ToolName,
     bulkhead: Bulkhead,
@@ -43,65 +42,65 @@ struct State {
     budget: RetryBudget,
     last_good: LastGood,
     faults: Arc<[Fault]>,
-    /// How the watching logs know the breaker.
+    /// Last published state of the breaker.
     told: Told,
     watchers: Vec<(u64, Bus)>,
     watched: u64,
 }
 
-/// What the logs were told of the breaker.
+/// State of the breaker as last published to the logs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Told {
     stage: BreakerStage,
-    /// When it lets a call through again, where a clock decides that.
+    /// Time when the breaker allows a call again, if time decides that.
     until: Option<Instant>,
     why: BreakerWhy,
     by: Option<By>,
 }
 
-/// Everything of a guard at one moment.
+/// State of a guard at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardSnapshot {
-    /// Its tool.
+    /// Name of the tool.
     pub tool: ToolName,
-    /// The breaker.
+    /// State of the breaker.
     pub breaker: BreakerView,
-    /// How full the bulkhead is.
+    /// Load of the bulkhead.
     pub fill: Fill,
-    /// What became of all that asked for a permit.
+    /// Counters of the bulkhead.
     pub counts: Counts,
-    /// Retries in the window, and how many may be; `None` without a budget.
+    /// Retries in the window and the allowed number; `None` without a budget.
     pub retries: Option<(u64, u64)>,
-    /// Faults that are injected now.
+    /// Faults injected at the moment.
     pub faults: Arc<[Fault]>,
 }
 
-/// Why an attempt was not let through.
+/// Why an attempt was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotNow {
     /// The breaker is open.
     CircuitOpen {
-        /// When it is worth asking again, where a clock decides that.
+        /// Time until a new attempt makes sense, if time decides that.
         retry_in: Option<Duration>,
     },
     /// The bulkhead is full.
     BulkheadFull,
 }
 
-/// Leave for one attempt: the breaker's ticket and the bulkhead's permit. Dropped, both go back
-/// unrecorded.
+/// Permission for one attempt: the breaker's ticket and the bulkhead's permit. Dropping it returns
+/// both without a verdict.
 pub struct Pass<'a> {
     leave: Leave<'a>,
     _permit: Permit,
-    /// How long it stood in line.
+    /// Time spent in the bulkhead's queue.
     pub waited: Duration,
 }
 
-/// The breaker's ticket of an attempt. It goes back unrecorded when it is dropped.
+/// The breaker's ticket of an attempt. Dropping it returns the ticket without a verdict.
 pub struct Leave<'a> {
     guard: &'a Guard,
     ticket: Option<Ticket>,
-    /// A half-open breaker lets it through to find out.
+    /// Whether this attempt is a probe of a half-open breaker.
     probe: bool,
 }
 
@@ -114,37 +113,37 @@ impl Drop for Leave<'_> {
 }
 
 impl<'a> Pass<'a> {
-    /// The attempt has ended: gives its permit back. What is left is its verdict.
+    /// Returns the permit when the attempt has ended. The verdict is still to be recorded.
     pub fn end(self) -> Leave<'a> {
         self.leave
     }
 
-    /// Gives the attempt's verdict, and the permit back.
+    /// Records the verdict and returns the permit.
     pub fn settle(self, verdict: Verdict) -> Recorded {
         self.end().settle(verdict)
     }
 
-    /// Whether a half-open breaker lets it through to find out.
+    /// Whether this attempt is a probe of a half-open breaker.
     pub fn is_probe(&self) -> bool {
         self.leave.probe
     }
 }
 
 impl Leave<'_> {
-    /// Gives the attempt's verdict.
+    /// Records the verdict.
     pub fn settle(mut self, verdict: Verdict) -> Recorded {
         let ticket = self.ticket.take();
         ticket.map_or(Recorded::Counted, |ticket| self.guard.record(ticket, verdict))
     }
 
-    /// Whether a half-open breaker lets it through to find out.
+    /// Whether this attempt is a probe of a half-open breaker.
     pub fn is_probe(&self) -> bool {
         self.probe
     }
 }
 
 impl Guard {
-    /// A guard at rest. `timeout` bounds an attempt where the policy sets none.
+    /// A guard in its initial state. `timeout` applies to an attempt if the policy sets none.
     pub fn new(name: ToolName, policy: CallPolicy, timeout: Duration, faults: &[Fault]) -> Self {
         let mut breaker = Breaker::new(policy.breaker.unwrap_or_default());
         if policy.breaker.is_none() {
@@ -174,24 +173,24 @@ impl Guard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its tool.
+    /// Name of the tool.
     pub fn name(&self) -> &ToolName {
         &self.name
     }
 
-    /// The policy and the bound of one attempt, as of now.
+    /// Current policy, and the timeout of one attempt.
     pub fn policy(&self) -> (Arc<CallPolicy>, Duration) {
         let state = self.lock();
         (Arc::clone(&state.policy), state.timeout)
     }
 
-    /// The faults that are injected now.
+    /// Faults injected at the moment.
     pub fn faults(&self) -> Arc<[Fault]> {
         Arc::clone(&self.lock().faults)
     }
 
-    /// A log that is told of every move from now on, until [`Guard::unwatch`] with the number; and
-    /// at once how the breaker stands, where that is not how one at rest does.
+    /// Publishes every change to this log from now on, until [`Guard::unwatch`] with the returned
+    /// number. If the breaker is not in its initial state, its state is published at once.
     pub fn watch(&self, bus: &Bus) -> u64 {
         let now = Instant::now();
         let mut state = self.lock();
@@ -200,18 +199,18 @@ impl Guard {
         }
         state.watched += 1;
         let number = state.watched;
-        // Most tools are one run's own.
+        // Most tools have one run only.
         state.watchers.reserve_exact(1);
         state.watchers.push((number, bus.clone()));
         number
     }
 
-    /// The log of this number is told no more.
+    /// Stops publishing to the log with this number.
     pub fn unwatch(&self, number: u64) {
         self.lock().watchers.retain(|(watcher, _)| *watcher != number);
     }
 
-    /// Everything at this moment.
+    /// State at this moment.
     pub fn snapshot(&self) -> GuardSnapshot {
         let now = Instant::now();
         let state = self.lock();
@@ -225,7 +224,7 @@ impl Guard {
         }
     }
 
-    /// Asks the breaker.
+    /// Asks the breaker for permission.
     fn leave(&self) -> Result<Leave<'_>, NotNow> {
         let now = Instant::now();
         let mut state = self.lock();
@@ -240,12 +239,12 @@ impl Guard {
         }
     }
 
-    /// Asks the breaker, then the bulkhead, for one attempt. Where all permits are out it stands in
-    /// line as long as the policy and `remaining` let it, and calls `queued` with that time first: it may
-    /// give a clock of its own.
+    /// Asks the breaker, then the bulkhead, for one attempt. If all permits are in use, the attempt
+    /// is queued as long as the policy and `remaining` allow; `queued` is called with that time
+    /// first and may return a clock of its own.
     ///
     /// # Errors
-    /// [`NotNow`] when the tool must not be asked now.
+    /// [`NotNow`] if the breaker or the bulkhead refuses.
     pub async fn enter<'t>(
         &self,
         remaining: Duration,
@@ -264,7 +263,7 @@ impl Guard {
             Err(Full(_)) => return Err(NotNow::BulkheadFull),
         };
         let Some(since) = since else { return Ok(self.pass(leave, permit, Duration::ZERO)) };
-        // The breaker may have moved while this one stood in line: it is asked again.
+        // The breaker may have changed while this attempt was queued: ask it again.
         drop(leave);
         Ok(self.pass(self.leave()?, permit, since.elapsed()))
     }
@@ -291,10 +290,10 @@ impl Guard {
         recorded
     }
 
-    /// Notes one more retry where it is within the budget.
+    /// Counts one more retry if the budget allows it.
     ///
     /// # Errors
-    /// [`RetryLimit::RetryBudget`] where it is not.
+    /// [`RetryLimit::RetryBudget`] if it does not.
     pub fn take_retry(&self) -> Result<(), RetryLimit> {
         let mut state = self.lock();
         let Some(limits) = state.policy.retry_budget else { return Ok(()) };
@@ -306,7 +305,7 @@ impl Guard {
         Err(RetryLimit::RetryBudget { used, allowed })
     }
 
-    /// Nobody asks the tool before so much time is over: it said so itself (`Retry-After`).
+    /// Refuses all attempts for this time, as the tool requested (`Retry-After`).
     pub fn gate_for(&self, wait: Duration) {
         let now = Instant::now();
         let mut state = self.lock();
@@ -316,7 +315,7 @@ impl Guard {
         state.tell_moves(&self.name, now, BreakerWhy::RetryAfter, None);
     }
 
-    /// Keeps a good value for when the tool cannot be had, where the policy keeps any.
+    /// Caches a good value for safe mode, if the policy has a cache.
     pub fn keep_good(&self, key: &str, value: &Arc<Value>) {
         let mut state = self.lock();
         if state.policy.safe_mode.cache_ttl.is_some() {
@@ -324,14 +323,14 @@ impl Guard {
         }
     }
 
-    /// The last good value for these arguments with its age, where it is young enough.
+    /// The cached value for these arguments and its age, if it is within the time to live.
     pub fn last_good(&self, key: &str) -> Option<(Arc<Value>, Duration)> {
         let state = self.lock();
         let ttl = state.policy.safe_mode.cache_ttl?;
         state.last_good.get(key, Instant::now()).filter(|(_, age)| *age <= ttl)
     }
 
-    /// Whether nobody gets through for so long: held by hand, or open until later.
+    /// Whether the breaker refuses everything for this time: held manually, or open for longer.
     pub fn is_shut_for(&self, time: Duration) -> bool {
         let state = self.lock();
         let until = Instant::now().checked_add(time);
@@ -342,7 +341,7 @@ impl Guard {
         }
     }
 
-    /// Moves the breaker by hand, where the policy has one.
+    /// Overrides the breaker manually, if the policy has one.
     pub fn by_hand(&self, hand: BreakerHand, by: By) {
         let now = Instant::now();
         let mut state = self.lock();
@@ -358,9 +357,9 @@ impl Guard {
         state.tell_moves(&self.name, now, BreakerWhy::ByHand, Some(by));
     }
 
-    /// Changes a limit; it takes effect on the next attempt, and counts are kept. Amounts are kept
-    /// within what a file may say; a limit of a breaker, a retry budget or a line that the policy
-    /// does not have is not changed.
+    /// Changes a limit; takes effect on the next attempt, and counts are kept. Values are clamped
+    /// to what a scenario file allows. A limit of a breaker, retry budget or queue that the policy
+    /// does not have is ignored.
     pub fn change(&self, change: LimitChange, by: By) {
         let mut state = self.lock();
         let mut policy = (*state.policy).clone();
@@ -386,13 +385,13 @@ impl Guard {
         state.tell_moves(&self.name, Instant::now(), BreakerWhy::ByHand, Some(by));
     }
 
-    /// The limits as facts carry them.
+    /// The limits as events carry them.
     pub fn limits(&self) -> ToolLimits {
         let state = self.lock();
         limits(&state.policy, state.timeout)
     }
 
-    /// Injects a fault, in place of one of its kind.
+    /// Injects a fault; replaces one of the same kind.
     pub fn inject(&self, fault: Fault, by: By) {
         let Some(fault) = change::within(fault) else { return };
         let mut state = self.lock();
@@ -402,7 +401,7 @@ impl Guard {
         state.tell(|| EventKind::FaultInjected { tool: tool.clone(), fault, by });
     }
 
-    /// Takes an injected fault away.
+    /// Removes an injected fault.
     pub fn heal(&self, kind: FaultKind, by: By) {
         let mut state = self.lock();
         if state.faults.iter().all(|had| had.kind() != kind) {
@@ -421,7 +420,7 @@ impl State {
         }
     }
 
-    /// Tells the logs how the breaker stands, where they know it otherwise.
+    /// Publishes the breaker's state if it differs from the published one.
     fn tell_moves(&mut self, tool: &ToolName, now: Instant, why: BreakerWhy, by: Option<By>) {
         let (stage, until) = stands(&self.breaker, now);
         if (stage, until) == (self.told.stage, self.told.until) {
@@ -431,7 +430,7 @@ impl State {
         self.tell(|| self.fact(tool, now));
     }
 
-    /// How the breaker stands, as a fact.
+    /// The published state as an event.
     fn fact(&self, tool: &ToolName, now: Instant) -> EventKind {
         let Told { stage, until, why, by } = self.told;
         let open_for_ms = until.map(|until| millis(until.saturating_duration_since(now)));
@@ -439,8 +438,8 @@ impl State {
     }
 }
 
-/// How a breaker stands, and until when where a clock decides that: a gate that `Retry-After` shut,
-/// or its open time, whichever is later.
+/// State of a breaker, and when it ends if time decides that: the end of `Retry-After` or of the
+/// open time, whichever is later.
 fn stands(breaker: &Breaker, now: Instant) -> (BreakerStage, Option<Instant>) {
     let gate = breaker.gate_until_at(now);
     match breaker.state() {
@@ -453,12 +452,12 @@ fn stands(breaker: &Breaker, now: Instant) -> (BreakerStage, Option<Instant>) {
     }
 }
 
-/// How the breaker of a tool stands that was not asked yet.
+/// Initial state of a tool's breaker.
 fn at_rest(policy: &CallPolicy) -> BreakerStage {
     if policy.breaker.is_some() { BreakerStage::Closed } else { BreakerStage::Disabled }
 }
 
-/// A policy as facts carry it.
+/// A policy as events carry it.
 pub fn limits(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
     let safe = &policy.safe_mode;
     ToolLimits {

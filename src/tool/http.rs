@@ -1,5 +1,5 @@
-//! A request as a tool: through the one HTTP client, to the host that the scenario names and, unless
-//! it says so, to the internet alone.
+//! An HTTP request as a tool, to the host that the scenario names. Only public addresses, unless
+//! the scenario allows private ones.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::net::body::beginning;
 use crate::net::{Answer, Http, NetError, Redactor, Target};
 use crate::scenario::tool::{HttpMethod, HttpSpec};
 
-/// The most bytes that are read of the body of a refusal.
+/// Most bytes that are read of the body of an error response.
 const REFUSAL_BYTES: usize = 16 << 10;
 
-/// The host that a tool with this address asks; `None` where the address is none.
+/// Host of a tool's URL template; `None` if the template is invalid.
 pub fn host(url: &str) -> Option<String> {
     Address::read(url).ok().map(|address| address.host().to_owned())
 }
 
-/// A tool that makes a request for each attempt.
+/// A tool that sends one request per attempt.
 #[derive(Debug)]
 pub struct HttpTool {
     spec: Arc<HttpSpec>,
@@ -37,11 +37,11 @@ pub struct HttpTool {
 }
 
 impl HttpTool {
-    /// The tool of this request, its variables looked up in `env`. How far `http` reaches is the
-    /// caller's to choose, by [`HttpSpec::allow_private`].
+    /// The tool of this table, its variables looked up in `env`. The caller limits what `http` may
+    /// reach, by [`HttpSpec::allow_private`].
     ///
     /// # Errors
-    /// Everything that keeps it from being asked.
+    /// Everything that keeps the request from being sent.
     pub fn new(
         spec: Arc<HttpSpec>,
         http: Http,
@@ -77,7 +77,7 @@ impl HttpTool {
 
     async fn request(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
         let url = self.address.fill(request.args).map_err(|what| {
-            self.trouble(FailureClass::Denied, &what, "Give it in the call's arguments.")
+            self.trouble(FailureClass::Denied, &what, "Correct the arguments of the call.")
         })?;
         let body =
             self.spec.send_args.then(|| serde_json::to_vec(request.args).unwrap_or_default());
@@ -91,12 +91,12 @@ impl HttpTool {
         }
         let cap = usize::try_from(self.spec.max_bytes).unwrap_or(usize::MAX);
         let body = answer.collect(cap).await.map_err(|error| self.unanswered(&error))?;
-        let from = format!("the answer of {}", self.address.host());
+        let from = format!("the reply of {}", self.address.host());
         let whole = reading::json(&body, &from, &self.redactor)?;
         reading::unchanged(&body, self.pointed_at(whole)?, &from, &self.redactor)
     }
 
-    /// The part of the answer that the scenario points at.
+    /// The part of the result that the scenario's `pointer` selects.
     fn pointed_at(&self, whole: Arc<Value>) -> Result<Arc<Value>, Box<AttemptFailed>> {
         let pointer = &self.spec.pointer;
         if pointer.is_empty() {
@@ -104,18 +104,18 @@ impl HttpTool {
         }
         let part = whole.pointer(pointer).cloned().map(Arc::new);
         part.ok_or_else(|| {
-            let what = format!("the answer of {} has nothing at {pointer}", self.address.host());
+            let what = format!("the reply of {} has nothing at {pointer}", self.address.host());
             self.trouble(FailureClass::BadResponse, &what, "Check the tool's pointer.")
         })
     }
 
-    /// No whole answer came.
+    /// The failure of a request without a complete response.
     fn unanswered(&self, error: &NetError) -> Box<AttemptFailed> {
         let advice = match error {
             NetError::Resolve { .. } => "Check the host in the tool's url and the network.",
             NetError::Connect { .. } => "Is the server running? Check the tool's url.",
-            NetError::OutOfReach { .. } => "Where it is meant, set allow_private = true.",
-            NetError::Tls { .. } => "Does the server speak https, is its certificate good?",
+            NetError::OutOfReach { .. } => "If you mean this host, set allow_private = true.",
+            NetError::Tls { .. } => "Does the server use https, and is its certificate valid?",
             NetError::Client { .. } => "Install the system's CA certificates.",
             NetError::Broken { .. } => "Try again.",
             NetError::NotHttp { .. } => "Check the tool's url.",
@@ -125,7 +125,7 @@ impl HttpTool {
         self.trouble(class, &error.to_string(), advice)
     }
 
-    /// An answer whose status is no success.
+    /// The failure of a response whose status is not a success.
     async fn refused(&self, answer: Answer) -> Box<AttemptFailed> {
         let status = answer.status();
         let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
@@ -136,13 +136,13 @@ impl HttpTool {
             (300..=399, to) => {
                 (to.unwrap_or_default(), "Redirects are not followed: set url to where it leads.")
             }
-            (401 | 403, _) => (self.said(&text), "Check the header that proves who asks."),
-            (429, _) => (self.said(&text), "Wait, or ask it less often."),
+            (401 | 403, _) => (self.said(&text), "Check the header with the credentials."),
+            (429, _) => (self.said(&text), "Wait, or call it less often."),
             (500..=599, _) => (self.said(&text), "Try again later."),
-            _ => (self.said(&text), "Check the tool's url and what it is given."),
+            _ => (self.said(&text), "Check the tool's url and its arguments."),
         };
         let colon = if said.is_empty() { "" } else { ": " };
-        let what = format!("{} answered HTTP {status}{colon}{said}", self.address.host());
+        let what = format!("{} returned HTTP {status}{colon}{said}", self.address.host());
         let mut failed = AttemptFailed::of_status(status, "");
         failed.text = self.trouble(failed.class, &what, advice).text;
         failed.retry_after_ms = wait.map(millis);
@@ -157,12 +157,12 @@ impl HttpTool {
         reading::said(body, &self.redactor)
     }
 
-    /// The host that it asks, with its port where it is not the scheme's own.
+    /// Host of the tool, with the port if it is not the scheme's default.
     pub(super) fn host(&self) -> &str {
         self.address.host()
     }
 
-    /// A failure of this tool, without its secrets.
+    /// A failure of this tool, its secrets redacted.
     pub(super) fn trouble(
         &self,
         class: FailureClass,

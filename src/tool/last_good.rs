@@ -1,5 +1,5 @@
-//! The last good values of a tool, for when it cannot be had (source `003`: "cached /
-//! last-known-good").
+//! Cache of the last good values of a tool, used while it is unavailable (cascading failures source
+//! document: "cached / last-known-good").
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use tokio::time::Instant;
 
 use crate::event::json_weight;
 
-/// Values kept of one tool; those that were kept first go first.
+/// Most entries per tool; the oldest are evicted first.
 const KEPT: usize = 256;
-/// About how many bytes all of them take together.
+/// Approximate bound of the cache in bytes.
 const KEPT_BYTES: usize = 8 << 20;
 
 /// The last good value for each set of arguments.
 #[derive(Debug, Default)]
 pub struct LastGood {
     values: HashMap<Arc<str>, Kept>,
-    /// The keys in the order of keeping: moments may be equal, and a map's own order differs from
-    /// run to run.
+    /// Keys by order of insertion. Times may be equal, and the iteration order of a hash map
+    /// differs between runs.
     order: BTreeMap<u64, Arc<str>>,
-    /// How many were ever kept.
+    /// Number of values ever stored.
     count: u64,
     bytes: usize,
 }
@@ -31,15 +31,15 @@ pub struct LastGood {
 struct Kept {
     value: Arc<Value>,
     at: Instant,
-    /// Its place in the order.
+    /// Key in [`LastGood::order`].
     number: u64,
-    /// About what it takes, its key included.
+    /// Approximate size in bytes, key included.
     bytes: usize,
 }
 
 impl LastGood {
-    /// Keeps a value, in place of an earlier one for the same arguments. One that alone is more
-    /// than all may take is not kept: the earlier one stays, with its age.
+    /// Stores a value and replaces an earlier one for the same arguments. A value larger than the
+    /// whole cache is not stored: the earlier one stays, with its age.
     pub fn keep(&mut self, key: &str, value: Arc<Value>, now: Instant) {
         let bytes = json_weight(&value) + key.len();
         if bytes > KEPT_BYTES {
@@ -58,7 +58,7 @@ impl LastGood {
         self.values.insert(key, Kept { value, at: now, number: self.count, bytes });
     }
 
-    /// The value for these arguments, and how old it is.
+    /// The value for these arguments and its age.
     pub fn get(&self, key: &str, now: Instant) -> Option<(Arc<Value>, Duration)> {
         let kept = self.values.get(key)?;
         Some((Arc::clone(&kept.value), now.saturating_duration_since(kept.at)))

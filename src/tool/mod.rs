@@ -1,9 +1,9 @@
-//! The gateway: the one choke point that every call of a tool or model goes through, with the
-//! policies that keep a failure from spreading (source `003`); and the tools behind it.
+//! The gateway: every call of a tool or model goes through it. It applies the policies that keep a
+//! failure from spreading (cascading failures source document). The tools themselves are here too.
 //!
-//! [`breaker`], [`bulkhead`] and [`budget`] are pure machines with the clock passed in; a
-//! [`Guard`] holds those of one tool. What lives here knows nothing of patterns or runs: what it
-//! needs of a run is the trait [`CallScope`].
+//! [`breaker`], [`bulkhead`] and [`budget`] are pure state machines with the clock passed in; a
+//! [`Guard`] holds those of one tool. This module knows nothing of patterns or runs: what it needs
+//! of a run is the trait [`CallScope`].
 
 mod address;
 pub mod answering;

@@ -1,27 +1,27 @@
-//! A program with everything that it starts: ended together, whatever each of them does about
-//! signals.
+//! A child process with all its descendants: killed together, whatever signals they handle or
+//! ignore.
 
 use std::io;
 use std::process::ExitStatus;
 
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-/// A program that runs at the head of a process group of its own. Dropping this kills the group.
+/// A program that leads its own process group. Dropping this kills the group.
 ///
-/// The head is not reaped before the group is killed, so the group's number cannot have become
-/// somebody else's by then.
+/// The leader is not reaped before the group is killed, so the group's id cannot have been reused
+/// by then.
 pub(super) struct ProcessGroup {
     child: Child,
-    /// Whether the group was killed and its head may have been reaped.
+    /// Whether the group was killed and its leader may have been reaped.
     over: bool,
     #[cfg(unix)]
     children: tokio::signal::unix::Signal,
 }
 
 impl ProcessGroup {
-    /// Starts it. Must be called within a tokio runtime.
+    /// Starts the program. Must be called within a tokio runtime.
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
-        // Listened to before there is a child, so that no end is missed.
+        // The signal handler is installed before the child exists, so that its exit is not missed.
         #[cfg(unix)]
         let children = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;
         #[cfg(unix)]
@@ -36,14 +36,14 @@ impl ProcessGroup {
         })
     }
 
-    /// Its input, answer and complaints, each once.
+    /// Standard input, output and error of the program; each can be taken once.
     pub(super) fn pipes(
         &mut self,
     ) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
         (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
     }
 
-    /// Waits until the program has ended, and ends what it left behind.
+    /// Waits until the program has exited, then kills what is left of its group.
     pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
         #[cfg(unix)]
         while !self.head_has_ended()? {
@@ -58,7 +58,7 @@ impl ProcessGroup {
         status
     }
 
-    /// Whether the head has ended; it stays to be reaped.
+    /// Whether the leader has exited; it is not reaped here.
     #[cfg(unix)]
     fn head_has_ended(&self) -> io::Result<bool> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -67,7 +67,7 @@ impl ProcessGroup {
         Ok(waitid(WaitId::Pid(head), options)?.is_some())
     }
 
-    /// The head's number, which is the group's.
+    /// Process id of the leader, which is the group's id.
     #[cfg(unix)]
     fn head(&self) -> Option<rustix::process::Pid> {
         rustix::process::Pid::from_raw(i32::try_from(self.child.id()?).ok()?)
@@ -76,7 +76,7 @@ impl ProcessGroup {
     #[cfg(unix)]
     fn kill(&self) {
         if let Some(head) = self.head() {
-            // An error means that nobody is left in it.
+            // An error means that the group is empty.
             let _ = rustix::process::kill_process_group(head, rustix::process::Signal::KILL);
         }
     }
@@ -85,8 +85,8 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if !self.over {
-            // What is dropped unreaped, tokio reaps in the background; elsewhere than on Unix it
-            // kills the program too.
+            // tokio reaps a dropped child in the background; on other systems than Unix it kills
+            // the program too.
             #[cfg(unix)]
             self.kill();
         }

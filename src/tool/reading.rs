@@ -1,4 +1,4 @@
-//! How a tool's answer is read: JSON, or a failure that says where it broke.
+//! Parses a tool's result as JSON. A failure says where the JSON broke.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::event::visible::visible_within;
 use crate::net::Redactor;
 use crate::scenario::integer;
 
-/// The most characters of an answer that a failure repeats.
+/// Most characters of a result that an error message quotes.
 const SAID_CHARS: usize = 140;
 
-/// The most characters of a number that a failure repeats.
+/// Most characters of a number that an error message quotes.
 const NUMBER_CHARS: usize = 40;
 
-/// Reads an answer. `from` says whose it is, for the text of a failure.
+/// Parses a result as JSON, its secrets redacted. `from` names the sender in the error message.
 pub(super) fn json(
     bytes: &[u8],
     from: &str,
@@ -23,20 +23,20 @@ pub(super) fn json(
 ) -> Result<Arc<Value>, Box<AttemptFailed>> {
     let bad = |text: String| AttemptFailed::of(FailureClass::BadResponse, text);
     if bytes.trim_ascii().is_empty() {
-        return Err(bad(format!("{from} is empty, where JSON was to come")));
+        return Err(bad(format!("{from} is empty, JSON was expected")));
     }
     match serde_json::from_slice(bytes) {
         Ok(value) if redactor.knows_none() => Ok(Arc::new(value)),
         Ok(value) => Ok(Arc::new(without_secrets(value, redactor))),
         Err(error) => {
             let text = String::from_utf8_lossy(bytes);
-            Err(bad(format!("{from} is no JSON: {error}: {}", said(&text, redactor))))
+            Err(bad(format!("{from} is not JSON: {error}: {}", said(&text, redactor))))
         }
     }
 }
 
-/// Refuses an answer that holds a whole number beyond 64 bits where it is used: read, it is another
-/// number, and whoever is given it would not know. `value` is what is used of the answer `bytes`.
+/// Rejects a result with a whole number beyond 64 bits: parsing would change it silently. `value` is
+/// the part of the result that is used, `bytes` the whole result.
 pub(super) fn unchanged(
     bytes: &[u8],
     value: Arc<Value>,
@@ -47,13 +47,14 @@ pub(super) fn unchanged(
     let Some(number) = integer::changed(&text, &value) else { return Ok(value) };
     let number = visible_within(&redactor.redact(number), NUMBER_CHARS);
     let text = format!(
-        "{from} holds {number}, a whole number beyond 64 bits, which would be changed: have it sent \
-         as a text"
+        "{from} holds {number}, a whole number beyond 64 bits, which would lose digits: send it \
+         as a string"
     );
     Err(AttemptFailed::of(FailureClass::BadResponse, text))
 }
 
-/// An answer may echo what the tool was given to prove itself; the log must not hold it.
+/// Redacts known secrets in a result: a tool may echo its credentials, and the log must not hold
+/// them.
 fn without_secrets(value: Value, redactor: &Redactor) -> Value {
     match value {
         Value::String(text) => Value::String(redactor.redact_known(&text).into_owned()),
@@ -70,8 +71,8 @@ fn without_secrets(value: Value, redactor: &Redactor) -> Value {
     }
 }
 
-/// Foreign text as it may be repeated: redacted whole and only then cut, for half a key is not
-/// found any more.
+/// Text of others, ready to quote. Redacted first and cut afterwards, because the redactor does not
+/// recognise half a key.
 pub(super) fn said(text: &str, redactor: &Redactor) -> String {
     visible_within(&redactor.redact(text.trim()), SAID_CHARS)
 }

@@ -1,5 +1,5 @@
-//! Whether an attempt is followed by another, and after what wait: pure, the one place where that
-//! is decided (source `003`, spec section 5). The gateway waits and makes the attempt.
+//! Decides whether an attempt is retried, and after what wait. Pure, and the only place where that
+//! is decided (docs/rules/patterns.md, *Tool gateway*). The gateway waits and makes the attempt.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::draw::part;
 use crate::scenario::model::{CallPolicy, RetryOn};
 
-/// What follows a failed attempt.
+/// What happens after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Another attempt after this wait.
+    /// Retry after this wait.
     Retry(Duration),
-    /// Nothing, for the run has no time left for this wait.
+    /// No retry: the wait is longer than the time left for the run.
     TooLate(Duration),
-    /// Nothing: the call has failed.
+    /// No retry: the call has failed.
     GiveUp,
 }
 
-/// How long a tool asks to be left alone (`Retry-After`), where that is honoured: it told of a limit
-/// or of trouble of its own, and its policy is that of spec section 5. Whoever does not wait so long
-/// itself keeps the others from asking before then.
+/// The tool's `Retry-After`, if it is honoured: the failure is a rate limit or trouble of the tool
+/// itself, and the policy retries transient failures. If this call cannot wait that long, the
+/// breaker refuses other calls until then.
 pub fn asked_for(policy: &CallPolicy, failure: &AttemptFailed) -> Option<Duration> {
     let ms = failure.retry_after_ms.filter(|ms| *ms > 0)?;
     let honoured = policy.retry_on == RetryOn::Transient && is_retried(failure);
     honoured.then(|| Duration::from_millis(ms))
 }
 
-/// Whether a failure of this kind may be followed by another attempt at all: time-out, connection
-/// trouble, 5xx, 408, 409 and 429 may; a refused key, a broken contract, a panic may not. What an
-/// endpoint says of it itself (`x-should-retry`) goes before that.
+/// Whether a failure of this kind may be retried at all: timeout, connection trouble, 5xx, 408, 409
+/// and 429 may; a rejected key, a broken contract or a panic may not. `x-should-retry` of the
+/// endpoint takes precedence.
 pub fn is_retried(failure: &AttemptFailed) -> bool {
     if let Some(should) = failure.should_retry {
         return should;
@@ -56,8 +56,8 @@ pub fn is_retried(failure: &AttemptFailed) -> bool {
     }
 }
 
-/// Decides after attempt `attempt` (from 1) failed with `remaining` of the run's time left.
-/// `draw` gives random bits of this wait's own; it is asked only where a wait is drawn.
+/// Decides after attempt `attempt` (from 1) failed with `remaining` of the run's time left. `draw`
+/// returns random bits for this wait; it is called only if jitter is on.
 pub fn next(
     policy: &CallPolicy,
     attempt: u32,
@@ -77,8 +77,8 @@ pub fn next(
     if wait >= remaining { Next::TooLate(wait) } else { Next::Retry(wait) }
 }
 
-/// The wait after attempt `attempt` (from 1): its place in the list, the last repeats; with equal
-/// jitter half of it is certain and the rest drawn.
+/// Wait after attempt `attempt` (from 1): the entry of the list at this place, the last one
+/// repeats. With equal jitter, half of the wait is fixed and the rest is random.
 pub fn backoff(policy: &CallPolicy, attempt: u32, draw: impl FnOnce() -> u64) -> Duration {
     let place = (attempt.saturating_sub(1) as usize).min(policy.backoff.len().saturating_sub(1));
     let Some(full) = policy.backoff.get(place).copied() else { return Duration::ZERO };
@@ -190,7 +190,11 @@ mod tests {
         assert_eq!(asked_for(&policy(), &failed(503)), hour);
         assert_eq!(asked_for(&policy(), &failed(404)), None, "it was asked wrongly");
         let told = CallPolicy { retry_on: RetryOn::Timeout, ..policy() };
-        assert_eq!(asked_for(&told, &failed(429)), None, "source 001 knows no such thing");
+        assert_eq!(
+            asked_for(&told, &failed(429)),
+            None,
+            "the orchestrator source document has no Retry-After"
+        );
     }
 
     #[test]

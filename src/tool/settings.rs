@@ -1,25 +1,25 @@
-//! Headers and variables that a scenario names, looked up before a run starts, so that what is not
-//! there is told before anything is spent.
+//! Headers and variables that a scenario names, looked up before a run starts, so that a missing
+//! one is reported before anything is spent.
 
 use std::collections::BTreeMap;
 
 use crate::net::{Redactor, Secret};
 use crate::scenario::tool::Setting;
 
-/// Where variables are looked up; a test has its own.
+/// Looks up an environment variable; tests pass their own.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Settings with their values.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// Each value by its name. What came from the environment is a secret: it is never shown.
+    /// Values by name. A value from the environment is a secret and never shown.
     pub(super) values: BTreeMap<String, Secret>,
-    /// Knows what came from the environment.
+    /// Redacts the values that came from the environment.
     pub(super) redactor: Redactor,
 }
 
 impl Settings {
-    /// Looks up what comes from the environment. A variable that is empty is not set.
+    /// Looks up the values that come from the environment. An empty variable counts as not set.
     ///
     /// # Errors
     /// Every variable that is not set.
@@ -35,7 +35,7 @@ impl Settings {
                     Some(value) => {
                         let value = Secret::new(value);
                         secrets.push(value.clone());
-                        // `Bearer abc`: who is told it repeats `abc` alone.
+                        // For `Bearer abc`, a server may echo `abc` alone.
                         let bare = value.expose().split_once(' ').map(|(_, bare)| bare.trim());
                         secrets.extend(bare.map(Secret::new));
                         value
@@ -56,7 +56,7 @@ impl Settings {
     }
 }
 
-/// Why a tool cannot be asked at all.
+/// Why a tool cannot be called at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     /// A variable is not set.
@@ -64,24 +64,24 @@ pub enum NotReady {
     Variable {
         /// The header, or the program's own variable.
         name: String,
-        /// What has to be set.
+        /// The environment variable to set.
         variable: String,
     },
-    /// What a header is or holds cannot be sent.
-    #[error("the header {name} cannot be sent: its {part} holds what no header may")]
+    /// A header's name or value is not valid.
+    #[error("the header {name} cannot be sent: its {part} has characters that headers cannot have")]
     Header {
-        /// Which.
+        /// Name of the header.
         name: String,
-        /// Its name or its value.
+        /// `name` or `value`.
         part: &'static str,
     },
-    /// The address cannot be asked.
+    /// The URL cannot be called.
     #[error("{why}: write an address such as https://shop.example/v1/orders/{{id}}")]
     Address {
         /// What is wrong with it.
         why: String,
     },
-    /// A folder cannot be looked through.
+    /// The folder cannot be searched.
     #[error("{why}")]
     Folder {
         /// What is wrong with it, and what to do.

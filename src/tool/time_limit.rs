@@ -1,4 +1,4 @@
-//! The time that one attempt may take, and its panics.
+//! Timeout of one attempt, and containment of its panics.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,11 +10,11 @@ use tokio::time::timeout;
 use super::contained::Contained;
 use crate::event::kind::{AttemptFailed, FailureClass};
 
-/// An attempt within its time, its panics contained. Nothing is allocated for an attempt that is
-/// answered at once.
+/// Runs an attempt with a timeout and contains its panics. Allocates nothing for an attempt that is
+/// ready at once.
 ///
 /// # Errors
-/// The attempt's own failure, a time-out, or a panic.
+/// The attempt's own failure, a timeout, or a panic.
 pub async fn bounded<T>(
     limit: Duration,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
@@ -22,7 +22,7 @@ pub async fn bounded<T>(
     within(limit, attempt).await.unwrap_or_else(|| Err(timed_out(limit, None)))
 }
 
-/// The same; `None`: its time is up.
+/// Like [`bounded`]; `None` is a timeout.
 pub(super) async fn within<T>(
     limit: Duration,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
@@ -31,7 +31,7 @@ pub(super) async fn within<T>(
     timeout(limit, Contained::new(attempt)).await.ok().map(contained)
 }
 
-/// The same by the caller's own clock.
+/// Like [`within`], with the caller's own clock.
 pub(super) async fn within_clock<T>(
     time_up: BoxFuture<'_, ()>,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
@@ -48,8 +48,8 @@ fn contained<T>(
     ended: Result<Result<T, Box<AttemptFailed>>, String>,
 ) -> Result<T, Box<AttemptFailed>> {
     ended.unwrap_or_else(|panic| {
-        tracing::error!(%panic, "a tool panicked; its attempt failed and the run goes on");
-        Err(AttemptFailed::of(FailureClass::Panic, format!("a panic, contained: {panic}")))
+        tracing::error!(%panic, "a tool panicked; its attempt failed, the run continues");
+        Err(AttemptFailed::of(FailureClass::Panic, format!("panicked: {panic}")))
     })
 }
 
@@ -57,6 +57,6 @@ pub(super) fn timed_out(limit: Duration, from: Option<String>) -> Box<AttemptFai
     let limit = limit.as_secs_f64();
     let from = from.map_or_else(String::new, |host| format!(" from {host}"));
     let text =
-        format!("no answer{from} within {limit:.1} s, the limit of one attempt (timeout_s).");
+        format!("no reply{from} within {limit:.1} s, the timeout of one attempt (timeout_s).");
     AttemptFailed::of(FailureClass::Timeout, text)
 }

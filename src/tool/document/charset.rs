@@ -1,15 +1,15 @@
-//! Bytes as text. What is said of a text's charset is often wrong, so the bytes have a say:
+//! Decodes bytes to text. Declared charsets are often wrong, so the bytes are examined too:
 //!
 //! 1. A byte order mark decides.
-//! 2. Bytes that are valid UTF-8 with anything past ASCII in it *are* UTF-8, whatever a label says:
-//!    text of another charset is that by accident only where it is a few characters long. (With a
-//!    NUL in them they may be UTF-16, and the label is asked.)
-//! 3. The label of the head, then that within the document, where it is known. A label that says
-//!    UTF-8 of bytes that are not is passed over where they hold nothing of UTF-8 at all; where they
-//!    do, what is broken in them is marked with U+FFFD.
-//! 4. ASCII is ASCII, and all else windows-1252, as browsers have it.
+//! 2. Valid UTF-8 with non-ASCII characters *is* UTF-8, whatever the label says: text in another
+//!    charset is valid UTF-8 only by accident, and only if it is short. (With NUL bytes it may be
+//!    UTF-16, so the label counts.)
+//! 3. The label of the HTTP header counts next, then that in the document, if it is known. A UTF-8
+//!    label on invalid bytes is ignored if they contain no UTF-8 at all; else the invalid bytes
+//!    become U+FFFD.
+//! 4. ASCII is ASCII, and everything else is windows-1252, as in browsers.
 //!
-//! What comes out with a tenth of it unreadable was no text, or of another charset.
+//! If a tenth of the result is unreadable, it was not text, or has another charset.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use super::Unreadable;
 
-/// How far a label within a document is looked for; the standard says 1024.
+/// Bytes that are searched for a label in the document; the standard says 1024.
 const LOOKED_AT: usize = 4 << 10;
 
-/// The text of these bytes; `head` and `within` are the labels that it came with.
+/// Decodes bytes; `head` and `within` are the labels of the header and of the document.
 pub(super) fn decode<'b>(
     bytes: &'b [u8],
     head: Option<&str>,
@@ -51,7 +51,7 @@ fn of_unmarked(
 
 const QUOTES: [char; 3] = ['"', '\'', ' '];
 
-/// Whether more of what is past ASCII in these bytes is UTF-8 than not.
+/// Whether most of the non-ASCII parts of these bytes are valid UTF-8.
 fn has_utf8(bytes: &[u8]) -> bool {
     let (mut good, mut bad) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {
@@ -71,8 +71,8 @@ fn is_garbage(text: &str) -> bool {
     bad > 0 && bad * 10 >= all
 }
 
-/// The charset that a document of HTML or XML says it is in. One of UTF-16 cannot be right: the
-/// label would not have been found.
+/// The charset that an HTML or XML document declares. UTF-16 cannot be correct, because the label
+/// would not have been found.
 pub(super) fn in_html(bytes: &[u8]) -> Option<&'static Encoding> {
     let bytes = bytes.get(..LOOKED_AT).unwrap_or(bytes).to_ascii_lowercase();
     let text = String::from_utf8_lossy(&bytes);
@@ -101,7 +101,7 @@ fn without_comments(text: &str) -> String {
     out + rest
 }
 
-/// `charset=utf-8` in `content="text/html; charset=utf-8"`, or `charset="utf-8"`.
+/// Finds `charset=utf-8` in `content="text/html; charset=utf-8"`, or `charset="utf-8"`.
 fn value_of<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
     let mut rest = tag;
     while let Some((_, after)) = rest.split_once(name) {
@@ -126,24 +126,24 @@ mod tests {
     #[test]
     fn which_charset_is_taken() {
         let table: &[(&[u8], Option<&str>, &str)] = &[
-            // a mark decides
+            // A byte order mark decides.
             (b"\xef\xbb\xbfgr\xc3\xbcn", Some("windows-1252"), "grün"),
             (b"\xff\xfeg\0r\0\xfc\0n\0", Some("utf-8"), "grün"),
             (b"\xfe\xff\0g\0r\0\xfc\0n", None, "grün"),
-            // plainly UTF-8, whatever is said
+            // Clearly UTF-8, whatever the label says.
             ("Gebühr: 5 €".as_bytes(), Some("iso-8859-1"), "Gebühr: 5 €"),
             ("Gebühr: 5 €".as_bytes(), Some("shift_jis"), "Gebühr: 5 €"),
             ("<meta charset=latin1>grün".as_bytes(), None, "<meta charset=latin1>grün"),
-            // the label
+            // The label of the header.
             (b"gr\xfcn", Some("iso-8859-1"), "grün"),
             (b"\xcf\xf0\xe8\xe2\xe5\xf2", Some("windows-1251"), "Привет"),
             (b"\x82\xb1\x82\xf1", Some("Shift_JIS"), "こん"),
             (b"g\0r\0u\0n\0", Some("utf-16le"), "grun"),
             (b"\x1b$B$3\x1b(B", Some("iso-2022-jp"), "こ"),
-            // the label within, where the head has none that is known
+            // The label in the document, if that of the header is unknown.
             (b"<meta charset=\"windows-1251\">\xcf", None, "<meta charset=\"windows-1251\">П"),
             (b"<meta charset=koi8-r>\xf0", Some("no-such"), "<meta charset=koi8-r>П"),
-            // a label that is wrong for the bytes
+            // A label that does not match the bytes.
             (b"caf\xe9", Some("utf-8"), "café"),
             (b"<meta charset=windows-1251>\xcf", Some("utf-8"), "<meta charset=windows-1251>П"),
             (
@@ -151,7 +151,7 @@ mod tests {
                 Some("utf-8"),
                 "grüne Äpfel und ein \u{fffd}",
             ),
-            // none
+            // No label.
             (b"caf\xe9 \x80", None, "café €"),
             (b"plain", Some("no such thing"), "plain"),
             (b"plain", Some("\"utf-8\""), "plain"),

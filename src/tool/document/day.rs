@@ -1,11 +1,11 @@
-//! Days as `YYYY-MM-DD`.
+//! Dates as `YYYY-MM-DD`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::scenario::day::Day;
 
-/// The day that a date of ISO 8601 begins with: `2026-02-10`, `2026-02-10T08:00:00Z`. `None` for
-/// what is no day of the calendar, or goes on otherwise.
+/// The date at the start of an ISO 8601 text: `2026-02-10`, `2026-02-10T08:00:00Z`. `None` if it is
+/// not a calendar date, or is followed by something else.
 ///
 /// ```
 /// use roundtable::tool::document::day::iso;
@@ -23,7 +23,7 @@ pub fn iso(text: &str) -> Option<String> {
     Some(day.parse::<Day>().ok()?.to_string())
 }
 
-/// The day of a moment, in UTC; `None` before 1970.
+/// The date of a time in UTC; `None` before 1970.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
@@ -36,7 +36,7 @@ pub fn of_time(time: SystemTime) -> Option<String> {
     Some(Day::at(u64::try_from(since.as_millis()).ok()?).to_string())
 }
 
-/// The day of an HTTP date such as that of `Last-Modified`; `None` for what is none.
+/// The date of an HTTP date such as `Last-Modified`; `None` if it is not valid.
 pub fn of_http(date: &str) -> Option<String> {
     of_time(httpdate::parse_http_date(date.trim()).ok()?)
 }

@@ -1,5 +1,6 @@
-//! What reading a PDF may cost. A few kilobytes can be made that unpack to millions of signs, each of
-//! which becomes an object of hundreds of bytes: signs are counted before anything is made of them.
+//! Limits on the cost of reading a PDF. A crafted file of a few kilobytes can expand to millions of
+//! tokens, each of which becomes an object of hundreds of bytes. Tokens are therefore counted
+//! before they are parsed.
 
 use std::cell::Cell;
 
@@ -7,25 +8,25 @@ use lopdf::{Object, ObjectId, Stream};
 
 use super::Unreadable;
 
-/// The most that one stream with parts of the file's structure may grow to when it is unpacked.
+/// Most bytes of one object stream after decompression.
 pub(super) const MOST_OF_A_STREAM: usize = 4 << 20;
 
-/// The most that a page may hold, unpacked, in bytes.
+/// Most bytes of one page after decompression.
 const MOST_OF_A_PAGE: usize = 2 << 20;
 
-/// The most that the pages of a file may hold together, unpacked, in bytes.
+/// Most bytes of all pages together after decompression.
 const MOST_OF_ALL: usize = 32 << 20;
 
-/// The most signs of a page: numbers, names, brackets, texts, operators.
+/// Most tokens of a page: numbers, names, brackets, strings, operators.
 pub(super) const MOST_SIGNS: usize = 200_000;
 
-/// The most signs of the streams that hold objects of the file, together.
+/// Most tokens of all object streams together.
 const MOST_SIGNS_OF_OBJECTS: usize = 1_000_000;
 
-/// The most steps that a file takes: the signs of its pages, and what they are made of.
+/// Most steps for a file: the tokens of its pages, and the objects they are made of.
 const MOST_STEPS: usize = 5_000_000;
 
-/// What is left of what a file may cost, and whether it is wanted still.
+/// Remaining budget for a file, and whether the result is still wanted.
 pub(super) struct Effort<'w> {
     bytes: usize,
     steps: usize,
@@ -33,30 +34,30 @@ pub(super) struct Effort<'w> {
 }
 
 impl<'w> Effort<'w> {
-    /// What a file may cost; `wanted` is asked all the way whether to go on.
+    /// Full budget of a file. `wanted` is called throughout and stops the extraction.
     pub(super) fn new(wanted: &'w dyn Fn() -> bool) -> Self {
         Self { bytes: MOST_OF_ALL, steps: MOST_STEPS, wanted }
     }
 
-    /// The most bytes that the next page may have.
+    /// Most bytes that the next page may have.
     pub(super) fn of_a_page(&self) -> usize {
         MOST_OF_A_PAGE.min(self.bytes)
     }
 
-    /// So many bytes were unpacked.
+    /// Subtracts decompressed bytes.
     pub(super) fn unpacked(&mut self, bytes: usize) -> Result<(), Unreadable> {
         let left = self.bytes.checked_sub(bytes).filter(|left| *left > 0);
-        self.bytes = left.ok_or_else(|| broken("its pages hold more than 32 MiB"))?;
+        self.bytes = left.ok_or_else(|| broken("its pages have more than 32 MiB"))?;
         Ok(())
     }
 
-    /// So many steps are taken now.
+    /// Subtracts steps, and checks whether the result is still wanted.
     pub(super) fn steps(&mut self, steps: usize) -> Result<(), Unreadable> {
         if !(self.wanted)() {
-            return Err(broken("nobody waits for it any more"));
+            return Err(broken("the call was cancelled"));
         }
         let left = self.steps.checked_sub(steps);
-        self.steps = left.ok_or_else(|| broken("it takes more than 5,000,000 steps to read"))?;
+        self.steps = left.ok_or_else(|| broken("it is too complex (over 5,000,000 steps)"))?;
         Ok(())
     }
 }
@@ -65,8 +66,8 @@ fn broken(why: &str) -> Unreadable {
     Unreadable::Broken(why.to_owned())
 }
 
-/// How many signs there are, at least as many as a parser makes objects of. What stands in a text is
-/// counted too: where one ends is for the parser to say.
+/// Number of tokens, an upper bound of the objects that the parser creates. Tokens inside strings
+/// count too, because only the parser knows where a string ends.
 pub(super) fn signs(bytes: &[u8]) -> usize {
     #[derive(PartialEq, Clone, Copy)]
     enum Kind {
@@ -93,19 +94,20 @@ pub(super) fn signs(bytes: &[u8]) -> usize {
 }
 
 thread_local! {
-    /// Signs that the streams with objects of the file that is loaded may still have; `None`: there
-    /// were too many. What `lopdf` asks is a bare function, and it asks on this thread.
+    /// Remaining tokens for the object streams of the file being loaded; `None`: limit exceeded.
+    /// `lopdf` takes a plain function as its filter and calls it on this thread, hence the
+    /// thread-local.
     static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Loads a file with [`bounded`]; `None`: a stream with objects was beyond its bounds.
+/// Loads a file with [`bounded`] as filter; `None` if an object stream exceeds its limits.
 pub(super) fn loading<T>(load: impl FnOnce() -> T) -> Option<T> {
     LEFT.set(Some(MOST_SIGNS_OF_OBJECTS));
     let loaded = load();
     LEFT.take().map(|_| loaded)
 }
 
-/// Whether an object is taken: asked before a stream of objects is unpacked into them.
+/// Filter for `lopdf`: called before an object stream is expanded.
 pub(super) fn bounded(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
     match object {
         Object::Stream(stream) => {
@@ -114,18 +116,18 @@ pub(super) fn bounded(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Ob
                 LEFT.set(LEFT.get().and_then(|left| left.checked_sub(signs?)));
                 LEFT.get()?;
             }
-            // That it is taken is all that is asked of a stream.
+            // For a stream, only `Some` or `None` matters.
             Some((id, Object::Null))
         }
         object => Some((id, object.clone())),
     }
 }
 
-/// How many signs a stream of objects has; `None` where they would run into each other, or are more
-/// than a page may have.
+/// Number of tokens of an object stream; `None` if its objects overlap or if it exceeds the limit
+/// of a page.
 fn signs_of_objects(stream: &Stream) -> Option<usize> {
     let Ok(content) = stream.get_plain_content_with_limit(MOST_OF_A_STREAM) else {
-        // It is refused when it is unpacked.
+        // It fails when it is decompressed.
         return Some(0);
     };
     let signs = signs(&content);
@@ -135,7 +137,7 @@ fn signs_of_objects(stream: &Stream) -> Option<usize> {
     else {
         return Some(0);
     };
-    // Comments are dropped, as the parser drops them.
+    // Comments are removed, as in the parser.
     let index = String::from_utf8_lossy(index);
     let numbers = index
         .split(['\r', '\n'])
@@ -146,8 +148,8 @@ fn signs_of_objects(stream: &Stream) -> Option<usize> {
     (signs <= MOST_SIGNS && apart(body, &places)).then_some(signs)
 }
 
-/// Whether each of these places is the beginning of an object that is in no other one: whoever reads
-/// from each of them reads nothing twice.
+/// Whether the objects at these offsets do not overlap, so that reading all of them reads nothing
+/// twice.
 fn apart(body: &[u8], places: &[usize]) -> bool {
     let mut places = places.iter().peekable();
     let (mut depth, mut text, mut comment, mut escaped) = (0_usize, 0_usize, false, false);

@@ -1,8 +1,8 @@
-//! Text as it flows: white space is folded, paragraphs are apart, and what cannot be seen is gone.
+//! Builds a text: folds white space, separates paragraphs, removes invisible characters.
 
 use crate::event::visible::is_hostile;
 
-/// What stands before the next word.
+/// Separator before the next word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     #[default]
@@ -12,7 +12,7 @@ enum Gap {
     Paragraph,
 }
 
-/// A text in the making. It neither begins nor ends with white space.
+/// A text under construction. It neither starts nor ends with white space.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     text: String,
@@ -20,7 +20,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Adds text whose white space means nothing more than a blank.
+    /// Adds text in which any white space is one blank.
     pub(super) fn folded(&mut self, text: &str) {
         for c in text.chars() {
             if c.is_whitespace() {
@@ -31,8 +31,7 @@ impl Flow {
         }
     }
 
-    /// Adds text whose lines stay lines, with what they are indented by. More than one empty line
-    /// are one.
+    /// Adds text whose lines and indentation are kept. Several blank lines become one.
     pub(super) fn in_lines(&mut self, text: &str) {
         let mut indent = String::new();
         let mut chars = text.chars().peekable();
@@ -61,22 +60,22 @@ impl Flow {
         }
     }
 
-    /// A line ends here.
+    /// Ends a line.
     pub(super) fn line(&mut self) {
         self.gap = self.gap.max(Gap::Line);
     }
 
-    /// A paragraph ends here.
+    /// Ends a paragraph.
     pub(super) fn paragraph(&mut self) {
         self.gap = Gap::Paragraph;
     }
 
-    /// A word ends here.
+    /// Ends a word.
     pub(super) fn space(&mut self) {
         self.gap = self.gap.max(Gap::Space);
     }
 
-    /// The whole text.
+    /// The finished text.
     pub(super) fn finish(self) -> String {
         self.text
     }
@@ -101,7 +100,7 @@ impl Flow {
     }
 }
 
-/// A text on one line, at most so many characters of it: a title.
+/// A text in one line of at most `most` characters, for titles.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let mut flow = Flow::default();
     flow.folded(text);

@@ -1,11 +1,11 @@
-//! What stands before a Markdown text about it: lines of `key: value` between two lines of `---`.
+//! Front matter of a Markdown text: `key: value` lines between two `---` lines.
 
 use super::day;
 
-/// The most lines of it; what goes on longer is text.
+/// Most lines of front matter; a longer block is text.
 const MOST_LINES: usize = 200;
 
-/// What is taken of it.
+/// The values that are used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FrontMatter {
     pub(super) title: String,
@@ -13,7 +13,7 @@ pub(super) struct FrontMatter {
     pub(super) published_at: String,
 }
 
-/// Takes the front matter off a text. A text that only begins with a rule has none.
+/// Separates the front matter from the text. A text that only starts with a rule has none.
 pub(super) fn split(text: &str) -> (FrontMatter, &str) {
     let none = (FrontMatter::default(), text);
     let Some(mut rest) = after_rule(text, "---") else { return none };
@@ -44,7 +44,7 @@ pub(super) fn split(text: &str) -> (FrontMatter, &str) {
     none
 }
 
-/// What follows a line that holds this alone.
+/// The text after a line that consists of `rule`.
 fn after_rule<'t>(text: &'t str, rule: &str) -> Option<&'t str> {
     let (line, after) = text.split_once('\n').unwrap_or((text, ""));
     (line.trim_end() == rule).then_some(after)
@@ -59,7 +59,7 @@ fn unquoted(value: &str) -> String {
 }
 
 fn day_of(value: &str) -> String {
-    // A remark may follow.
+    // A comment may follow.
     let value = value.split(" #").next().unwrap_or_default();
     day::iso(&unquoted(value)).unwrap_or_default()
 }

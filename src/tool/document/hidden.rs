@@ -1,24 +1,23 @@
-//! Whether an element's own `style` hides it from whoever looks at the page.
+//! Whether the `style` attribute of an element hides it from readers of the page.
 //!
-//! Recognised, each in the declaration that wins (the last that a browser would take, an
-//! `!important` one before all others): what is not displayed, invisible or (nearly) transparent;
-//! letters too small to see; boxes of no size that show nothing beyond them; what is clipped or
-//! scaled to nothing; what is moved off the screen. Not recognised: what only a style sheet or a
-//! script hides, letters in the colour of what is behind them, what lies under something else, and
-//! lengths that have to be computed (`calc()`, `var()`).
+//! Recognised, each in the declaration that wins (the last valid one, `!important` ones before all
+//! others): `display: none`; invisible or (nearly) transparent elements; letters too small to see;
+//! boxes without size that clip their content; elements clipped or scaled to nothing, or moved off
+//! the screen. Not recognised: what only a style sheet or script hides, letters in the colour of
+//! their background, elements covered by others, and computed lengths (`calc()`, `var()`).
 
 use super::style::Style;
 
-/// Whoever is moved so far is off the screen.
+/// An element moved this far is off the screen.
 const FAR_PX: f32 = -999.0;
-/// Letters and boxes below this are not seen.
+/// Letters and boxes below this size are not visible.
 const TINY_PX: f32 = 2.0;
-/// What is less opaque is not seen.
+/// Elements with less opacity are not visible.
 const FAINT: f32 = 0.05;
 
-/// What every property may be told, and what hides nothing by itself.
+/// Values that every property accepts; none of them hides anything by itself.
 const GLOBAL: [&str; 5] = ["inherit", "initial", "unset", "revert", "revert-layer"];
-/// What `display` may be told but `none`.
+/// Values of `display` other than `none`.
 const DISPLAYS: [&str; 32] = [
     "block",
     "inline",
@@ -53,7 +52,7 @@ const DISPLAYS: [&str; 32] = [
     "-webkit-flex",
     "-webkit-inline-flex",
 ];
-/// What `font-size` may be told in words.
+/// Keyword values of `font-size`.
 const SIZES: [&str; 11] = [
     "xx-small",
     "x-small",
@@ -67,7 +66,7 @@ const SIZES: [&str; 11] = [
     "larger",
     "math",
 ];
-/// What lengths may be told in words.
+/// Keyword values of lengths.
 const NO_LENGTH: [&str; 6] =
     ["auto", "none", "normal", "min-content", "max-content", "fit-content"];
 
@@ -105,8 +104,8 @@ pub(super) fn hides(style: &str) -> bool {
         || says(&["scale"], &|value| words(value, &[], &["none"]).or_else(|| scaled(value)))
 }
 
-/// One of these words, or several: whether one of them hides. `None`: it is something else, which a
-/// browser passes over.
+/// For a list of keywords, whether one of them hides. `None`: an invalid value, which browsers
+/// ignore.
 fn words(value: &str, hiding: &[&str], showing: &[&str]) -> Option<bool> {
     let mut hidden = None;
     for word in value.split_whitespace() {
@@ -119,22 +118,23 @@ fn words(value: &str, hiding: &[&str], showing: &[&str]) -> Option<bool> {
     hidden
 }
 
-/// Whether this is so of a length; of what has no fixed one it is not.
+/// Whether the predicate holds for a length in pixels; `false` for one that is not fixed. `None`:
+/// not a length.
 fn length(value: &str, is_so: impl Fn(f32) -> bool) -> Option<bool> {
     let first = value.split_whitespace().next()?;
     if let Some(hidden) = words(first, &[], &NO_LENGTH) {
         return Some(hidden);
     }
     let (number, unit) = number(first)?;
-    // Of what it is a part is not known here.
+    // The size that the percentage refers to is not known here.
     let px = if unit == "%" && number != 0.0 { None } else { Some(number * px_of(unit)?) };
     Some(px.is_some_and(is_so))
 }
 
-/// How large one of a unit is, about.
+/// Approximate size of a unit in pixels.
 fn px_of(unit: &str) -> Option<f32> {
     Some(match unit {
-        // Without one: pixels, for pages of the old kind.
+        // Without a unit: pixels, as in quirks mode.
         "px" | "" => 1.0,
         "pt" => 4.0 / 3.0,
         "pc" | "em" | "rem" | "ic" | "ric" | "cap" | "rcap" => 16.0,
@@ -170,7 +170,7 @@ fn faint(value: &str) -> Option<bool> {
     })
 }
 
-/// Whether `font-size`, or `font` with its size among other things, makes letters that nobody sees.
+/// Whether `font-size`, or the size in `font`, is too small to see.
 fn font(name: &str, value: &str) -> Option<bool> {
     let small = |size: &str| {
         let (number, unit) = number(size).filter(|(number, _)| *number >= 0.0)?;
@@ -180,7 +180,7 @@ fn font(name: &str, value: &str) -> Option<bool> {
     if name == "font-size" {
         return if is_word(value) { Some(false) } else { small(value) };
     }
-    // A number without a unit is a weight, unless it is 0.
+    // In `font`, a number without a unit is a weight, unless it is 0.
     value.split_whitespace().find_map(|part| {
         let size = part.split('/').next().unwrap_or_default();
         let is_size = number(size).is_some_and(|(number, unit)| !unit.is_empty() || number == 0.0);
@@ -188,7 +188,7 @@ fn font(name: &str, value: &str) -> Option<bool> {
     })
 }
 
-/// The arguments of `name(…)` where it stands.
+/// The arguments of `name(…)` in a value.
 fn arguments<'v>(value: &'v str, name: &str) -> Option<Vec<&'v str>> {
     let inside = value.match_indices(name).find_map(|(at, _)| {
         let (before, after) = (value.get(..at)?, value.get(at + name.len()..)?);
@@ -200,7 +200,7 @@ fn arguments<'v>(value: &'v str, name: &str) -> Option<Vec<&'v str>> {
     Some(parts.filter(|it| !it.is_empty()).collect())
 }
 
-/// `rect(top, right, bottom, left)`: nothing is left between two sides.
+/// Whether `rect(top, right, bottom, left)` leaves no visible area.
 fn clip(value: &str) -> Option<bool> {
     let Some(sides) = arguments(value, "rect") else { return words(value, &[], &["auto"]) };
     let side = |at: usize| number(sides.get(at)?).and_then(|(n, unit)| Some(n * px_of(unit)?));
@@ -209,7 +209,7 @@ fn clip(value: &str) -> Option<bool> {
     Some(high.unwrap_or_default() || wide.unwrap_or_default())
 }
 
-/// `inset(…)` that meets in the middle, or a circle of no size.
+/// Whether `inset(…)` leaves no visible area, or a circle has no radius.
 fn clip_path(value: &str) -> Option<bool> {
     if let Some(sides) = arguments(value, "inset") {
         let sides: Vec<f32> = sides
@@ -228,7 +228,7 @@ fn clip_path(value: &str) -> Option<bool> {
     let round = ["circle", "ellipse"].iter().find_map(|name| arguments(value, name));
     match round {
         Some(sides) => Some(sides.first().and_then(|it| number(it)).is_some_and(|it| it.0 == 0.0)),
-        // Other shapes are taken as they are.
+        // Other shapes count as visible.
         None => words(value, &[], &["none"]).or_else(|| value.contains('(').then_some(false)),
     }
 }
@@ -248,7 +248,7 @@ fn transform(value: &str) -> Option<bool> {
     words(value, &[], &["none"]).or_else(|| value.contains('(').then_some(false))
 }
 
-/// Whether one of these factors is 0.
+/// Whether one of the first two factors is 0.
 fn scaled(value: &str) -> Option<bool> {
     let factors: Option<Vec<f32>> =
         value.split_whitespace().map(|it| number(it).map(|(by, _)| by)).collect();

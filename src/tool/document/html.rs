@@ -1,9 +1,9 @@
-//! HTML: what a person sees of a page.
+//! Extracts the visible text of an HTML page.
 //!
-//! Not in the text: scripts, styles, templates, `noscript`, comments, controls, pictures drawn in
-//! the page, and what is hidden by `hidden`, `aria-hidden="true"` or its own `style`
-//! ([`hidden`](super::hidden)). Style sheets and colours are not read: what only they hide is in the
-//! text, so a page can still say to a program what it does not show to a person.
+//! Left out: scripts, styles, templates, `noscript`, comments, form controls, inline graphics, and
+//! what is hidden by `hidden`, `aria-hidden="true"` or the element's `style`
+//! ([`hidden`](super::hidden)). Style sheets and colours are not evaluated: text that only they
+//! hide is extracted, so a page can still contain text that readers do not see.
 
 use std::collections::VecDeque;
 
@@ -15,13 +15,13 @@ use super::hidden::hides;
 use super::tree::{Id, Kind, Node, Tree};
 use super::{Document, Unreadable};
 
-/// The most characters of a title.
+/// Most characters of a title.
 const TITLE_CHARS: usize = 300;
 
 /// Reads a page.
 ///
 /// # Errors
-/// It is larger than any page that is meant to be read.
+/// The page exceeds the limits of [`Tree`].
 pub(super) fn read(text: &str) -> Result<Document, Unreadable> {
     let tree = Tree::of(text)?;
     let (text, headings) = seen(&tree);
@@ -32,17 +32,17 @@ pub(super) fn read(text: &str) -> Result<Document, Unreadable> {
     })
 }
 
-/// What stands among what is seen and says something of the whole.
+/// Visible elements that describe the whole page.
 #[derive(Default)]
 struct Headings {
     title: Option<Id>,
     time: Option<Id>,
 }
 
-/// The text that is seen, and the first headings in it.
+/// The visible text, and the first heading and time in it.
 fn seen(tree: &Tree) -> (String, Headings) {
     let (mut flow, mut headings) = (Flow::default(), Headings::default());
-    // How many elements that keep lines we are in.
+    // Number of open elements that preserve lines.
     let mut lines = 0_u32;
     let mut at = Tree::ROOT;
     'walk: while let Some(node) = tree.node(at) {
@@ -97,7 +97,7 @@ fn keeps_lines(node: &Node) -> bool {
     matches!(node.html(), Some("pre" | "listing" | "plaintext" | "xmp"))
 }
 
-/// What an element puts between what is before and what is in it, and again at its end.
+/// Adds the separator before an element, and again after it.
 fn bound(node: &Node, flow: &mut Flow) {
     match node.html() {
         Some("br") => flow.line(),
@@ -114,14 +114,14 @@ fn bound(node: &Node, flow: &mut Flow) {
     }
 }
 
-/// Whether nothing of an element is seen, or nothing of it is text of the page.
+/// Whether an element is not visible, or has no text of the page.
 fn is_left_out(node: &Node) -> bool {
     let never = match (node.html(), &node.kind) {
         (Some(name), _) => match name {
             "head" | "title" | "script" | "style" | "template" | "noscript" | "noframes"
             | "noembed" | "iframe" | "object" | "audio" | "video" | "canvas" | "select"
             | "datalist" | "textarea" | "rp" => true,
-            // It is shown when it is opened.
+            // A dialog is visible only if it is open.
             "dialog" => node.attribute("open").is_none(),
             _ => false,
         },
@@ -134,12 +134,12 @@ fn is_left_out(node: &Node) -> bool {
         || node.attribute("style").is_some_and(hides)
 }
 
-/// Within MathML and the like.
+/// Whether this is a script or style inside SVG or MathML.
 fn is_script(name: &str) -> bool {
     matches!(name, "script" | "style")
 }
 
-/// `<title>`, `og:title`, or the first heading.
+/// `<title>`, else `og:title`, else the first heading.
 fn title(tree: &Tree, heading: Option<Id>) -> String {
     let line = |id| Some(one_line(&tree.text_below(id), TITLE_CHARS)).filter(|t| !t.is_empty());
     let named = |wanted: &str| {
@@ -156,7 +156,7 @@ fn title(tree: &Tree, heading: Option<Id>) -> String {
         .unwrap_or_default()
 }
 
-/// What the page says of itself under these names.
+/// Contents of the page's `<meta>` elements with these names.
 fn meta<'t>(tree: &'t Tree, names: &'t [&str]) -> impl Iterator<Item = &'t str> {
     tree.below(Tree::ROOT).filter_map(|id| tree.node(id)).filter_map(|node| {
         let says = ["property", "name", "itemprop"].iter().filter_map(|by| node.attribute(by));
@@ -166,7 +166,7 @@ fn meta<'t>(tree: &'t Tree, names: &'t [&str]) -> impl Iterator<Item = &'t str> 
     })
 }
 
-/// The day that the page says it is of: the first that is one.
+/// Publication date of the page: the first valid one.
 fn published_at(tree: &Tree, time: Option<Id>) -> Option<String> {
     let said = |names| meta(tree, names).find_map(day::iso);
     said(&["article:published_time", "datePublished"])
@@ -175,7 +175,7 @@ fn published_at(tree: &Tree, time: Option<Id>) -> Option<String> {
         .or_else(|| tree.node(time?)?.attribute("datetime").and_then(day::iso))
 }
 
-/// `datePublished` of the page's JSON-LD, the one that stands least deep.
+/// `datePublished` of the page's JSON-LD, the least nested one.
 fn linked_data(tree: &Tree) -> Option<String> {
     let scripts = tree.below(Tree::ROOT).filter(|&id| {
         let node = tree.node(id);
@@ -373,7 +373,7 @@ mod tests {
         }
     }
 
-    /// Neither the parser nor what walks or drops its tree may go deeper than the stack.
+    /// Neither the parser nor the code that walks or drops the tree may overflow the stack.
     #[test]
     fn deep_nesting_is_refused_and_overflows_nothing() {
         for tag in ["<div>", "<b>", "<span>", "<table><td>", "<svg>"] {

@@ -1,7 +1,7 @@
-//! Markdown: what a person sees of it once it is drawn.
+//! Extracts the visible text of Markdown, as rendered.
 //!
-//! Not in the text: what marks it up, where links lead, pictures, comments, blocks of raw HTML, and
-//! what HTML within a line hides. Sentences stay whole, so what is quoted as it is seen is found.
+//! Left out: markup, link targets, pictures, comments, raw HTML blocks, and what inline HTML hides.
+//! Sentences stay whole, so that quotes of the rendered text are found.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,20 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use super::flow::{Flow, one_line};
 use super::{Document, Unreadable, front_matter, html, marks};
 
-/// The most characters of a title.
+/// Most characters of a title.
 const TITLE_CHARS: usize = 300;
 
-/// How far on a tag that hides something is looked for its end, in pieces of a line.
+/// Most events after an opening tag that are searched for its end tag.
 const HIDDEN_EVENTS: usize = 1_000;
 
-/// Elements that hide nothing unless they say so: asked first, for they are what stands in a line.
+/// Elements that hide nothing unless an attribute says so: checked first, because they are common.
 const SEEN: [&str; 10] = ["br", "b", "i", "em", "strong", "kbd", "sub", "sup", "a", "span"];
 
-/// Reads a Markdown text. Its title is what its front matter says, else its first heading, of the
-/// highest kind that it has at its beginning; its day is what its front matter says.
+/// Reads a Markdown text. Its title is that of the front matter, else the first heading. Its date
+/// is that of the front matter.
 ///
 /// # Errors
-/// It has more marks than any text that is meant to be read.
+/// It exceeds the limits of [`marks`].
 pub(super) fn read(text: &str) -> Result<Document, Unreadable> {
     let (front, text) = front_matter::split(text);
     marks::bound(text)?;
@@ -47,8 +47,8 @@ pub(super) fn read(text: &str) -> Result<Document, Unreadable> {
     })
 }
 
-/// The pieces of a text one after another, and a look at those that come. All at once they would be
-/// many times as large as the text.
+/// Parser events with lookahead. Collecting all events would need many times the memory of the
+/// text.
 struct Events<'t> {
     parser: Parser<'t>,
     ahead: VecDeque<Event<'t>>,
@@ -59,7 +59,7 @@ impl<'t> Events<'t> {
         self.ahead.pop_front().or_else(|| self.parser.next())
     }
 
-    /// The piece that comes after so many others.
+    /// The event after `others` more events.
     fn after(&mut self, others: usize) -> Option<&Event<'t>> {
         while self.ahead.len() <= others {
             self.ahead.push_back(self.parser.next()?);
@@ -78,15 +78,15 @@ fn options() -> Options {
         | Options::ENABLE_GFM
 }
 
-/// The text so far, and where in the document we are.
+/// The text so far, and the state of the current position.
 #[derive(Default)]
 struct Reading {
     flow: Flow,
     heading: String,
-    /// The level of the heading that we are in.
+    /// Level of the current heading.
     in_heading: Option<HeadingLevel>,
     in_code: bool,
-    /// How many things that are not shown we are in: pictures, raw HTML.
+    /// Number of open elements that are not shown: pictures, raw HTML.
     unseen: u32,
 }
 
@@ -180,16 +180,16 @@ fn is_break(tag: &str) -> bool {
     name_of(tag).is_some_and(|name| name.eq_ignore_ascii_case("br"))
 }
 
-/// The name of a tag that opens.
+/// Name of an opening tag.
 fn name_of(tag: &str) -> Option<&str> {
     let name = tag.strip_prefix('<')?;
     let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
     name.get(..end).filter(|name| !name.is_empty())
 }
 
-/// Where what a tag hides ends among the events after it, where it hides something and is closed
-/// within its line of text, not too far on. Who writes of `<script>` and forgets to mark it as code
-/// hides nothing.
+/// If a tag hides something: the number of following events up to its end tag, which has to be
+/// close and in the same block of text. A text that mentions `<script>` without code marks hides
+/// nothing.
 fn hidden_until(tag: &str, after: &mut Events<'_>) -> Option<usize> {
     let name = name_of(tag)?;
     let bare = tag.len() <= name.len() + 3;
@@ -214,7 +214,7 @@ fn hidden_until(tag: &str, after: &mut Events<'_>) -> Option<usize> {
             return None;
         }
     }
-    // What is seen is decided in one place.
+    // Only the HTML reader decides what is visible.
     let seen = html::read(&format!("{tag}x")).ok()?;
     seen.text.is_empty().then_some(end + 1)
 }

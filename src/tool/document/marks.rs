@@ -1,20 +1,18 @@
-//! What reading Markdown may cost. A few megabytes of marks such as `- - - -` become nodes of a
-//! hundred times their size: marks are counted before anything is made of them.
+//! Limits on the cost of reading Markdown. A few megabytes of markup such as `- - - -` become a
+//! tree of a hundred times their size, so markup is counted before it is parsed.
 
 use super::Unreadable;
 
-/// The most marks that a text may have: each line, and each sign that may begin or end something,
-/// becomes two nodes at most.
+/// Most marks of a text: each line and each markup character creates at most two nodes.
 const MOST_MARKS: usize = 500_000;
 
-/// The most steps that lists and quotes may take: for each line the parser looks at all of them that
-/// are open there.
+/// Most steps for lists and quotes: for each line, the parser visits all that are open.
 const MOST_STEPS: usize = 50_000_000;
 
-/// Whether a text is small enough to be parsed.
+/// Checks that a text is small enough to be parsed.
 ///
 /// # Errors
-/// It has more marks, or is nested deeper, than any text that is meant to be read.
+/// It has too much markup, or is nested too deeply.
 pub(super) fn bound(text: &str) -> Result<(), Unreadable> {
     let too_large = |what: &str| Err(Unreadable::Broken(format!("the text has {what}")));
     let Cost { marks, steps } = cost(text);
@@ -22,29 +20,30 @@ pub(super) fn bound(text: &str) -> Result<(), Unreadable> {
         return too_large("more than 500,000 marks of Markdown");
     }
     if steps > MOST_STEPS {
-        return too_large("too many lines in lists and quotes that stand deep in each other");
+        return too_large("too many lines in deeply nested lists and quotes");
     }
     Ok(())
 }
 
-/// What a text costs at most.
+/// Upper bound of the cost of a text.
 #[derive(Debug, PartialEq, Eq)]
 struct Cost {
-    /// Lines and signs.
+    /// Lines and markup characters.
     marks: usize,
-    /// Lists and quotes that are open at each line, and the lines.
+    /// Open lists and quotes, summed over all lines, plus the lines.
     steps: usize,
 }
 
 fn cost(text: &str) -> Cost {
-    // Blank lines are something only in code and in raw HTML.
+    // Blank lines count only if there may be code or raw HTML.
     let blank = usize::from(text.contains(['`', '~', '<', '\t']) || text.contains("    "));
     let (mut marks, mut steps, mut open) = (0_usize, 0_usize, 0_usize);
     for line in text.as_bytes().split(|byte| matches!(byte, b'\n' | b'\r')) {
         let (signs, begun) = signs(line);
         let columns = columns_before(line);
         marks = marks.saturating_add(signs + columns.map_or(blank, |_| 1));
-        // A blank line goes on with all that is open, another with what it is indented or marked for.
+        // A blank line continues all open blocks; another one those that its indentation or marks
+        // allow.
         let lead = columns.map_or(open, |columns| columns.min(open));
         steps = steps.saturating_add(lead + 1);
         open = open.max(lead.saturating_add(begun));
@@ -52,10 +51,10 @@ fn cost(text: &str) -> Cost {
     Cost { marks, steps }
 }
 
-/// The signs of a line, and how many of them may begin a list or a quote.
+/// Markup characters of a line, and how many of them may start a list or quote.
 fn signs(line: &[u8]) -> (usize, usize) {
     let (mut signs, mut begun) = (0, 0);
-    // What stands in braces behind a heading are its attributes, one word each.
+    // Braces after a heading contain its attributes, one word each.
     let (mut before, mut braces) = (b' ', false);
     for (at, byte) in line.iter().enumerate() {
         let ends = || line.get(at + 1).is_none_or(|next| matches!(next, b' ' | b'\t'));
@@ -78,7 +77,7 @@ fn signs(line: &[u8]) -> (usize, usize) {
     (signs, begun)
 }
 
-/// The columns before what a line says, the marks of quotes among them; `None`: it says nothing.
+/// Columns before the text of a line, quote marks included; `None` for a blank line.
 fn columns_before(line: &[u8]) -> Option<usize> {
     let mut columns = 0_usize;
     for byte in line {
@@ -106,7 +105,7 @@ mod tests {
             ("- - - a", 4, 1),
             ("1. 2) 3.", 4, 1),
             ("> > a", 3, 1),
-            // Three are open: a blank line goes on with them, one that is not indented with none.
+            // Three are open: a blank line continues them, an unindented one does not.
             ("- - - a\n\nb", 5, 6),
             ("- a\n  - b\n    - c\n      d", 7, 10),
             ("|a|b|\n|-|-|", 8, 2),
@@ -127,9 +126,9 @@ mod tests {
         assert_eq!(refused(&("```".to_owned() + &"\n".repeat(500_000))), marks);
         let deep = "> ".repeat(2_000) + &format!("\n{}", "> ".repeat(100));
         assert_eq!(refused(&deep), None);
-        // Lines of blanks that go on with thousands of lists.
+        // Lines of blanks that continue thousands of lists.
         let deep = "- ".repeat(20_000) + &"\n ".repeat(20_000);
-        let lines = "the text has too many lines in lists and quotes that stand deep in each other";
+        let lines = "the text has too many lines in deeply nested lists and quotes";
         assert_eq!(refused(&deep).as_deref(), Some(lines));
         let prose = "A line of a long report, with *one* word of weight in it.\n".repeat(100_000);
         assert_eq!(refused(&prose), None);

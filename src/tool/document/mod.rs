@@ -1,8 +1,8 @@
-//! Documents as text: what a person sees of a page or file, with its title and its day. The same for
-//! files of a folder and for pages of the web.
+//! Extracts the visible text of a document, with its title and date. Used for files of a folder and
+//! for pages of the web.
 //!
-//! What a document holds is data that anybody may have written. What cannot be seen in it is not in
-//! the text: hidden elements and invisible characters are where orders to a model are put.
+//! A document is untrusted data. What a reader cannot see in it is left out of the text, because
+//! hidden elements and invisible characters are where prompt injections are placed.
 
 mod charset;
 pub mod day;
@@ -18,33 +18,33 @@ mod plain;
 mod style;
 mod tree;
 
-/// A document as text.
+/// The text of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Its title, one line; empty where it has none.
+    /// Title in one line; empty if there is none.
     pub title: String,
-    /// The day on which it says that it was published, as `YYYY-MM-DD`; empty where it says none.
+    /// Publication date that the document states, as `YYYY-MM-DD`; empty if it states none.
     pub published_at: String,
-    /// What it says; a blank line stands between paragraphs.
+    /// Visible text; paragraphs are separated by a blank line.
     pub text: String,
 }
 
-/// What a document is written in.
+/// Format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// HTML, and XHTML as browsers of old read it.
+    /// HTML, and XHTML parsed like HTML.
     Html,
     /// Markdown.
     Markdown,
-    /// Text as it is.
+    /// Plain text.
     Plain,
     /// PDF.
     Pdf,
 }
 
 impl Format {
-    /// The format of a media type such as `text/html; charset=utf-8`; `None` where it is not read.
-    /// JSON is read as the text that it is: status pages speak it, and a quote is found in it.
+    /// The format of a media type such as `text/html; charset=utf-8`; `None` if it is not
+    /// supported. JSON counts as plain text: status pages use it, and quotes can be found in it.
     ///
     /// ```
     /// use roundtable::tool::document::Format;
@@ -62,7 +62,7 @@ impl Format {
         })
     }
 
-    /// The format of a file by the end of its name, without the dot; `None` where it is not read.
+    /// The format of a file by its extension, without the dot; `None` if it is not supported.
     pub fn of_extension(extension: &str) -> Option<Self> {
         Some(match extension.to_ascii_lowercase().as_str() {
             "html" | "htm" | "xhtml" => Self::Html,
@@ -77,34 +77,34 @@ impl Format {
 /// Why a document cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// There is no text in it.
-    #[error("there is no text in it")]
+    /// It contains no text.
+    #[error("it contains no text")]
     Empty,
-    /// Its bytes are no text in any charset that it may be in.
-    #[error("its bytes are no text in its charset")]
+    /// Its bytes cannot be decoded in any plausible charset.
+    #[error("its bytes are not valid text in its charset")]
     Charset,
-    /// Its parser refuses it.
+    /// The parser's error.
     #[error("{0}")]
     Broken(String),
 }
 
-/// Reads a document. `charset` is what whoever sent it says of it (`charset=` of its media type);
-/// nothing depends on its being right.
+/// Extracts a document. `charset` is the sender's claim (`charset=` of the media type), which may
+/// be wrong.
 ///
-/// It never panics and recurses nowhere, whatever the bytes are; it takes processor time in
-/// proportion to them, so a caller that must not wait reads on another thread.
+/// Never panics, and does not recurse, whatever the bytes are. Its processor time grows with the
+/// input, so async callers use a blocking thread.
 ///
 /// # Errors
-/// Why there is no text to be had.
+/// Why there is no text.
 pub fn read(format: Format, bytes: &[u8], charset: Option<&str>) -> Result<Document, Unreadable> {
     read_while(format, bytes, charset, &|| true)
 }
 
-/// As [`read`], as long as it is wanted: what may take long asks on its way. What is given up is
-/// [`Unreadable::Broken`], which says nothing of the document then.
+/// Like [`read`], but stops when `wanted` returns false, which long extractions check. A stopped
+/// extraction returns [`Unreadable::Broken`], which then says nothing about the document.
 ///
 /// # Errors
-/// As [`read`].
+/// Same as [`read`].
 pub fn read_while(
     format: Format,
     bytes: &[u8],

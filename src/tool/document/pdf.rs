@@ -1,9 +1,7 @@
-//! PDF: the text of its pages in the order in which it is drawn, as far as a PDF says what it is.
-//!
-//! `lopdf` reads the file; which piece of text begins a new word or line is worked out here from how
-//! far the pen moves. Not in the text: pictures of text, text that a page borrows from a form, and
-//! text in a font that does not say which letters its shapes are. Columns that are drawn line by line
-//! run into each other.
+//! Extracts the text of a PDF's pages in drawing order, as far as the file defines it.
+//! `lopdf` parses the file; word and line breaks are derived here from the movements of the text
+//! position. Left out: pictures of text, text in form objects, and fonts without a mapping to
+//! characters. Columns drawn line by line are merged.
 
 use std::collections::HashMap;
 
@@ -15,35 +13,35 @@ use super::flow::{Flow, one_line};
 use super::{Document, Unreadable, day};
 use crate::tool::contained;
 
-/// The most pages of a file.
+/// Most pages of a file.
 const MOST_PAGES: usize = 5_000;
 
-/// The most fonts of a file.
+/// Most fonts of a file.
 const MOST_FONTS: usize = 2_000;
 
-/// The most that a font's table of letters may hold, unpacked, in bytes.
+/// Most bytes of a font's character table after decompression.
 const MOST_OF_A_FONT: usize = 2 << 20;
 
-/// The most that the tables of all fonts may hold together, unpacked, in bytes.
+/// Most bytes of all character tables after decompression.
 const MOST_OF_FONTS: usize = 16 << 20;
 
-/// What a file that is locked has in it.
+/// Text that every encrypted file contains.
 const LOCKED: &[u8] = b"/Encrypt";
 
-/// A gap within a line that parts words, in thousandths of the font's size.
+/// Gap in a line that separates words, in thousandths of the font size.
 const WORD_GAP: f32 = 180.0;
 
-/// The most characters of a title.
+/// Most characters of a title.
 const TITLE_CHARS: usize = 300;
 
-/// Reads a PDF, as long as it is wanted.
+/// Reads a PDF as long as `wanted` returns true.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// Why the file cannot be read.
 pub(super) fn read(bytes: &[u8], wanted: &dyn Fn() -> bool) -> Result<Document, Unreadable> {
-    // A crate that reads a format as old and loose as this one may well meet what it did not think of.
+    // A parser of such an old and loose format may panic on unexpected input.
     contained::call(|| whole(bytes, &mut Effort::new(wanted)))
-        .unwrap_or_else(|_| Err(broken("its structure makes no sense")))
+        .unwrap_or_else(|_| Err(broken("its structure is invalid")))
 }
 
 fn broken(why: impl Into<String>) -> Unreadable {
@@ -57,17 +55,16 @@ fn load(bytes: &[u8]) -> Result<lopdf::Document, Unreadable> {
         ..LoadOptions::default()
     };
     effort::loading(|| lopdf::Document::load_mem_with_options(bytes, options))
-        .ok_or_else(|| broken("its structure is too large, or tangled"))?
-        .map_err(|error| broken(format!("it is no PDF that can be read: {error}")))
+        .ok_or_else(|| broken("its structure is too large, or its objects overlap"))?
+        .map_err(|error| broken(format!("it is not a readable PDF: {error}")))
 }
 
 fn whole(bytes: &[u8], effort: &mut Effort<'_>) -> Result<Document, Unreadable> {
-    // Asked before it is loaded: what is locked is unpacked by another way, which has no bounds.
+    // Checked before loading, because encrypted files are decompressed in another way that has no
+    // limits.
     let is_locked = bytes.windows(LOCKED.len()).any(|part| part == LOCKED);
     let pdf = if is_locked { None } else { Some(load(bytes)?) };
-    let pdf = pdf
-        .filter(|pdf| !pdf.is_encrypted())
-        .ok_or_else(|| broken("it is locked with a password"))?;
+    let pdf = pdf.filter(|pdf| !pdf.is_encrypted()).ok_or_else(|| broken("it is encrypted"))?;
     let pages: Vec<_> = pdf.page_iter().take(MOST_PAGES + 1).collect();
     if pages.len() > MOST_PAGES {
         return Err(broken("it has more than 5,000 pages"));
@@ -77,7 +74,7 @@ fn whole(bytes: &[u8], effort: &mut Effort<'_>) -> Result<Document, Unreadable> 
     let (mut read, mut last_error) = (0_usize, None);
     for page in pages {
         pen.flow.paragraph();
-        // Pages may share what they are made of: looking at it costs each time.
+        // Pages may share content; resolving it costs steps each time.
         effort.steps(1 + pdf.get_page_contents(page).len())?;
         let most = effort.of_a_page();
         let content = match pdf.get_page_content_with_limit(page, most) {
@@ -92,7 +89,7 @@ fn whole(bytes: &[u8], effort: &mut Effort<'_>) -> Result<Document, Unreadable> 
         let signs = signs(&content);
         effort.steps(signs.min(MOST_SIGNS))?;
         if signs > MOST_SIGNS {
-            last_error = Some("a page has more than 200,000 signs".to_owned());
+            last_error = Some("a page has more than 200,000 tokens".to_owned());
             continue;
         }
         let names = pdf.get_page_fonts(page).unwrap_or_default();
@@ -103,7 +100,7 @@ fn whole(bytes: &[u8], effort: &mut Effort<'_>) -> Result<Document, Unreadable> 
         }
         read += 1;
         let mut letters = None;
-        // One at a time: a page of them would be a hundred times the page.
+        // One at a time: all operations of a page would take a hundred times its size.
         for operation in Content::decode_iter(&content) {
             effort.steps(0)?;
             let Ok(operation) = operation else { break };
@@ -111,7 +108,7 @@ fn whole(bytes: &[u8], effort: &mut Effort<'_>) -> Result<Document, Unreadable> 
         }
     }
     match last_error {
-        Some(error) if read == 0 => Err(broken(format!("no page of it can be read: {error}"))),
+        Some(error) if read == 0 => Err(broken(format!("none of its pages can be read: {error}"))),
         _ => {
             let about = about(&pdf);
             let title = one_line(&about_text(about, b"Title"), TITLE_CHARS);
@@ -121,7 +118,7 @@ fn whole(bytes: &[u8], effort: &mut Effort<'_>) -> Result<Document, Unreadable> 
     }
 }
 
-/// What the file says of itself.
+/// The document information dictionary.
 fn about(pdf: &lopdf::Document) -> Option<&Dictionary> {
     let about = pdf.trailer.get(b"Info").ok()?;
     pdf.dereference(about).ok()?.1.as_dict().ok()
@@ -132,17 +129,17 @@ fn about_text(about: Option<&Dictionary>, key: &[u8]) -> String {
     value.and_then(|value| decode_text_string(value).ok()).unwrap_or_default()
 }
 
-/// The day of a date such as `D:20260307101500Z`.
+/// The date of a PDF date such as `D:20260307101500Z`.
 fn day_of(date: &str) -> Option<String> {
     let digits = date.trim().strip_prefix("D:").unwrap_or(date.trim());
     let (year, month, of_month) = (digits.get(..4)?, digits.get(4..6)?, digits.get(6..8)?);
     day::iso(&format!("{year}-{month}-{of_month}"))
 }
 
-/// How the fonts of a file name letters; each is looked at once.
+/// Character encodings of the fonts; each font is read once.
 struct Fonts<'p> {
     seen: HashMap<*const Dictionary, Option<Encoding<'p>>>,
-    /// Bytes that their tables may still have.
+    /// Bytes left for character tables.
     bytes: usize,
 }
 
@@ -166,10 +163,10 @@ impl<'p> Fonts<'p> {
     }
 }
 
-/// What draws.
+/// Follows the text position and collects the text.
 struct Pen {
     flow: Flow,
-    /// How high the line is that it draws on.
+    /// Vertical position of the current line.
     line: f32,
 }
 
@@ -200,9 +197,9 @@ impl Pen {
         }
     }
 
-    /// The pen moves by so much upwards before it draws again.
+    /// Moves the text position up by this amount.
     fn moves(&mut self, up: f32) {
-        // A raised letter is still of the line.
+        // A superscript belongs to the same line.
         if up.abs() > 4.0 { self.flow.line() } else { self.flow.space() }
     }
 
@@ -211,7 +208,7 @@ impl Pen {
         for operand in operands {
             match operand {
                 Object::String(bytes, _) => {
-                    // What is not in the font's table is not known.
+                    // Bytes without a mapping are skipped.
                     let text = letters.bytes_to_string(bytes).unwrap_or_default();
                     self.flow.folded(&text);
                 }
@@ -248,7 +245,7 @@ mod tests {
         super::read(bytes, &|| true)
     }
 
-    /// A PDF of these pages, each what draws it.
+    /// A PDF with these pages, given as content streams.
     fn pdf(pages: &[&str]) -> Vec<u8> {
         let mut pdf = lopdf::Document::with_version("1.5");
         let tree = pdf.new_object_id();
@@ -396,7 +393,7 @@ mod tests {
             whole.compress();
             let mut bytes = Vec::new();
             whole.save_to(&mut bytes).expect("written");
-            // The crate writes no such stream as it is given one.
+            // The crate does not write such a stream itself.
             let name = bytes.windows(6).position(|part| part == b"ObjStX").expect("there");
             bytes.splice(name..name + 6, *b"ObjStm");
             bytes

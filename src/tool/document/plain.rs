@@ -1,12 +1,12 @@
-//! Plain text: its lines as they are.
+//! Plain text: lines are kept.
 
 use super::Document;
 use super::flow::Flow;
 
-/// The most characters of a first line that is taken for a title.
+/// Most characters of a first line that counts as a title.
 const TITLE_CHARS: usize = 120;
 
-/// Reads a plain text. Its title is a short first line that stands alone; it has no day.
+/// Reads a plain text. A short first line followed by a blank line is the title; there is no date.
 pub(super) fn read(text: &str) -> Document {
     let mut flow = Flow::default();
     flow.in_lines(text);

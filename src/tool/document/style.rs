@@ -1,9 +1,9 @@
-//! The `style` of an element: its declarations, and which of them wins.
+//! Parses a `style` attribute and finds the declaration that wins.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The declarations of a style, in their order.
+/// Declarations in their order.
 pub(super) struct Style(Vec<Declaration>);
 
 struct Declaration {
@@ -13,8 +13,8 @@ struct Declaration {
 }
 
 impl Style {
-    /// Reads a style as a browser does: comments separate, escapes stand for their characters, and
-    /// what is in brackets or quotes ends nothing.
+    /// Parses a style like a browser: comments separate tokens, escapes are resolved, and brackets
+    /// and quotes protect their content.
     pub(super) fn of(text: &str) -> Self {
         let (mut declarations, mut bare) = (Vec::new(), String::new());
         let (mut colon, mut depth, mut quote) = (None, 0_u32, None);
@@ -31,7 +31,7 @@ impl Style {
                 (None, '/') if rest.peek() == Some(&'*') => {
                     rest.next();
                     let mut before = ' ';
-                    // It ends with `*/`, whose star is not that of its beginning.
+                    // The star of `/*` must not count as the one of `*/`.
                     for c in rest.by_ref() {
                         if (before, c) == ('*', '/') {
                             break;
@@ -60,8 +60,8 @@ impl Style {
         Self(declarations)
     }
 
-    /// What the declaration of one of these properties comes to that wins. Those of which `read`
-    /// makes nothing are passed over.
+    /// Value of the winning declaration of these properties. Declarations for which `read` returns
+    /// `None` are ignored.
     pub(super) fn wins<T>(
         &self,
         names: &[&str],
@@ -76,7 +76,7 @@ impl Style {
 }
 
 impl Declaration {
-    /// A declaration whose colon is here.
+    /// Parses a declaration with its colon at this position.
     fn of(bare: &str, colon: Option<usize>) -> Option<Self> {
         let (name, value) = (bare.get(..colon?)?, bare.get(colon? + 1..)?);
         let (value, important) = match value.rsplit_once('!') {
@@ -92,8 +92,8 @@ impl Declaration {
     }
 }
 
-/// The character of an escape whose `\` has been read: up to six hex digits and a blank, or any
-/// other that then stands for itself. What would have a meaning here has none.
+/// Character of an escape after its `\`: up to six hex digits and a blank, or any other character,
+/// which stands for itself. Characters with a syntactic meaning are replaced.
 fn escaped(rest: &mut Peekable<Chars<'_>>) -> char {
     let (mut code, mut digits) = (0, 0);
     while digits < 6

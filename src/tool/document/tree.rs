@@ -1,5 +1,5 @@
-//! HTML as a tree: what [`html5ever`] builds, kept in one list, so that neither building it nor
-//! walking or dropping it recurses. Comments and the contents of templates are not kept.
+//! HTML tree built by [`html5ever`] and stored in one list, so that building, walking and dropping
+//! it do not recurse. Comments and the contents of templates are not stored.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -11,63 +11,63 @@ use html5ever::{Attribute, ExpandedName, LocalName, QualName, local_name, ns};
 
 use super::Unreadable;
 
-/// A place in the list.
+/// Index of a node in the list.
 pub(super) type Id = usize;
 
-/// How deep elements may nest. Browsers stop at 512; the parser's work for each element grows with
-/// it.
+/// Deepest nesting of elements. Browsers stop at 512; the parser's work per element grows with
+/// depth.
 const DEEPEST: u32 = 1_000;
 
-/// How many elements and texts a page may have: some markup makes a thousand of a few bytes.
+/// Most elements and texts of a page: some markup creates thousands from a few bytes.
 const MOST_NODES: usize = 500_000;
 
-/// How many attributes one element may have: the parser compares each with all of them.
+/// Most attributes of an element: the parser compares each with all others.
 const MOST_ATTRIBUTES: usize = 5_000;
 
-/// How much is parsed between two looks at how large the tree has become.
+/// Bytes parsed between two checks of the tree's size.
 const PIECE: usize = 1 << 10;
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// The document, what a template holds, and what is not kept.
+    /// The document, contents of templates, and nodes that are not stored.
     Other,
-    /// An element of HTML, or of what stands in it (SVG, MathML).
+    /// An element of HTML, SVG or MathML.
     Element {
-        /// Its name.
+        /// Qualified name.
         name: Rc<QualName>,
-        /// Its attributes, as far as they matter here.
+        /// The attributes that are used here.
         attributes: Vec<(LocalName, StrTendril)>,
     },
     /// Text.
     Text(StrTendril),
 }
 
-/// A node with its place.
+/// A node with its links.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// What it is.
+    /// Kind of the node.
     pub(super) kind: Kind,
-    /// What it stands in.
+    /// Parent node.
     pub(super) parent: Option<Id>,
-    /// The first that stands in it.
+    /// First child.
     pub(super) first: Option<Id>,
     last: Option<Id>,
     before: Option<Id>,
-    /// The next that stands in the same one.
+    /// Next sibling.
     pub(super) next: Option<Id>,
     depth: u32,
 }
 
-/// A tree; its root is the first of the list.
+/// The tree; its root is the first node of the list.
 #[derive(Debug)]
 pub(super) struct Tree(Vec<Node>);
 
 impl Tree {
-    /// The tree of a page.
+    /// Parses a page.
     ///
     /// # Errors
-    /// It is larger than any page that is meant to be read.
+    /// The page exceeds a limit.
     pub(super) fn of(text: &str) -> Result<Self, Unreadable> {
         let too_large = |what: &str| Unreadable::Broken(format!("the page has {what}"));
         if has_crowded_tag(text) {
@@ -81,7 +81,7 @@ impl Tree {
             parser.process(StrTendril::from_slice(piece));
             let grown = parser.tokenizer.sink.sink.inner.borrow();
             if grown.deepest > DEEPEST {
-                return Err(too_large("elements in each other, more than 1,000 deep"));
+                return Err(too_large("elements nested more than 1,000 deep"));
             }
             if grown.nodes.len() > MOST_NODES {
                 return Err(too_large("more than 500,000 elements"));
@@ -91,15 +91,15 @@ impl Tree {
         Ok(parser.finish())
     }
 
-    /// The root: the document.
+    /// Index of the root, which is the document.
     pub(super) const ROOT: Id = 0;
 
-    /// A node.
+    /// The node with this index.
     pub(super) fn node(&self, id: Id) -> Option<&Node> {
         self.0.get(id)
     }
 
-    /// Each node below this one, in the order of the page.
+    /// All descendants of a node, in document order.
     pub(super) fn below(&self, top: Id) -> impl Iterator<Item = Id> {
         let mut at = self.node(top).and_then(|node| node.first);
         std::iter::from_fn(move || {
@@ -109,7 +109,7 @@ impl Tree {
         })
     }
 
-    /// The node that comes after all that stands in this one, within `top`.
+    /// The node after all descendants of this one, within `top`.
     fn after(&self, id: Id, top: Id) -> Option<Id> {
         let mut at = id;
         while at != top {
@@ -133,7 +133,7 @@ impl Tree {
 }
 
 impl Node {
-    /// Its name, where it is an element of HTML.
+    /// Local name of an HTML element.
     pub(super) fn html(&self) -> Option<&str> {
         match &self.kind {
             Kind::Element { name, .. } if name.ns == ns!(html) => Some(&name.local),
@@ -141,16 +141,16 @@ impl Node {
         }
     }
 
-    /// The value of one of the attributes that matter.
+    /// Value of a stored attribute.
     pub(super) fn attribute(&self, wanted: &str) -> Option<&str> {
         let Kind::Element { attributes, .. } = &self.kind else { return None };
         attributes.iter().find(|(name, _)| &**name == wanted).map(|(_, value)| &**value)
     }
 }
 
-/// Whether a tag has more attributes than one may have. Every word between `<` and `>` that stands
-/// in no quotes counts, so this sees too many rather than too few; scripts and texts, where `<`
-/// means something else, have a `>` long before.
+/// Whether a tag has too many attributes. Counts every unquoted word between `<` and `>`, so the
+/// count may be too high, but never too low. In scripts and texts, where `<` has another meaning, a
+/// `>` follows soon.
 fn has_crowded_tag(text: &str) -> bool {
     let mut bytes = text.bytes().peekable();
     while let Some(byte) = bytes.next() {
@@ -180,14 +180,14 @@ fn has_crowded_tag(text: &str) -> bool {
     false
 }
 
-/// What the parser holds on to: a place, and the name of what is there.
+/// Handle for the parser: index and name of a node.
 #[derive(Debug, Clone)]
 struct Held {
     id: Id,
     name: Rc<QualName>,
 }
 
-/// A tree that grows.
+/// A tree under construction.
 struct Growing {
     inner: RefCell<Grown>,
     nameless: Rc<QualName>,
@@ -199,7 +199,7 @@ struct Grown {
 }
 
 impl Growing {
-    /// With the document, and the place where all goes that is not kept: it stands nowhere.
+    /// Starts with the document node, and a detached node for what is not stored.
     fn new() -> Self {
         let nameless = Rc::new(QualName::new(None, ns!(), local_name!("")));
         let growing =
@@ -219,7 +219,7 @@ impl Growing {
     }
 }
 
-/// Where templates put what they hold.
+/// Index of the detached node, which receives the contents of templates.
 const NOWHERE: Id = 1;
 
 impl Grown {
@@ -251,7 +251,7 @@ impl Grown {
         });
     }
 
-    /// Puts a node into another, before one that stands in it, or as the last.
+    /// Moves a node into a parent, before the sibling `next` or at the end.
     fn put(&mut self, id: Id, parent: Id, next: Option<Id>) {
         self.take_out(id);
         let Some(into) = self.nodes.get(parent) else { return };
@@ -276,7 +276,7 @@ impl Grown {
         });
     }
 
-    /// Puts a node or a text into another; a text goes on with the text before it.
+    /// Inserts a node or text; adjacent texts are merged.
     fn insert(&mut self, what: NodeOrText<Held>, parent: Id, next: Option<Id>) {
         let text = match what {
             NodeOrText::AppendNode(node) => return self.put(node.id, parent, next),
@@ -296,7 +296,7 @@ impl Grown {
     }
 }
 
-/// Whether an attribute says anything of what is seen, or of title and day.
+/// Whether an attribute affects visibility, title or date.
 fn matters(name: &str) -> bool {
     matches!(
         name,

@@ -1,6 +1,6 @@
-//! Addresses of the files of a folder. An address is made from a path, never a path from an address:
-//! what somebody asks for is looked up among the addresses that there are, so no address can lead
-//! anywhere else.
+//! Addresses (URLs) of the files of a folder. An address is made from a path, never a path from an
+//! address: a requested address is looked up among the known ones, so no address can lead outside
+//! the folder.
 
 use std::collections::HashSet;
 use std::path::{Component, Path};
@@ -10,17 +10,16 @@ use reqwest::Url;
 
 use crate::scenario::domain::in_ascii;
 
-/// What stands in an address as it is: the unreserved characters, so that two spellings of one
-/// address become the same.
+/// Only unreserved characters stay unencoded, so that all spellings of an address become the same.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Extensions that a mirror leaves off.
+/// Extensions that a mirror omits.
 const LEFT_OFF: [&str; 5] = ["md", "html", "htm", "txt", "pdf"];
 
 /// How addresses are made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// The path, its extension too, after this address, which ends with a slash.
+    /// This base URL, which ends with a slash, followed by the path with its extension.
     Under(String),
     /// As in a mirror of the web: the first folder is the host.
     Mirror,
@@ -28,25 +27,25 @@ pub enum Layout {
 
 impl Layout {
     /// The layout of a folder whose files stand under this address, if any.
-    ///
+    /// The layout for a base URL; a mirror without one.
     /// # Errors
-    /// What is wrong with the address.
+    /// What is wrong with the URL.
     pub fn new(base_url: Option<&str>) -> Result<Self, String> {
         let Some(text) = base_url else { return Ok(Self::Mirror) };
-        let url = Url::parse(text).map_err(|error| format!("the base_url is none: {error}"))?;
+        let url = Url::parse(text).map_err(|error| format!("the base_url is invalid: {error}"))?;
         if url.query().is_some() || url.fragment().is_some() {
-            return Err("the base_url has a ? or a #, behind which no path can stand".to_owned());
+            return Err("the base_url has a ? or #, so no path can follow".to_owned());
         }
         let mut base = canonical(text)
-            .ok_or_else(|| "the base_url is no plain http:// or https:// address".to_owned())?;
+            .ok_or_else(|| "the base_url is not a plain http:// or https:// address".to_owned())?;
         if !base.ends_with('/') {
             base.push('/');
         }
         Ok(Self::Under(base))
     }
 
-    /// The addresses of files, each by its path within the folder. The paths come sorted; no two
-    /// get the same address. `None`: it has none.
+    /// The addresses of files by their paths in the folder, which must be sorted. All addresses are
+    /// different. `None`: the file has no address.
     pub fn assign<'a>(&self, paths: impl IntoIterator<Item = &'a Path>) -> Vec<Option<String>> {
         let mut taken = HashSet::new();
         let mut claim = |address: String| taken.insert(address.clone()).then_some(address);
@@ -64,7 +63,7 @@ impl Layout {
                             let whole: Vec<&[u8]> = folders.iter().copied().chain([file]).collect();
                             format!("https://{host}/{}", encoded(&whole))
                         };
-                        // The later of two with one name keeps its extension.
+                        // The later of two files with the same address keeps its extension.
                         claim(with(without_extension(file))).or_else(|| claim(with(file)))
                     }
                 }
@@ -73,8 +72,8 @@ impl Layout {
     }
 }
 
-/// An address as this room writes it, whatever way it was spelled, without its fragment; `None`: it
-/// cannot be that of a file.
+/// The normalised spelling of an address, without its fragment; `None` if it cannot be the address
+/// of a file.
 pub fn canonical(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let plain = matches!(url.scheme(), "http" | "https")
@@ -90,7 +89,7 @@ pub fn canonical(url: &str) -> Option<String> {
     }
     for segment in url.path_segments()? {
         let bytes: Vec<u8> = percent_decode_str(segment).collect();
-        // A slash that was encoded is no slash between folders, and no name has one.
+        // An encoded slash does not separate folders, and no file name contains one.
         if bytes.contains(&b'/') || bytes.contains(&0) || matches!(&*bytes, b"." | b"..") {
             return None;
         }
@@ -100,7 +99,8 @@ pub fn canonical(url: &str) -> Option<String> {
     Some(whole)
 }
 
-/// The names along a path within the folder; `None` where it is none, or a name cannot be written.
+/// Names along a path in the folder; `None` if the path is not relative, or a name cannot be
+/// encoded.
 fn segments(path: &Path) -> Option<Vec<&[u8]>> {
     let name = |component| match component {
         Component::Normal(name) => bytes_of(name),
@@ -125,8 +125,8 @@ fn encoded(segments: &[&[u8]]) -> String {
     each.join("/")
 }
 
-/// The host that a folder's name is: one with a dot that an address can have as it is, or in ASCII
-/// where the name is in Unicode.
+/// Host name of a folder: its name must contain a dot and be valid in a URL; Unicode is converted
+/// to ASCII.
 fn host_name(name: &[u8]) -> Option<String> {
     let host = in_ascii(std::str::from_utf8(name).ok()?)?.into_owned();
     let url = Url::parse(&format!("https://{host}/")).ok()?;
@@ -263,7 +263,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each address is that of one file alone, and is found again however it was encoded.
+        /// Each address belongs to one file, and is found in any spelling.
         #[test]
         fn addresses_and_files_go_one_to_one(paths in names(), mirror: bool) {
             let layout = if mirror { Layout::Mirror } else { under() };
@@ -278,7 +278,7 @@ mod tests {
             for address in known {
                 let found = canonical(address);
                 prop_assert_eq!(found.as_ref(), Some(address));
-                // Spelled otherwise, unless an e is a digit of what is encoded already.
+                // Spelled differently, unless `e` is part of a percent escape.
                 let (host, path) = address.split_at(address.find('/').unwrap_or(0) + 2);
                 let (host, path) = (host.len(), path.find('/').unwrap_or(0));
                 let (host, path) = address.split_at(host + path);

@@ -1,5 +1,5 @@
-//! Where the index of a folder is kept on the disk: below the user's folder of what can be made again,
-//! under a name that says which folder, which addresses and which form of the index it is of.
+//! Disk location of a folder's index: in the user's cache directory, under a hash of the folder,
+//! its base URL and the version of the index.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,23 +13,23 @@ use super::text_index::{IndexFailed, TextIndex, VERSION};
 use crate::private;
 use crate::scenario::digest::hex;
 
-/// Hexadecimal digits of a name.
+/// Hexadecimal digits of a directory name.
 const DIGITS: usize = 32;
 
-/// How long an index is kept that nobody opens: its folder may be gone, or its form may be an old one.
+/// Unused indices are removed after this time: their folder may be gone, or their version obsolete.
 const UNUSED: Duration = Duration::from_secs(90 * 86_400);
 
-/// The most indices that are looked at, and taken away, at once.
+/// Most indices that are checked, and removed, at once.
 const LOOKED_AT: usize = 1_000;
 const TAKEN_AWAY: usize = 20;
 
-/// Where what can be made again is kept of this user; `None` when there is no home.
+/// The user's cache directory of this program; `None` without a home directory.
 pub fn of_user() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(etcetera::BaseStrategy::cache_dir(&base).join("roundtable"))
 }
 
-/// Where the index of the folder `root`, its path without links, is kept below `cache`.
+/// Directory of the index of the folder `root` (its canonical path) below `cache`.
 pub fn place(cache: &Path, root: &Path, layout: &Layout) -> PathBuf {
     let mut hash = Sha256::new();
     hash.update(VERSION.to_le_bytes());
@@ -37,7 +37,7 @@ pub fn place(cache: &Path, root: &Path, layout: &Layout) -> PathBuf {
         Layout::Under(base) => base.as_str(),
         Layout::Mirror => "",
     };
-    // Each with its length before it, so that no two of them run into each other.
+    // Length prefixes keep the two parts apart.
     for part in [root.as_os_str().as_encoded_bytes(), base.as_bytes()] {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
@@ -47,11 +47,11 @@ pub fn place(cache: &Path, root: &Path, layout: &Layout) -> PathBuf {
     cache.join("folders").join(name)
 }
 
-/// Opens the index that is kept there. One that is broken, or is none of ours, is made anew.
+/// Opens the index in this directory. A damaged one, or one of another program, is rebuilt.
 ///
 /// # Errors
-/// [`IndexFailed::Busy`] where it would have to be made anew while another process writes it;
-/// [`IndexFailed::Broken`] where nothing can be kept there.
+/// [`IndexFailed::Busy`] if it has to be rebuilt while another process writes it;
+/// [`IndexFailed::Broken`] if nothing can be stored there.
 pub fn open(place: &Path) -> Result<TextIndex, IndexFailed> {
     private::make_dir(place)?;
     forget_unused(place, SystemTime::now());
@@ -63,7 +63,7 @@ pub fn open(place: &Path) -> Result<TextIndex, IndexFailed> {
 fn open_or_renew(place: &Path) -> Result<TextIndex, IndexFailed> {
     match TextIndex::kept_in(place) {
         Err(IndexFailed::Broken(why)) => {
-            tracing::warn!(place = %place.display(), why, "an index is made anew");
+            tracing::warn!(place = %place.display(), why, "rebuilding an index");
             clear(place)?;
             TextIndex::kept_in(place)
         }
@@ -71,10 +71,10 @@ fn open_or_renew(place: &Path) -> Result<TextIndex, IndexFailed> {
     }
 }
 
-/// Takes away everything that is kept there.
+/// Removes everything in this directory except its locks.
 ///
 /// # Errors
-/// As [`open`].
+/// Same as [`open`].
 pub fn clear(place: &Path) -> Result<(), IndexFailed> {
     let directory = MmapDirectory::open(place).map_err(tantivy::TantivyError::from)?;
     let _lock = directory.acquire_lock(&INDEX_WRITER_LOCK).map_err(tantivy::TantivyError::from)?;
@@ -90,11 +90,11 @@ pub fn clear(place: &Path) -> Result<(), IndexFailed> {
     Ok(())
 }
 
-/// Leaves what is kept there to its owner alone. Whoever writes an index makes its files open to
-/// others, and the folder may have been open to them before.
+/// Restricts the directory and its files to their owner. The index library creates files that
+/// others can read, and the directory may have been readable before.
 ///
 /// # Errors
-/// What the file system says.
+/// The error of the file system.
 pub fn close_to_others(place: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     {
@@ -118,8 +118,8 @@ pub fn close_to_others(place: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Marks the index that is kept there as used now, and takes away others that nobody has used for
-/// long. What cannot be done is left for the next time.
+/// Marks this index as used now, and removes others that were not used for long. Errors are
+/// ignored; the next call tries again.
 fn forget_unused(place: &Path, now: SystemTime) {
     let _ = fs::File::open(place).and_then(|folder| folder.set_modified(now));
     let Some(all) = place.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };

@@ -1,40 +1,40 @@
-//! What of a folder is not taken, and why: counted, never silent.
+//! Why files of a folder are skipped. Skipped files are counted, never ignored silently.
 
 use serde_json::{Map, Value};
 
 /// Why something in a folder is not one of its documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// Its name begins with a dot. A hidden folder counts once, whatever is in it.
+    /// Name starts with a dot. A hidden folder counts once, whatever it contains.
     Hidden,
-    /// A link that leads out of the folder.
+    /// A link to a target outside the folder.
     LeadsOut,
-    /// A link to a folder within: what is in it is there under its own name.
+    /// A link to a folder inside: its files are found under their own names.
     LinkedFolder,
-    /// Neither a file nor a folder: a pipe, a socket, a device. It is not opened.
+    /// Neither a file nor a folder: a pipe, socket or device. It is not opened.
     Special,
-    /// Neither Markdown nor HTML, plain text or PDF, by its name.
+    /// Extension of no supported format.
     OtherType,
     /// Larger than [`MAX_BYTES`](super::MAX_BYTES).
     TooLarge,
     /// Beyond the first [`MAX_FILES`](super::MAX_FILES).
     TooMany,
-    /// It has no address: in a mirror its first folder is no host.
+    /// No address: in a mirror, its first folder is not a host name.
     NoAddress,
-    /// It cannot be opened or read.
+    /// Cannot be opened or read.
     Unopened,
-    /// Its name says text, its bytes do not.
+    /// The extension says text, but the content is binary.
     Binary,
-    /// In a charset that cannot be read.
+    /// In a charset that cannot be decoded.
     Charset,
-    /// There is no text in it.
+    /// Contains no text.
     Empty,
-    /// Its parser refuses it.
+    /// The parser failed.
     Broken,
 }
 
 impl Reason {
-    /// Every reason. An index keeps the place of a reason in this list: append only, or raise
+    /// All reasons. An index stores the position of a reason in this list: append only, or raise
     /// [`VERSION`](super::text_index::VERSION).
     pub const ALL: [Self; 13] = [
         Self::Hidden,
@@ -52,7 +52,7 @@ impl Reason {
         Self::Broken,
     ];
 
-    /// Its word in answers.
+    /// Identifier in results.
     pub fn word(self) -> &'static str {
         match self {
             Self::Hidden => "hidden",
@@ -71,31 +71,31 @@ impl Reason {
         }
     }
 
-    /// Its place in [`ALL`](Self::ALL), from 1.
+    /// Position in [`ALL`](Self::ALL), from 1; stored in the index.
     pub(super) fn code(self) -> u64 {
         self as u64 + 1
     }
 
-    /// The reason of a code; `None`: nothing is wrong with the file.
+    /// The reason of a code; `None` for 0, a readable file.
     pub(super) fn of_code(code: u64) -> Option<Self> {
         let place = usize::try_from(code.checked_sub(1)?).ok()?;
         Some(Self::ALL.get(place).copied().unwrap_or(Self::Broken))
     }
 }
 
-/// How many were left out, by reason.
+/// Number of skipped files by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut([u64; Reason::ALL.len()]);
 
 impl LeftOut {
-    /// One more.
+    /// Counts one more file.
     pub fn count(&mut self, reason: Reason) {
         if let Some(count) = self.0.get_mut(reason as usize) {
             *count += 1;
         }
     }
 
-    /// All of both.
+    /// Sum of both.
     pub fn and(mut self, other: &Self) -> Self {
         for (count, more) in self.0.iter_mut().zip(other.0) {
             *count += more;
@@ -103,12 +103,12 @@ impl LeftOut {
         self
     }
 
-    /// How many for this reason.
+    /// Count of a reason.
     pub fn of(&self, reason: Reason) -> u64 {
         self.0.get(reason as usize).copied().unwrap_or(0)
     }
 
-    /// As an answer tells it: the reasons that there are, by their words.
+    /// JSON for the tool's result: the reasons with a count above 0.
     pub fn told(&self) -> Value {
         let counts = Reason::ALL.iter().map(|reason| (*reason, self.of(*reason)));
         let told: Map<String, Value> = counts

@@ -1,13 +1,14 @@
-//! A folder of documents as two tools: one that searches them, one that reads them.
+//! A folder of documents as two tools: one searches it, one reads from it.
 //!
-//! - [`walk`] looks what files there are, [`address`] says under which address each stands, and
-//!   [`source`] reads them: from a folder of the disk, or from the corpus inside the program.
-//! - [`text_index`] holds their words and follows the folder; [`ranking`] finds what fits best.
-//! - [`shelf`] is what the tools of one process share of one folder: its index, kept on the disk
+//! - [`walk`] lists the files, [`address`] gives each an address, and [`source`] reads them from a
+//!   folder on disk, or from the corpus inside the program.
+//! - [`text_index`] holds their words and is updated from the folder; [`ranking`] finds the best
+//!   matches.
+//! - [`shelf`] is the state that the tools of one process share for a folder: its index, on disk
 //!   ([`keeping`]) or in memory.
 //! - [`search`] and [`read`] are the tools.
 //!
-//! What is left out of a folder is counted by its reason ([`left_out`]) and told with every answer.
+//! Skipped files are counted by reason ([`left_out`]) and reported with every result.
 
 pub mod address;
 pub mod keeping;
@@ -27,9 +28,9 @@ pub use read::FolderRead;
 pub use search::FolderSearch;
 pub use shelf::ready;
 
-/// The most bytes of a file that is read; a larger one is left out.
+/// Most bytes of a file that is read; larger ones are skipped.
 pub const MAX_BYTES: u64 = 8 << 20;
 
-/// The most files of a folder that are looked at as documents; those beyond, in the order of their
-/// paths, are left out.
+/// Most files of a folder that become documents; those beyond, in the order of their paths, are
+/// skipped.
 pub const MAX_FILES: usize = 50_000;

@@ -1,5 +1,5 @@
-//! What fits a question best: BM25 over title, text, address and date, in an order that depends on
-//! the documents alone.
+//! Ranks documents for a query: BM25 over title, text, address and date. The order depends on the
+//! documents only.
 
 use std::collections::HashMap;
 
@@ -15,38 +15,38 @@ use super::snippet::snippet;
 use super::text_index::{DATED_BY_FILE, IndexFailed, LEFT_OUT, TextIndex};
 use super::words;
 
-/// The most different words of a question that are looked for.
+/// Most different words of a query that are searched.
 const MAX_WORDS: usize = 512;
 
 /// A document that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// Where it stands.
+    /// Address (URL) of the document.
     pub address: String,
-    /// Its title.
+    /// Title of the document.
     pub title: String,
-    /// The sentences of it that fit best.
+    /// Best matching sentences.
     pub snippet: String,
-    /// How well it fits, in thousandths of the best.
+    /// Score in thousandths of the best hit's score.
     pub score: u32,
-    /// Its day, or nothing.
+    /// Date as `YYYY-MM-DD`, or empty.
     pub published_at: String,
-    /// The day is that of the file's last change.
+    /// Whether the date is that of the file's last change.
     pub dated_by_file: bool,
 }
 
-/// What was found.
+/// Result of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// The best first; those of one score by their addresses.
+    /// Best first; equal scores by address.
     pub hits: Vec<Hit>,
-    /// Words of the question beyond the first 512 different ones, which were not looked for.
+    /// Number of different words beyond the first 512, which were not searched.
     pub words_left_out: usize,
 }
 
 impl TextIndex {
-    /// Finds the `k` documents that fit best. Every word counts, and what is rare counts more; stop
-    /// words count where there are no others.
+    /// Finds the `k` best documents. Every word counts, rare ones more. Stop words count only if
+    /// there are no others.
     ///
     /// # Errors
     /// [`IndexFailed::Broken`]
@@ -69,7 +69,7 @@ impl TextIndex {
         let mut ranked: Vec<(u32, DocAddress)> =
             found.into_iter().map(|(score, at)| (thousandths(score, best), at)).collect();
         ranked.sort_unstable_by_key(|(score, _)| std::cmp::Reverse(*score));
-        // All that have the score of the last one are sorted by their addresses before the cut.
+        // All documents with the score of the last one are sorted by address before the cut.
         let last = ranked.get(k - 1).map_or(0, |(score, _)| *score);
         ranked.retain(|(score, _)| *score >= last);
         let mut named = Vec::with_capacity(ranked.len());
@@ -86,7 +86,7 @@ impl TextIndex {
         Ok(Hits { hits, words_left_out })
     }
 
-    /// Where words are looked for, and how much a field counts.
+    /// Searched fields and their weights.
     fn fields(&self) -> [(Field, Score); 4] {
         let fields = &self.fields;
         [(fields.title, 2.0), (fields.body, 1.0), (fields.place, 0.5), (fields.date, 0.5)]
@@ -104,7 +104,7 @@ impl TextIndex {
         BooleanQuery::new(each.collect())
     }
 
-    /// How much each word of the question counts in the texts: the rarer, the more.
+    /// Weight of each query word: the rarer, the higher.
     fn weights(
         &self,
         asked: &[String],
@@ -158,14 +158,14 @@ fn address(searcher: &Searcher, at: DocAddress) -> Result<String, IndexFailed> {
     Ok(address)
 }
 
-/// A score in thousandths of the best; what was found at all has one.
+/// A score in thousandths of the best one, at least 1.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn thousandths(score: Score, best: Score) -> u32 {
     ((f64::from(score) / f64::from(best) * 1_000.0).round() as u32).clamp(1, 1_000)
 }
 
-/// What BM25 counts, of the documents that there are now. The index itself counts those too that were
-/// removed or read anew, until it writes their segment again: the order would depend on the past.
+/// BM25 statistics of the current documents. The index itself also counts deleted and replaced
+/// documents until it merges their segment, so the order would depend on the past.
 struct Alive<'s> {
     searcher: &'s Searcher,
     documents: u64,
@@ -191,7 +191,7 @@ impl Bm25StatisticsProvider for Alive<'_> {
             tokens +=
                 segment.doc_ids_alive().map(|doc| u64::from(lengths.fieldnorm(doc))).sum::<u64>();
         }
-        // It is divided by, and no document may have a date.
+        // At least 1, because it is a divisor, and there may be no document with a date.
         Ok(tokens.max(1))
     }
 
@@ -219,7 +219,7 @@ impl Bm25StatisticsProvider for Alive<'_> {
     }
 }
 
-/// Collects every document that has one of the words, with its score.
+/// Collects every document with one of the words, with its score.
 struct Everything;
 
 struct OfSegment {

@@ -16,7 +16,7 @@ use crate::scenario::lookup::FolderSpec;
 use crate::tool::answering::{Tool, ToolRequest};
 use crate::tool::document::Format;
 
-/// The most characters of an address that an answer repeats.
+/// Most characters of an address that a result quotes.
 const ADDRESS_CHARS: usize = 120;
 
 /// Reads documents of a folder by their addresses.
@@ -25,24 +25,24 @@ pub struct FolderRead {
 }
 
 impl FolderRead {
-    /// The tool of this folder; `cache` as for [`FolderSearch`](super::FolderSearch::new).
+    /// The tool of this folder; `cache` as in [`FolderSearch`](super::FolderSearch::new).
     pub fn new(spec: FolderSpec, cache: Option<PathBuf>) -> Self {
         Self { folder: Folder::new(spec, cache) }
     }
 
     async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
         let Some(Value::String(url)) = request.args.get("url") else {
-            let text = "a read needs `url`, a text: give it one";
+            let text = "the argument `url` is missing or not a string";
             return Err(AttemptFailed::of(FailureClass::Tool, text));
         };
         let shown = visible_within(url, ADDRESS_CHARS);
         let shelf = self.folder.shelf()?;
         let Some(address) = canonical(url) else {
-            let text = format!("{shown} cannot be the address of a file");
+            let text = format!("{shown} is not a valid address of a file");
             return Ok(Arc::new(refused("invalid_url", &text)));
         };
         Ok(Arc::new(match shelf.read(address).await? {
-            None => refused("not_found", &format!("no document of the folder stands at {shown}")),
+            None => refused("not_found", &format!("the folder has no document at {shown}")),
             Some((entry, Ok(page))) => told(&entry, &page),
             Some((_, Err(reason))) => {
                 let (code, what) = code(reason);
@@ -86,21 +86,21 @@ fn refused(code: &str, text: &str) -> Value {
     json!({ "status": "error", "error": code, "text": text })
 }
 
-/// Why a file cannot be read: what it is in an answer, and in words.
+/// Identifier and text for a file that cannot be read.
 fn code(reason: Reason) -> (&'static str, &'static str) {
     match reason {
-        Reason::Empty => ("empty_page", "has no text in it"),
-        Reason::Charset => ("charset", "is in a charset that cannot be read"),
-        Reason::Binary => ("content_type", "is no text"),
-        Reason::Broken => ("unreadable", "is broken: its parser refuses it"),
-        Reason::TooLarge => ("unreadable", "has become too large"),
-        Reason::Unopened => ("not_found", "is gone, or may not be read"),
+        Reason::Empty => ("empty_page", "contains no text"),
+        Reason::Charset => ("charset", "has an unknown charset"),
+        Reason::Binary => ("content_type", "is not text"),
+        Reason::Broken => ("unreadable", "is damaged: it cannot be parsed"),
+        Reason::TooLarge => ("unreadable", "is too large now"),
+        Reason::Unopened => ("not_found", "was removed, or access is denied"),
         Reason::Hidden
         | Reason::LeadsOut
         | Reason::LinkedFolder
         | Reason::Special
         | Reason::OtherType
         | Reason::TooMany
-        | Reason::NoAddress => ("not_found", "is no document of the folder any more"),
+        | Reason::NoAddress => ("not_found", "is no longer a document of the folder"),
     }
 }

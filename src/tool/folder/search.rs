@@ -12,9 +12,9 @@ use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::lookup::FolderSpec;
 use crate::tool::answering::{Tool, ToolRequest};
 
-/// Results where the call does not say how many.
+/// Number of results if the call does not set `k`.
 const RESULTS: u64 = 10;
-/// The most results of one call.
+/// Most results of one call.
 const MAX_RESULTS: u64 = 100;
 
 /// Searches a folder of documents.
@@ -23,15 +23,15 @@ pub struct FolderSearch {
 }
 
 impl FolderSearch {
-    /// The tool of this folder; `cache`: where its index is kept, `None`: in memory alone. Whether
-    /// the folder is there shows when it is asked; [`ready`](super::ready) tells before.
+    /// The tool of this folder. `cache` is the directory for its index; `None` keeps it in memory.
+    /// A missing folder is reported on the first call; [`ready`](super::ready) checks before.
     pub fn new(spec: FolderSpec, cache: Option<PathBuf>) -> Self {
         Self { folder: Folder::new(spec, cache) }
     }
 
     async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
         let Some(Value::String(query)) = request.args.get("query") else {
-            let text = "a search needs `query`, a text: give it one";
+            let text = "the argument `query` is missing or not a string";
             return Err(AttemptFailed::of(FailureClass::Tool, text));
         };
         let k = request.args.get("k").and_then(Value::as_u64).unwrap_or(RESULTS);
@@ -88,12 +88,11 @@ fn result(hit: &Hit) -> Value {
     result
 }
 
-/// A folder as one of its tools holds it: found when it is first asked for, for it may not be there
-/// yet.
+/// A tool's handle of a folder, resolved on first use, because the folder may not exist yet.
 pub(super) struct Folder {
     spec: FolderSpec,
     cache: Option<PathBuf>,
-    /// Held so that what the process knows of the folder is there as long as the tool.
+    /// Keeps the shared state of the folder alive as long as the tool.
     shelf: Mutex<Option<Arc<Shelf>>>,
 }
 
@@ -103,7 +102,7 @@ impl Folder {
     }
 
     pub(super) fn shelf(&self) -> Result<Arc<Shelf>, Box<AttemptFailed>> {
-        // Asked each time: the path may lead elsewhere by now.
+        // Resolved on each call, because the path may lead elsewhere by now.
         let shelf = Shelf::of(&self.spec, self.cache.as_deref().map(Path::new))
             .map_err(|why| AttemptFailed::of(FailureClass::Tool, why))?;
         let mut held = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);

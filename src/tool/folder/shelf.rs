@@ -1,4 +1,4 @@
-//! What the tools of this process share of one folder: what is in it, and its index.
+//! State of one folder that the tools of this process share: its catalogue and its index.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,14 +22,14 @@ use crate::scenario::lookup::FolderSpec;
 use crate::tool::contained;
 use crate::tool::settings::NotReady;
 
-/// How often a writer in another process is asked again, and how long it is waited between.
+/// How often and at which interval to retry while another process writes the index.
 const WAITS: u32 = 10;
 const WAIT: Duration = Duration::from_millis(30);
 
-/// The most characters of a path that a text repeats.
+/// Most characters of a path that a message quotes.
 const PATH_CHARS: usize = 80;
 
-/// Whether a folder can be searched and read.
+/// Checks that a folder can be searched and read.
 ///
 /// # Errors
 /// What is wrong with it, and what to do.
@@ -37,40 +37,40 @@ pub fn ready(spec: &FolderSpec) -> Result<(), NotReady> {
     find(spec).map(|_| ()).map_err(|why| NotReady::Folder { why })
 }
 
-/// Where the index is that was searched.
+/// Location of the index that was searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Where {
     /// On the disk.
     Disk,
-    /// In memory: nothing is kept of this folder, or another process writes what is kept.
+    /// In memory: the folder has no disk index, or another process is writing it.
     Memory,
 }
 
-/// What a search came to.
+/// Result of a search.
 #[derive(Debug)]
 pub struct Searched {
-    /// What was found.
+    /// The hits.
     pub found: Hits,
-    /// What the index did before, and what is in it.
+    /// What the refresh before the search changed, and the size of the index.
     pub refreshed: Refreshed,
-    /// All that was left out of the folder.
+    /// All skipped files of the folder.
     pub left_out: LeftOut,
-    /// Where the index is.
+    /// Location of the index.
     pub index: Where,
 }
 
-/// A folder, as the tools of this process share it.
+/// A folder, shared by the tools of this process.
 pub struct Shelf {
     source: Source,
     layout: Layout,
-    /// Where its index is kept; `None`: in memory alone.
+    /// Directory of the disk index; `None`: in memory only.
     kept: Option<PathBuf>,
     indices: Arc<tokio::sync::Mutex<Indices>>,
-    /// What was in it when it was looked at last.
+    /// Catalogue of the last listing.
     catalogue: Mutex<Option<Arc<Catalogue>>>,
 }
 
-/// What there is of a folder's indices.
+/// Open indices of a folder.
 #[derive(Default)]
 struct Indices {
     disk: Option<TextIndex>,
@@ -80,14 +80,14 @@ struct Indices {
 type Shelves = HashMap<(Source, Layout, Option<PathBuf>), Weak<Shelf>>;
 
 impl Shelf {
-    /// The shelf of a folder. Everyone in this process who asks for the same folder gets the same
-    /// one. `cache` is where indices are kept.
+    /// The shared state of a folder. All callers in this process get the same one for the same
+    /// folder. `cache` is the directory of the indices.
     ///
     /// # Errors
     /// What is wrong with the folder, and what to do.
     pub fn of(spec: &FolderSpec, cache: Option<&Path>) -> Result<Arc<Self>, String> {
         static SHELVES: LazyLock<Mutex<Shelves>> = LazyLock::new(Mutex::default);
-        /// The shipped corpus stays: every run may come back to it.
+        /// Keeps the shipped corpus, since any run may use it again.
         static SHIPPED: Mutex<Vec<Arc<Shelf>>> = Mutex::new(Vec::new());
         let (source, layout) = find(spec)?;
         let kept = match (&source, cache) {
@@ -115,7 +115,7 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// Searches, after the index has followed the folder. Dropping it ends the work between two
+    /// Searches after a refresh of the index. Dropping the future stops the work between two
     /// documents; what was read until then is kept.
     ///
     /// # Errors
@@ -125,14 +125,14 @@ impl Shelf {
         query: String,
         k: usize,
     ) -> Result<Searched, Box<AttemptFailed>> {
-        // One at a time: the next one finds the index as this one leaves it.
+        // One search at a time, so that each finds a consistent index.
         let mut indices = Arc::clone(&self.indices).lock_owned().await;
         let shelf = Arc::clone(self);
         apart(move |stop| shelf.search_now(&mut indices, &query, k, stop)).await?
     }
 
-    /// Reads the document that stands under an address, as [`canonical`](super::address::canonical)
-    /// writes it. `None`: none does.
+    /// Reads the document with this address, in [`canonical`](super::address::canonical) spelling.
+    /// `None` if there is none.
     ///
     /// # Errors
     /// What went wrong, and what to do.
@@ -155,7 +155,7 @@ impl Shelf {
         .await?
     }
 
-    /// Looks what is in the folder.
+    /// Lists the folder.
     fn look(&self, stop: &Stop) -> Result<Arc<Catalogue>, Box<AttemptFailed>> {
         let catalogue =
             self.source.catalogue(&self.layout, stop).map_err(|failed| match failed {
@@ -195,10 +195,10 @@ impl Shelf {
                     return Ok(searched(done, Where::Disk));
                 }
                 Err(IndexFailed::Stopped) => return Err(dropped()),
-                Err(IndexFailed::Busy) => tracing::info!("another process writes the index"),
+                Err(IndexFailed::Busy) => tracing::info!("another process is writing the index"),
                 Err(IndexFailed::Broken(why)) => {
                     indices.disk = None;
-                    tracing::warn!(why, "the index cannot be kept on the disk");
+                    tracing::warn!(why, "the index cannot be stored on disk");
                 }
             }
         }
@@ -206,10 +206,10 @@ impl Shelf {
             indices.memory = None;
             match failed {
                 IndexFailed::Stopped => dropped(),
-                IndexFailed::Busy => failure("the index is being written: try again"),
+                IndexFailed::Busy => failure("the index is being written: retry"),
                 IndexFailed::Broken(why) => {
                     let why = visible_within(&why, PATH_CHARS);
-                    failure(&format!("the folder cannot be indexed ({why}): try again"))
+                    failure(&format!("the folder cannot be indexed ({why}): retry"))
                 }
             }
         })?;
@@ -217,7 +217,7 @@ impl Shelf {
     }
 }
 
-/// What an index is asked.
+/// A query for an index.
 struct Asked<'a> {
     source: &'a Source,
     catalogue: &'a Catalogue,
@@ -228,8 +228,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn of(&self, index: &mut TextIndex) -> Result<(Hits, Refreshed), IndexFailed> {
-        // What an index on the disk holds is data: a break in it that its checks did not find may
-        // well be a panic.
+        // An index on disk is data: damage that its checks missed may cause a panic.
         let asked = contained::call(|| {
             let refreshed = index.refresh(self.source, self.catalogue, self.stop)?;
             Ok((index.search(self.query, self.k)?, refreshed))
@@ -238,7 +237,7 @@ impl Asked<'_> {
     }
 }
 
-/// Asks the index that is kept, made anew once where it is broken.
+/// Queries the disk index, and rebuilds it once if it is damaged.
 fn on_disk(
     indices: &mut Indices,
     place: &Path,
@@ -259,7 +258,7 @@ fn on_disk(
                 thread::sleep(WAIT);
             }
             Err(IndexFailed::Broken(why)) if !made_anew => {
-                tracing::warn!(why, "an index is made anew");
+                tracing::warn!(why, "rebuilding an index");
                 made_anew = true;
                 indices.disk = None;
                 keeping::clear(place)?;
@@ -277,7 +276,7 @@ fn in_memory(indices: &mut Indices, asked: &Asked<'_>) -> Result<(Hits, Refreshe
     asked.of(index)
 }
 
-/// Does work that blocks in a thread for such work. Dropping it stops the work.
+/// Runs blocking work on a blocking thread. Dropping the future stops the work.
 async fn apart<T: Send + 'static>(
     work: impl FnOnce(&Stop) -> T + Send + 'static,
 ) -> Result<T, Box<AttemptFailed>> {
@@ -286,32 +285,32 @@ async fn apart<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(move || contained::call(|| work(&stop))).await;
     done.map_err(|error| error.to_string())
         .and_then(|done| done)
-        .map_err(|why| failure(&format!("the folder's tool broke down: {why}")))
+        .map_err(|why| failure(&format!("the folder tool failed: {why}")))
 }
 
-/// Where the documents of a folder come from, and under which addresses they stand.
+/// Source and address layout of a folder.
 fn find(spec: &FolderSpec) -> Result<(Source, Layout), String> {
     let layout = Layout::new(spec.base_url.as_deref())
-        .map_err(|why| format!("{why}: write one such as https://notes.local/"))?;
+        .map_err(|why| format!("{why}: use one such as https://notes.local/"))?;
     let Some(folder) = &spec.folder else { return Ok((Source::Corpus, layout)) };
     let usable = folder.canonicalize().and_then(|root| fs::read_dir(&root).map(|_| root));
     usable.map(|root| (Source::Folder(root), layout)).map_err(|error| cannot(folder, &error))
 }
 
-/// Why a folder cannot be looked through, and what to do.
+/// Why a folder cannot be listed, and what to do.
 fn cannot(folder: &Path, error: &io::Error) -> String {
     let shown = visible_within(&folder.display().to_string(), PATH_CHARS);
     match error.kind() {
         io::ErrorKind::NotFound => {
-            format!("there is no folder {shown}: make it, or name another one")
+            format!("folder {shown} not found: create it, or choose another one")
         }
         io::ErrorKind::NotADirectory => {
-            format!("{shown} is no folder: name the folder that it is in")
+            format!("{shown} is not a folder: give the folder that contains it")
         }
         io::ErrorKind::PermissionDenied => {
-            format!("the folder {shown} may not be read: allow it, or name another one")
+            format!("no permission to read the folder {shown}: allow it, or choose another one")
         }
-        _ => format!("the folder {shown} cannot be read ({error}): name another one"),
+        _ => format!("the folder {shown} cannot be read ({error}): choose another one"),
     }
 }
 
@@ -319,9 +318,9 @@ fn failure(text: &str) -> Box<AttemptFailed> {
     AttemptFailed::of(FailureClass::Tool, text)
 }
 
-/// Nobody hears this one.
+/// Error of a cancelled call; its caller no longer exists.
 fn dropped() -> Box<AttemptFailed> {
-    failure("the call was dropped")
+    failure("the call was cancelled")
 }
 
 impl From<Stopped> for Box<AttemptFailed> {

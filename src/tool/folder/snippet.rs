@@ -1,4 +1,4 @@
-//! What of a document is shown in a list of what was found: the sentences that fit best.
+//! Snippets of documents in search results: the best matching sentences.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -8,25 +8,25 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::words;
 
-/// The most characters of a snippet.
+/// Most characters of a snippet.
 pub(super) const CHARS: usize = 200;
 
-/// The most sentences of a snippet.
+/// Most sentences of a snippet.
 const AT_MOST: usize = 4;
 
-/// How far into a document its best sentences are looked for, in bytes.
+/// Bytes of a document that are searched for the best sentences.
 const LOOKED_AT: usize = 512 << 10;
 
-/// The sentences next to each other, within one paragraph, [`CHARS`] characters and
-/// [`AT_MOST`] of them, that hold most of what was asked; of those that hold the same, the fewest
-/// and then the first. `weights` says how much each word as the index has it counts. Where there are
-/// none of them, the text's beginning.
+/// The best run of consecutive sentences within one paragraph, with at most [`CHARS`] characters
+/// and [`AT_MOST`] sentences: the one with the highest weight, then the fewest sentences, then the
+/// first. `weights` has the weight of each stemmed query word. Without a match, the beginning of
+/// the text.
 pub(super) fn snippet(text: &str, weights: &HashMap<String, f32>) -> String {
     let text = text.get(..floor(text, LOOKED_AT)).unwrap_or(text);
     let mut analyzer = words::analyzer();
     let mut best: Option<(f32, usize, String)> = None;
     for paragraph in text.split("\n\n") {
-        // White space means nothing here, and a line's end would be a sentence's.
+        // White space has no meaning here, but a line end would end a sentence.
         let paragraph = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
         let found = found(&mut analyzer, &paragraph, weights);
         if found.is_empty() && best.is_some() {
@@ -45,7 +45,7 @@ pub(super) fn snippet(text: &str, weights: &HashMap<String, f32>) -> String {
     best.map_or_else(String::new, |(_, _, snippet)| snippet)
 }
 
-/// The words of a paragraph that were asked for, each with its place.
+/// Query words in a paragraph, with their offsets.
 fn found(
     analyzer: &mut TextAnalyzer,
     paragraph: &str,
@@ -62,7 +62,7 @@ fn found(
     found
 }
 
-/// A heading says less than a sentence that holds the same words.
+/// A heading counts less than a sentence with the same words.
 fn bearing(paragraph: &str, place: &Range<usize>) -> f32 {
     let text = paragraph.get(place.clone()).unwrap_or_default().trim_end();
     if text.ends_with(['.', '!', '?', '…', '。', '！', '？', '"', '”', ')']) {
@@ -72,7 +72,7 @@ fn bearing(paragraph: &str, place: &Range<usize>) -> f32 {
     }
 }
 
-/// Sentences next to each other.
+/// Consecutive sentences.
 struct Part {
     place: Range<usize>,
     sentences: usize,
@@ -82,7 +82,7 @@ fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// How much of what was asked stands in a part of a paragraph, each word counted once.
+/// Sum of the weights of the query words in a part, each word counted once.
 fn weight(found: &[(usize, String)], part: &Range<usize>, weights: &HashMap<String, f32>) -> f32 {
     let from = found.partition_point(|(at, _)| *at < part.start);
     let mut seen = HashSet::new();
@@ -90,7 +90,7 @@ fn weight(found: &[(usize, String)], part: &Range<usize>, weights: &HashMap<Stri
     within.filter(|(_, word)| seen.insert(word)).filter_map(|(_, word)| weights.get(word)).sum()
 }
 
-/// Sentences, and runs of them that fit.
+/// Sentences, and runs of them that fit into a snippet.
 fn parts(paragraph: &str) -> Vec<Part> {
     let all: Vec<(usize, &str)> = paragraph.split_sentence_bound_indices().collect();
     let mut parts = Vec::new();
@@ -107,8 +107,7 @@ fn parts(paragraph: &str) -> Vec<Part> {
     parts
 }
 
-/// A part as it is shown: where a sentence alone is too long, what is around the first of its words
-/// that was asked for.
+/// Text of a part. A single sentence that is too long is cut around its first query word.
 fn shown(paragraph: &str, part: Range<usize>, found: &[(usize, String)]) -> String {
     let whole = paragraph.get(part.clone()).unwrap_or_default().trim_end();
     if whole.chars().count() <= CHARS {
@@ -119,11 +118,11 @@ fn shown(paragraph: &str, part: Range<usize>, found: &[(usize, String)]) -> Stri
     let chars_before = whole.get(..first).unwrap_or_default().chars().count();
     let total = whole.chars().count();
     let room = CHARS - 2;
-    // A third of the room goes to what stands before.
+    // A third of the space is for the text before the word.
     let from = chars_before.saturating_sub(CHARS / 3).min(total.saturating_sub(room));
     let mut cut: String = whole.chars().skip(from).take(room).collect();
     if from > 0 {
-        // What is left of a word goes, unless it is most of what there is.
+        // Removes a partial word at the start, unless it is most of the text.
         let word = cut.find(' ').filter(|at| *at < cut.len() / 4).map_or(0, |at| at + 1);
         cut = format!("…{}", cut.get(word..).unwrap_or(&cut));
     }

@@ -1,4 +1,4 @@
-//! Where the documents of a folder come from: the disk, or the program itself.
+//! Sources of a folder's documents: the disk, or the corpus inside the program.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -23,33 +23,33 @@ static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets/corpus");
 /// Where documents come from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// What is shipped.
+    /// The shipped corpus.
     Corpus,
-    /// A folder: its path without links.
+    /// A folder on disk, by its canonical path.
     Folder(PathBuf),
 }
 
-/// A document as it is found by its address.
+/// A document with its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it stands.
+    /// Address (URL) of the document.
     pub address: String,
-    /// The file.
+    /// File of the document.
     pub file: Found,
 }
 
-/// All documents of a folder by their addresses.
+/// All documents of a folder by address.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    /// Sorted by their paths.
+    /// Sorted by path.
     pub entries: Vec<Entry>,
-    /// What was left out by looking at it.
+    /// Files that were skipped without opening them.
     pub left_out: LeftOut,
     by_address: HashMap<String, usize>,
 }
 
 impl Catalogue {
-    /// The document of an address as [`canonical`](super::address::canonical) writes it.
+    /// The document of an address in [`canonical`](super::address::canonical) spelling.
     pub fn find(&self, address: &str) -> Option<&Entry> {
         self.entries.get(*self.by_address.get(address)?)
     }
@@ -58,17 +58,17 @@ impl Catalogue {
 /// A document that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Its title and text, and its date, be it the file's own.
+    /// Title, text and date; the date may be that of the file.
     pub document: Document,
-    /// Its date is that of the file's last change: nothing in it says when it was published.
+    /// Whether the date is that of the file's last change, because the document states none.
     pub dated_by_file: bool,
 }
 
 impl Source {
-    /// Looks what documents there are.
+    /// Lists the documents.
     ///
     /// # Errors
-    /// The folder cannot be read, or the call was dropped.
+    /// The folder cannot be read, or the call was cancelled.
     pub fn catalogue(&self, layout: &Layout, stop: &Stop) -> Result<Catalogue, WalkFailed> {
         let mut walked = match self {
             Self::Corpus => super::walk::Walked { files: shipped(), ..Default::default() },
@@ -89,11 +89,11 @@ impl Source {
         Ok(catalogue)
     }
 
-    /// Reads a document, as long as it is wanted: ask `stop` after it, for what was given up says
-    /// nothing of the document.
+    /// Reads a document. Check `stop` afterwards: the result of a cancelled read says nothing about
+    /// the document.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why the file is not a document.
     pub fn read(&self, entry: &Entry, stop: &Stop) -> Result<Page, Reason> {
         let Found { path, format, .. } = &entry.file;
         let (bytes, stamp) = match self {
@@ -105,7 +105,7 @@ impl Source {
                 (bytes, Some(stamp))
             }
         };
-        // A PDF is binary by nature; elsewhere no text has a NUL, but in UTF-16.
+        // PDFs are binary. Other texts have no NUL bytes, except in UTF-16.
         let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
         if *format != Format::Pdf && !utf16 && bytes.contains(&0) {
             return Err(Reason::Binary);
@@ -133,7 +133,7 @@ impl Source {
     }
 }
 
-/// The files that come inside the program.
+/// Files of the corpus inside the program.
 fn shipped() -> Vec<Found> {
     fn gather(dir: &Dir<'_>, found: &mut Vec<Found>) {
         for file in dir.files() {
@@ -150,14 +150,14 @@ fn shipped() -> Vec<Found> {
     found
 }
 
-/// The bytes of a file of this folder. It is looked at again before it is opened, for it may have
-/// become a link in the meantime.
+/// Reads a file of this folder. Its path is checked again first, because it may have become a link
+/// since it was listed.
 fn bytes_of(root: &Path, path: &Path) -> Result<(Vec<u8>, Stamp), Reason> {
     let whole = root.join(path).canonicalize().map_err(|_| Reason::Unopened)?;
     if !whole.starts_with(root) {
         return Err(Reason::LeadsOut);
     }
-    // Not through a link that has come there either.
+    // Refuses a link that appears after the check.
     let file =
         regular::open(&whole, OpenOptions::new().read(true), Links::Refused).map_err(|error| {
             match error.kind() {

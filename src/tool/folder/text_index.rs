@@ -1,7 +1,7 @@
-//! The full-text index of a folder: what it holds, and how it follows the folder.
+//! Full-text index of a folder: its contents, and how it is updated.
 //!
-//! It holds one entry for each document, and one for each file that turned out to be none, so that
-//! neither is read again before it has changed.
+//! It has one entry for each document, and one for each file that is not readable, so that neither
+//! is read again before it changes.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -25,27 +25,27 @@ use super::stop::{Stop, Stopped};
 use super::walk::Stamp;
 use super::words;
 
-/// Counts the forms that the index has had: one of another form is not opened. Raise it with every
-/// change to what is indexed, how words are found, or how documents are read.
+/// Version of the index; other versions are not opened. Raise it with every change to what is
+/// indexed, how words are split, or how documents are read.
 pub const VERSION: u32 = 2;
 
-/// How the index calls its way of finding words.
+/// Name of the tokenizer in the index.
 const WORDS: &str = "words";
 
-/// Memory that the writer fills before it writes, in bytes.
+/// Buffer of the index writer in bytes.
 const WRITER_BYTES: usize = 64 << 20;
 
-/// Share of a segment's entries that may be gone before it is written anew.
+/// Share of deleted entries at which a segment is merged.
 const GONE_AT_MOST: f32 = 0.3;
 
-/// Why an index cannot do what it is to.
+/// Why an index operation failed.
 #[derive(Debug)]
 pub enum IndexFailed {
-    /// Another process is writing it.
+    /// Another process is writing the index.
     Busy,
-    /// The call was dropped. What was read until then is kept.
+    /// The call was cancelled. What was read until then is kept.
     Stopped,
-    /// It is broken, or cannot be written.
+    /// The index is damaged, or cannot be written.
     Broken(String),
 }
 
@@ -70,7 +70,7 @@ impl From<Stopped> for IndexFailed {
     }
 }
 
-/// What the index holds of a document.
+/// Fields of an index entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields {
     pub(super) address: Field,
@@ -84,9 +84,9 @@ pub(super) struct Fields {
     dated_by_file: Field,
 }
 
-/// The name of the column that tells files that are no documents.
+/// Column with the reason why a file is not a document; 0 for documents.
 pub(super) const LEFT_OUT: &str = "left_out";
-/// The name of the column that tells whose date it is.
+/// Column that is 1 if the date is that of the file.
 pub(super) const DATED_BY_FILE: &str = "dated_by_file";
 
 fn schema() -> (Schema, Fields) {
@@ -109,38 +109,38 @@ fn schema() -> (Schema, Fields) {
     (schema.build(), fields)
 }
 
-/// What the index knows of a file.
+/// Index data of a file.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     stamp: Stamp,
     left_out: Option<Reason>,
 }
 
-/// What a refresh did.
+/// Result of a refresh.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refreshed {
-    /// Files that were read because they were new or had changed.
+    /// Files read because they are new or changed.
     pub read: u64,
-    /// Entries of files that are not there any more.
+    /// Removed entries of deleted files.
     pub removed: u64,
     /// Documents in the index now.
     pub indexed: u64,
-    /// Files that turned out to be no documents.
+    /// Files that are not readable documents.
     pub left_out: LeftOut,
 }
 
-/// The index of a folder.
+/// Index of a folder.
 pub struct TextIndex {
     index: Index,
     reader: IndexReader,
     pub(super) fields: Fields,
-    /// What it holds, by address, as of the generation.
+    /// Contents by address, as of `generation`.
     known: Arc<HashMap<String, Known>>,
     generation: Option<u64>,
 }
 
 impl TextIndex {
-    /// An empty one, in memory.
+    /// An empty index in memory.
     ///
     /// # Errors
     /// [`IndexFailed::Broken`]
@@ -148,10 +148,10 @@ impl TextIndex {
         Self::open(RamDirectory::create())
     }
 
-    /// The one that is kept in a folder of the disk, or an empty one. The folder is there.
+    /// The index in this existing directory of the disk; a new one if the directory is empty.
     ///
     /// # Errors
-    /// [`IndexFailed::Broken`] where what is kept there is no whole index of this form.
+    /// [`IndexFailed::Broken`] if the directory has no complete index of this version.
     pub fn kept_in(folder: &Path) -> Result<Self, IndexFailed> {
         let directory = MmapDirectory::open(folder).map_err(TantivyError::from)?;
         let opened = Self::open(directory)?;
@@ -167,20 +167,20 @@ impl TextIndex {
         let index = Index::open_or_create(directory, schema)?;
         debug_assert_eq!(index.settings(), &IndexSettings::default());
         index.tokenizers().register(WORDS, words::analyzer());
-        // Read anew when it is searched: no thread that watches.
+        // Reloaded before each search; no watcher thread.
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         Ok(Self { index, reader, fields, known: Arc::default(), generation: None })
     }
 
-    /// What is searched now.
+    /// Searcher of the current state.
     pub(super) fn searcher(&self) -> Searcher {
         self.reader.searcher()
     }
 
-    /// Makes the index follow the folder: reads what is new or has changed, forgets what is gone.
+    /// Updates the index from the folder: reads new and changed files, removes deleted ones.
     ///
     /// # Errors
-    /// [`IndexFailed::Busy`] where there is something to write and another process is writing.
+    /// [`IndexFailed::Busy`] if there are changes and another process is writing.
     pub fn refresh(
         &mut self,
         source: &Source,
@@ -194,12 +194,12 @@ impl TextIndex {
             let mut policy = LogMergePolicy::default();
             policy.set_del_docs_ratio_before_merge(GONE_AT_MOST);
             writer.set_merge_policy(Box::new(policy));
-            // Another process may have written until now.
+            // Another process may have written in the meantime.
             self.reload()?;
             let difference = self.difference(catalogue);
             refreshed.removed = difference.gone.len() as u64;
             let done = self.write(&mut writer, source, &difference, stop);
-            // What was read before the call was dropped is whole: the next one goes on from there.
+            // What was read before a cancellation is complete; the next refresh continues there.
             refreshed.read = match &done {
                 Ok(read) => *read,
                 Err(IndexFailed::Stopped) => 0,
@@ -247,7 +247,7 @@ impl TextIndex {
         let mut read = 0;
         for entry in &difference.changed {
             let page = source.read(entry, stop);
-            // What was given up is read by whoever asks next.
+            // A cancelled read is repeated by the next refresh.
             stop.check()?;
             if self.known.contains_key(&entry.address) {
                 writer.delete_term(Term::from_field_text(self.fields.address, &entry.address));
@@ -279,7 +279,7 @@ impl TextIndex {
         document
     }
 
-    /// Sees what is written now.
+    /// Loads what has been committed.
     fn reload(&mut self) -> Result<(), IndexFailed> {
         self.reader.reload()?;
         let searcher = self.reader.searcher();
@@ -292,11 +292,11 @@ impl TextIndex {
     }
 }
 
-/// How a folder differs from its index.
+/// Difference between a folder and its index.
 struct Difference<'c> {
-    /// What is to be read.
+    /// Files to read.
     changed: Vec<&'c Entry>,
-    /// What is to be forgotten.
+    /// Addresses to remove.
     gone: Vec<String>,
 }
 
@@ -306,7 +306,7 @@ impl Difference<'_> {
     }
 }
 
-/// Everything that an index holds.
+/// All entries of an index.
 fn known(searcher: &Searcher) -> Result<HashMap<String, Known>, IndexFailed> {
     let mut all = HashMap::new();
     for segment in searcher.segment_readers() {

@@ -1,4 +1,4 @@
-//! What files there are in a folder: each looked at, none opened.
+//! Lists the files of a folder without opening them.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -13,20 +13,20 @@ use crate::tool::document::Format;
 /// A file of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its path within the folder.
+    /// Path relative to the folder.
     pub path: PathBuf,
-    /// What it is, by its name.
+    /// Format by its extension.
     pub format: Format,
-    /// When it was changed last and how large it is: what is not the same is read again.
+    /// Time of the last change and size: a file is read again if they differ.
     pub stamp: Stamp,
 }
 
-/// What tells that a file has changed.
+/// Used to detect changes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
-    /// When it was changed last, in nanoseconds since 1970; 0: not known.
+    /// Time of the last change, in nanoseconds since 1970; 0 if unknown.
     pub modified: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -39,21 +39,21 @@ impl Stamp {
     }
 }
 
-/// The files of a folder, sorted by their paths, and what was left out.
+/// Files of a folder sorted by path, and the skipped ones.
 #[derive(Debug, Default)]
 pub struct Walked {
-    /// The files that may be documents.
+    /// Files that may be documents.
     pub files: Vec<Found>,
-    /// What was left out by its name, its kind or its size.
+    /// Files skipped by name, kind or size.
     pub left_out: LeftOut,
 }
 
-/// Why a folder has no files to show.
+/// Why a folder cannot be listed.
 #[derive(Debug)]
 pub enum WalkFailed {
-    /// It cannot be read.
+    /// The folder cannot be read.
     Folder(io::Error),
-    /// The call was dropped.
+    /// The call was cancelled.
     Stopped,
 }
 
@@ -63,14 +63,14 @@ impl From<Stopped> for WalkFailed {
     }
 }
 
-/// Looks through a folder, `root` being its path without links. Names come in the order of their
-/// bytes, so the first [`MAX_FILES`] are the same ones each time.
+/// Lists a folder; `root` is its canonical path. Names are sorted by bytes, so the first
+/// [`MAX_FILES`] are the same each time.
 ///
 /// # Errors
-/// The folder itself cannot be read, or the call was dropped.
+/// The folder cannot be read, or the call was cancelled.
 pub fn walk(root: &Path, stop: &Stop) -> Result<Walked, WalkFailed> {
     let mut walked = Walked::default();
-    // What is still to be looked at, the next last.
+    // Stack of paths to visit, the next one last.
     let mut rest = names(root, Path::new("")).map_err(WalkFailed::Folder)?;
     while let Some(path) = rest.pop() {
         stop.check()?;
@@ -86,7 +86,7 @@ pub fn walk(root: &Path, stop: &Stop) -> Result<Walked, WalkFailed> {
             Look::File(found) => walked.files.push(found),
         }
     }
-    // A folder's names follow it at once, so the order is that of the paths' parts.
+    // The contents of a folder follow it at once, so the result is sorted by path components.
     Ok(walked)
 }
 
@@ -125,7 +125,7 @@ fn look(root: &Path, path: &Path) -> Look {
     Look::File(Found { path: path.to_owned(), format, stamp: Stamp::of(&file) })
 }
 
-/// The file behind a link, where it is one of this folder.
+/// Metadata of a link's target, if it is a file of this folder.
 fn behind(root: &Path, link: &Path) -> Result<Metadata, Reason> {
     let target = link.canonicalize().map_err(|_| Reason::Unopened)?;
     let inside = target.strip_prefix(root).map_err(|_| Reason::LeadsOut)?;
@@ -140,7 +140,7 @@ fn is_hidden(name: &std::ffi::OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// The paths of what is in a folder, the first last.
+/// Paths of a folder's contents, in reverse order.
 fn names(root: &Path, folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root.join(folder))? {

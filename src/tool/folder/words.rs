@@ -1,6 +1,5 @@
-//! Words of a text as the index has them: found by the rules of Unicode, so that any language has
-//! words, in their compatible form and lower case, and their English endings off. What has no
-//! English ending stays as it is.
+//! Splits a text into words for the index: by the rules of Unicode, so that any language has words;
+//! in compatibility form and lower case; English suffixes are removed by a stemmer.
 
 use tantivy::tokenizer::{
     Language, RemoveLongFilter, Stemmer, TextAnalyzer, Token, TokenStream, Tokenizer,
@@ -8,11 +7,11 @@ use tantivy::tokenizer::{
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Words of more bytes are none that anybody asks for: keys, encoded pictures.
+/// Longest word in bytes; longer ones are keys or encoded pictures.
 const LONGEST: usize = 120;
 
-/// English words that say nothing of what is looked for, what is left of words at an apostrophe
-/// among them. Not among them: `us` and `it`, which may be a country and a department.
+/// English stop words, including the fragments of contractions. Without `us` and `it`, which may be
+/// a country and a department.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "been", "before", "being", "but", "by", "can", "could", "d", "did", "do", "does", "doing",
@@ -25,7 +24,7 @@ const STOP_WORDS: &[&str] = &[
     "with", "would", "you", "your",
 ];
 
-/// How a text is taken apart for the index.
+/// Tokenizer of the index.
 pub(super) fn analyzer() -> TextAnalyzer {
     TextAnalyzer::builder(Words)
         .filter(RemoveLongFilter::limit(LONGEST))
@@ -33,23 +32,22 @@ pub(super) fn analyzer() -> TextAnalyzer {
         .build()
 }
 
-/// The words of a text by their stems, in order, those that say nothing left out: what texts are
-/// compared by.
+/// The stemmed words of a text in order, without stop words: used to compare texts.
 pub fn stems(text: &str) -> Vec<String> {
     let mut analyzer = analyzer();
     let telling = words(text).filter(|(_, word)| STOP_WORDS.binary_search(&&**word).is_err());
     telling.flat_map(|(_, word)| stemmed(&mut analyzer, &word)).collect()
 }
 
-/// The stems of a word: one, or none where it is too long for one.
+/// Stem of a word; empty if the word is too long.
 fn stemmed(analyzer: &mut TextAnalyzer, word: &str) -> Vec<String> {
     let mut stems = Vec::with_capacity(1);
     analyzer.token_stream(word).process(&mut |token| stems.push(token.text.clone()));
     stems
 }
 
-/// The different words of what a person asks, as the index has them, in the order of the question.
-/// Stop words decide nothing and are left out, unless there are no others.
+/// The different stemmed words of a query, in order. Stop words are left out, unless there are no
+/// others.
 pub(super) fn asked(query: &str) -> Vec<String> {
     let different = |stems: Vec<String>| {
         let mut seen = std::collections::HashSet::new();
@@ -63,25 +61,25 @@ pub(super) fn asked(query: &str) -> Vec<String> {
     different(words(query).flat_map(|(_, word)| stemmed(&mut analyzer, &word)).collect())
 }
 
-/// The words of a text with the place of each, stop words among them, endings on.
+/// All words of a text with their offsets, not stemmed.
 fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
     text.unicode_word_indices().flat_map(|(at, word)| parts(at, word))
 }
 
-/// Unicode keeps `example.com` and `l'eau` together; whoever looks for `example` or `eau` finds them
-/// here. Numbers stay whole: `99.95`.
+/// Unicode keeps `example.com` and `l'eau` together; here they are split, so that `example` and
+/// `eau` are found. Numbers stay whole: `99.95`.
 fn parts(at: usize, word: &str) -> impl Iterator<Item = (usize, String)> {
     let number = word.starts_with(|c: char| c.is_ascii_digit())
         && word.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ','));
     let joins = move |c: char| !number && (c.is_ascii_punctuation() || matches!(c, '’' | '·'));
     word.split(joins)
-        // The parts are slices of the word: where one stands is how far it is from its beginning.
+        // The parts are slices of the word, so their addresses give the offset.
         .map(move |part| (at + (part.as_ptr().addr() - word.as_ptr().addr()), part))
         .filter(|(_, part)| !part.is_empty())
         .map(|(at, part)| (at, part.nfkc().flat_map(char::to_lowercase).collect()))
 }
 
-/// The words of a text, one after another.
+/// Tokenizer that yields the words of a text.
 #[derive(Clone)]
 struct Words;
 
@@ -124,7 +122,7 @@ mod tests {
 
     #[test]
     fn stop_words_are_sorted() {
-        assert!(STOP_WORDS.is_sorted(), "they are found by halving");
+        assert!(STOP_WORDS.is_sorted(), "they are found by binary search");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Bodies of pages, unpacked where they come packed. What counts against the cap is what comes out:
-//! a few bytes of gzip hold thousands of times as many, and no more than the cap is ever kept.
+//! Reads bodies of pages and decompresses them. The cap limits the decompressed size, because a few
+//! bytes of gzip may hold thousands of times as many. Nothing above the cap is kept.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use flate2::write::MultiGzDecoder;
 
 use crate::net::{Answer, NetError};
 
-/// How a body is packed.
+/// Content encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
     Identity,
@@ -15,7 +15,7 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    /// How the head says that a body is packed; `None`: as nobody was asked to.
+    /// Encoding named in the response's header; `None` for one that was not requested.
     pub(super) fn of(answer: &Answer) -> Option<Self> {
         match answer.header("content-encoding").map(|it| it.trim().to_ascii_lowercase()).as_deref()
         {
@@ -26,11 +26,11 @@ impl Coding {
     }
 }
 
-/// A body as far as it was read.
+/// A body, possibly truncated.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Body {
     pub(super) bytes: Vec<u8>,
-    /// It goes on past the cap; the rest was not read.
+    /// Whether the body is longer than the cap; the rest was not read.
     pub(super) cut: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Body {
 #[derive(Debug)]
 pub(super) enum Unread {
     Net(NetError),
-    /// It is not packed as its head says.
+    /// The encoding does not match the header.
     Packed(io::Error),
 }
 
@@ -58,9 +58,9 @@ pub(super) async fn read(mut answer: Answer, coding: Coding, cap: usize) -> Resu
             return Ok(Body { bytes: unpacking.bytes(), cut: true });
         }
     }
-    // The body has ended, so its connection is kept.
+    // The body has ended, so its connection can be reused.
     answer.settle().await;
-    // Heads say how a body would be packed where there is none, too.
+    // A header may name an encoding for an empty body, too.
     if came { unpacking.finish() } else { Ok(Body { bytes: Vec::new(), cut: false }) }
 }
 
@@ -85,7 +85,7 @@ impl Unpacking {
         }
     }
 
-    /// Takes a piece; whether the cap is reached.
+    /// Adds a piece; returns whether the cap is reached.
     fn take(&mut self, piece: &[u8]) -> Result<bool, Unread> {
         let taken = match self {
             Self::Identity(capped) => capped.write_all(piece),
@@ -94,7 +94,7 @@ impl Unpacking {
         self.past(taken)
     }
 
-    /// Whether the cap is reached, or what else went wrong.
+    /// Whether the cap is reached; else any other error.
     fn past(&mut self, taken: io::Result<()>) -> Result<bool, Unread> {
         match taken {
             _ if self.capped().cut => Ok(true),
@@ -117,7 +117,7 @@ impl Unpacking {
     }
 }
 
-/// Keeps what is written as far as the cap; what would go past it is an error.
+/// Collects what is written up to the cap; writing more is an error.
 struct Capped {
     bytes: Vec<u8>,
     cap: usize,

@@ -1,5 +1,5 @@
-//! Pages that were read, kept on disk: one file for each address, named by its hash, so that nothing
-//! of the web stands in a path. Whatever is wrong with a file, it is as if it were not there.
+//! Disk cache of pages: one file for each address, named by a hash, so that no text from the web
+//! becomes part of a path. A damaged file counts as missing.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -14,64 +14,64 @@ use sha2::{Digest as _, Sha256};
 use super::site;
 use crate::private;
 
-/// The most bytes of all pages together; the oldest go first.
+/// Upper bound of the cache in bytes; the oldest pages are removed first.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The form of an entry. One of another is not read: what is taken for the text of a page changes
-/// with the program.
+/// Format version of a cache entry. Entries of other versions are ignored, because the text
+/// extraction changes with the program.
 const FORM: u32 = 1;
 
-/// A folder of pages.
+/// A folder of cached pages.
 #[derive(Debug, Clone)]
 pub struct Cache {
     folder: PathBuf,
     most_bytes: u64,
 }
 
-/// A page as it was read.
+/// A cached page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) form: u32,
-    /// What was asked for.
+    /// Address that was requested.
     pub(super) address: String,
-    /// Where it was found.
+    /// Address of the page, after redirects.
     pub(super) url: String,
-    /// The addresses that redirects led to, in their order.
+    /// Addresses that redirects led to, in order.
     pub(super) redirects: Vec<String>,
-    /// Whose each address on the way is, the first and the last included.
+    /// Domain and host of each address, from the first to the last.
     pub(super) hops: Vec<Hop>,
-    /// `robots.txt` was asked on the way.
+    /// Whether `robots.txt` was respected for this page.
     pub(super) robots: bool,
-    /// When it came, in seconds since 1970.
+    /// Time of the request, in seconds since 1970.
     pub(super) came_s: u64,
-    /// The length of its body.
+    /// Length of the body in bytes.
     pub(super) bytes: u64,
     pub(super) content_type: String,
     pub(super) etag: Option<String>,
     pub(super) last_modified: Option<String>,
     pub(super) title: String,
     pub(super) published_at: String,
-    /// The day is that of `Last-Modified`: the page itself says none.
+    /// Whether the date is from `Last-Modified`, because the page has none.
     pub(super) dated_by_head: bool,
     pub(super) text: String,
 }
 
-/// A host on the way to a page.
+/// A host of the redirect chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hop {
-    /// As allowlists have it.
+    /// Domain as it is compared with allowlists.
     pub(super) domain: String,
-    /// With its port where it is not the scheme's own.
+    /// Host, with the port if it is not the scheme's default.
     pub(super) host: String,
-    /// It was asked wherever it is, be it on a network of its own.
+    /// Whether a private address was allowed for this host.
     pub(super) private: bool,
 }
 
 impl Entry {
-    /// The form that is written now.
+    /// Version that is written now.
     pub(super) const FORM: u32 = FORM;
 
-    /// Where it was found, as it is told.
+    /// Address of the page for display, with the host as it was checked against the allowlist.
     pub(super) fn told(&self) -> String {
         match (Url::parse(&self.url), self.hops.last()) {
             (Ok(url), Some(hop)) => site::told(&url, &hop.domain),
@@ -79,7 +79,7 @@ impl Entry {
         }
     }
 
-    /// How old it is, in seconds; `None` where it came after now: a clock was wrong.
+    /// Age in seconds; `None` if the entry is from the future, because a clock was wrong.
     pub(super) fn age_s(&self, now: SystemTime) -> Option<u64> {
         seconds(now).checked_sub(self.came_s)
     }
@@ -91,24 +91,24 @@ pub(super) fn seconds(time: SystemTime) -> u64 {
 }
 
 impl Cache {
-    /// That of this user, such as `~/.cache/roundtable/pages`; `None` for one without a home. No
-    /// folder is made yet.
+    /// The user's cache, such as `~/.cache/roundtable/pages`; `None` if there is no home directory.
+    /// The folder is created on the first write.
     pub fn of_user() -> Option<Self> {
         let base = etcetera::choose_base_strategy().ok()?;
         Some(Self::at(base.cache_dir().join("roundtable").join("pages")))
     }
 
-    /// One in this folder, which is its alone.
+    /// A cache in this folder, which must be used for nothing else.
     pub fn at(folder: PathBuf) -> Self {
         Self { folder, most_bytes: MOST_BYTES }
     }
 
-    /// One that keeps so many bytes at most.
+    /// The same cache with another size limit in bytes.
     pub fn within(self, most_bytes: u64) -> Self {
         Self { most_bytes, ..self }
     }
 
-    /// What is kept of this address. Reads a file.
+    /// The entry of this address. Blocking: reads a file.
     pub(super) fn get(&self, address: &str) -> Option<Entry> {
         let mut bytes = Vec::new();
         let file = fs::File::open(self.file(address)).ok()?;
@@ -117,7 +117,7 @@ impl Cache {
         (entry.form == FORM && entry.address == address).then_some(entry)
     }
 
-    /// Keeps a page; the oldest go where there would be too much. Writes a file.
+    /// Stores a page and removes the oldest ones above the limit. Blocking: writes a file.
     pub(super) fn put(&self, entry: &Entry) -> io::Result<()> {
         let bytes = serde_json::to_vec(entry)?;
         if bytes.len() as u64 > self.most_bytes {
@@ -141,7 +141,7 @@ impl Cache {
             if all <= self.most_bytes {
                 break;
             }
-            // Another process may have done so.
+            // Another process may have removed it already.
             let _ = fs::remove_file(file);
             all = all.saturating_sub(bytes);
         }
@@ -154,7 +154,7 @@ impl Cache {
         self.folder.join(name).with_extension("json")
     }
 
-    /// The folder.
+    /// Folder of the cache.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -1,6 +1,6 @@
-//! How many requests go to one host at once, how soon one after another, and until when a host asks
-//! to be left alone (`Retry-After`): for all readers of the process, so that many runs are no more of
-//! a burden than one. It is kept here and not at the gateway: there all hosts are one tool.
+//! Politeness for each host: concurrency limit, pace between requests, and `Retry-After`. Shared by
+//! all readers of the process, so that many runs together cause no more load than one. It is kept
+//! here and not in the gateway, where all hosts are one tool.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,59 +10,59 @@ use tokio::time::Instant;
 
 use crate::tool::bulkhead::{Bulkhead, Permit};
 
-/// So many hosts are remembered before those that nobody asks any more are forgotten.
+/// Number of hosts from which on unused ones are removed.
 const MOST: usize = 1_024;
 
-/// Whoever asks to be left alone for so long is waited for; for longer, its pages are not asked for.
+/// Longest `Retry-After` that a request waits for; beyond it, the host's pages fail.
 const WAITED_FOR: Duration = Duration::from_secs(2);
-/// The longest that a host is left alone because it once asked for it.
+/// Upper bound of a `Retry-After`: a day.
 const LONGEST_REST: Duration = Duration::from_secs(86_400);
 
-/// The hosts that are asked.
+/// State of the hosts, by name.
 #[derive(Debug, Default)]
 pub(super) struct Hosts(Mutex<HashMap<String, Arc<Host>>>);
 
 #[derive(Debug)]
 struct Host {
     room: Bulkhead,
-    /// When the last request began. Held by whoever waits for its turn, so that turns come in the
-    /// order in which they were asked for, and one that is given up costs nobody anything.
+    /// Start of the last request. The lock is held while a request waits for its turn, so requests
+    /// start in order, and a cancelled one does not delay the others.
     last: tokio::sync::Mutex<Option<Instant>>,
     rest: Mutex<Option<Rest>>,
 }
 
-/// That a host asks to be left alone.
+/// A host's `Retry-After`.
 #[derive(Debug, Clone, Copy)]
 struct Rest {
     until: Instant,
-    /// The status with which it said so.
+    /// Status of the response that carried it.
     status: u16,
 }
 
-/// A host is not asked: it has to be left alone for longer than we wait.
+/// A refusal: the host's `Retry-After` is longer than we wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Resting {
-    /// The status with which it said so.
+    /// Status of the response that carried it.
     pub(super) status: u16,
-    /// How long still.
+    /// Time left.
     pub(super) left: Duration,
 }
 
-/// Leave for one request, until it is dropped.
+/// Permission for one request, until it is dropped.
 #[derive(Debug)]
-#[must_use = "the turn is over as soon as it is dropped"]
+#[must_use = "the turn ends as soon as it is dropped"]
 pub(super) struct Turn {
     _permit: Option<Permit>,
     _host: Arc<Host>,
 }
 
 impl Hosts {
-    /// Waits until a request to `host` may begin: fewer than `at_once` are under way, and the last
-    /// began `pace` ago. Given up when it is dropped. Where readers differ, the stricter of those
-    /// that are at it decides how many go at once.
+    /// Waits until a request to `host` may start: fewer than `at_once` are in flight, and the last
+    /// one started at least `pace` ago. Dropping the future cancels it. If readers have different
+    /// limits, the strictest of the current ones applies.
     ///
     /// # Errors
-    /// The host asks to be left alone for longer than is waited for.
+    /// The host's `Retry-After` is longer than we wait.
     pub(super) async fn turn(
         &self,
         host: &str,
@@ -77,15 +77,15 @@ impl Hosts {
         if fill.permits != at_once && (idle || fill.permits > at_once) {
             host.room.resize(at_once);
         }
-        // It waits as long as it is asked to, so nothing turns it away.
+        // Without a time limit, the queue never rejects.
         let permit = host.room.enter(None).await.ok();
         {
             let mut last = host.last.lock().await;
             if let Some(last) = *last {
-                // Another runtime may have a clock of its own: one that is ahead delays nobody.
+                // Another runtime may have its own clock; one that is ahead must not cause a delay.
                 tokio::time::sleep_until(last.min(Instant::now()) + pace).await;
             }
-            // Whoever was asked while we stood in line may have said so.
+            // A `Retry-After` may have arrived while this request was queued.
             while let Some(wait) = host.wait_for()? {
                 tokio::time::sleep(wait).await;
             }
@@ -94,8 +94,8 @@ impl Hosts {
         Ok(Turn { _permit: permit, _host: host })
     }
 
-    /// A host said with this status that it wants to be left alone for so long. What comes of it
-    /// for whoever was told: [`Resting`] where it is longer than is waited for.
+    /// Stores the `Retry-After` of a host, which came with this status. [`Resting`] if it is longer
+    /// than we wait.
     pub(super) fn leave_alone(
         &self,
         host: &str,
@@ -135,14 +135,14 @@ impl Host {
         self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long it is to be left alone still.
+    /// Time left of the host's `Retry-After`, with its status.
     fn left(&self) -> Option<(u16, Duration)> {
         let Rest { until, status } = (*self.rest())?;
         let left = until.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some((status, left))
     }
 
-    /// The wait that a request to it has to keep, if there is one.
+    /// Time that a request to this host has to wait, if any.
     fn wait_for(&self) -> Result<Option<Duration>, Resting> {
         match self.left() {
             Some((status, left)) if left > WAITED_FOR => Err(Resting { status, left }),

@@ -1,5 +1,5 @@
-//! Pages that cannot be had for a reason of their own: an answer, no failure of the reader, which
-//! has done what was asked. And what is one: [`Ended`].
+//! Pages that cannot be read for a reason of their own. That is a result of the reader, not a
+//! failure of the tool; [`Ended`] has both.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -10,12 +10,12 @@ use crate::event::kind::AttemptFailed;
 use crate::event::visible::visible_within;
 use crate::net::Redactor;
 
-/// Why a page cannot be had.
+/// Why a page cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     InvalidUrl,
     NotFound,
-    /// Another status that says that asking again is of no use, or not now.
+    /// Another status for which a retry is useless, or useless now.
     Status(u16),
     RobotsDisallowed,
     RedirectDenied,
@@ -29,7 +29,7 @@ pub(super) enum Why {
 }
 
 impl Why {
-    /// Its word in an answer.
+    /// Identifier in the result.
     fn word(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::InvalidUrl => "invalid_url",
@@ -48,19 +48,19 @@ impl Why {
     }
 }
 
-/// A page that cannot be had.
+/// A page that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Missed {
     pub(super) why: Why,
-    /// What it was, in words.
+    /// The reason in words.
     pub(super) text: String,
-    /// Where a redirect leads that is not followed.
+    /// Target of a redirect that is not followed.
     pub(super) location: Option<String>,
 }
 
-/// The most characters of what is told of a page.
+/// Most characters of a reason's text.
 const TEXT_CHARS: usize = 300;
-/// The most characters of an address that a text repeats.
+/// Most characters of an address that a text quotes.
 const ADDRESS_CHARS: usize = 160;
 
 impl Missed {
@@ -68,12 +68,12 @@ impl Missed {
         Self { why, text: visible_within(text.as_ref(), TEXT_CHARS), location: None }
     }
 
-    /// With where a redirect leads.
+    /// Adds the target of the redirect.
     pub(super) fn leading(self, location: impl Display) -> Self {
         Self { location: Some(shown(location)), ..self }
     }
 
-    /// The answer.
+    /// The result of the tool.
     pub(super) fn answer(&self) -> Value {
         let mut answer = json!({ "status": "error", "error": self.why.word(), "text": self.text });
         if let (Some(location), Some(fields)) = (&self.location, answer.as_object_mut()) {
@@ -83,12 +83,12 @@ impl Missed {
     }
 }
 
-/// An address as a text may repeat it: without what may be a secret.
+/// An address for display, its secrets redacted and cut to a maximum length.
 pub(super) fn shown(address: impl Display) -> String {
     visible_within(&Redactor::default().redact(&address.to_string()), ADDRESS_CHARS)
 }
 
-/// No page: for a reason of its own, or because the attempt failed.
+/// Why there is no page: the page cannot be read, or the attempt failed.
 #[derive(Debug)]
 pub(super) enum Ended {
     Missed(Missed),

@@ -1,11 +1,11 @@
-//! The web as a tool: pages are read over HTTP, politely and within bounds.
+//! The web as a tool: reads pages over HTTP, with limits, and politely.
 //!
-//! - Redirects are followed one by one; each has to pass the gate: its domain is allowed, its address
-//!   is of the internet or its host may be private. What a name resolves to is checked where it is
-//!   resolved, so what was checked is what is connected to.
-//! - Bodies are capped as they are unpacked. No cookie, no referrer and no key is ever sent.
-//! - `robots.txt` is honoured; requests to one host are paced, for all readers of the process.
-//! - Pages are kept on disk for a while, then asked for again only if they have changed.
+//! - Redirects are followed one by one; each has to pass the policy: its domain is allowed, and its
+//!   address is public or its host may be private. Addresses are checked where names are resolved,
+//!   so the checked address is the one that is connected to.
+//! - Bodies are capped by their decompressed size. No cookies, referrers or keys are sent.
+//! - `robots.txt` is honoured; requests to one host are paced across all readers of the process.
+//! - Pages are cached on disk for a while, then revalidated.
 
 mod body;
 pub mod cache;
@@ -38,11 +38,10 @@ use crate::net::{Http, Reach};
 use crate::scenario::domain::in_ascii;
 use crate::scenario::lookup::WebSpec;
 
-/// What time it is: pages on disk outlive the process.
+/// Returns the current time. Wall clock, because the disk cache outlives the process.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
-/// How sites are treated: how many requests at once and how soon after each other, and what they
-/// say of programs.
+/// Shared state of polite crawling: concurrency and pace for each host, and `robots.txt` rules.
 #[derive(Debug, Default)]
 pub struct Manners {
     hosts: Hosts,
@@ -50,14 +49,14 @@ pub struct Manners {
 }
 
 impl Manners {
-    /// Those of this process.
+    /// The state shared by the whole process.
     pub fn of_process() -> Arc<Self> {
         static MANNERS: LazyLock<Arc<Manners>> = LazyLock::new(Arc::default);
         Arc::clone(&MANNERS)
     }
 }
 
-/// What the readers of the web have in common. A clone is the same.
+/// State shared by all web readers. Clones share it.
 #[derive(Clone)]
 pub struct Web(Arc<Shared>);
 
@@ -70,7 +69,7 @@ struct Shared {
 }
 
 impl Web {
-    /// Readers that treat sites so, and keep pages here.
+    /// Shared state with this crawl state, cache and clock.
     pub fn new(manners: Arc<Manners>, cache: Option<Cache>, clock: Clock) -> Self {
         let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
         Self(Arc::new(Shared { anywhere, internet, manners, cache, clock }))
@@ -83,12 +82,12 @@ impl fmt::Debug for Web {
     }
 }
 
-/// A tool that reads a page for each attempt.
+/// A tool that reads one page per attempt.
 ///
-/// It is given `url`, the address as it was found, and `allowed_domains`, whose pages may be read;
-/// without them, those of the address's own domain. It answers
-/// `{"status": "ok", "data": {url, title, published_at, body, content_type, …}}`, or
-/// `{"status": "error", "error", "text"}` for a page that cannot be had for a reason of its own.
+/// Its arguments are `url`, the address as it was found, and `allowed_domains`; without the latter,
+/// only the domain of `url` is allowed. Its result is `{"status": "ok", "data": {url, title,
+/// published_at, body, content_type, …}}`, or `{"status": "error", "error", "text"}` if the page
+/// itself cannot be read.
 #[derive(Debug)]
 pub struct WebReader {
     spec: WebSpec,
@@ -103,7 +102,7 @@ impl WebReader {
 
     async fn page(&self, args: &Map<String, Value>) -> Result<Value, Ended> {
         let Some(written) = args.get("url").and_then(Value::as_str) else {
-            return Err(denied("the read was given no url", "Give it in the arguments.").into());
+            return Err(denied("the argument `url` is missing", "Add it to the arguments.").into());
         };
         let url = site::read(written)?;
         let domain = site::domain(&url, written);
@@ -124,8 +123,10 @@ impl WebReader {
                 (Entry { came_s, hops, redirects, ..known }, Some(0), true)
             }
             (What::Same, None) => {
-                let what =
-                    format!("{} says that a page has not changed that nobody has", shown(url));
+                let what = format!(
+                    "{} returned 304 (not modified) to an unconditional request",
+                    shown(url)
+                );
                 let failed = AttemptFailed::of(FailureClass::BadResponse, what);
                 return Err(failed.into());
             }
@@ -158,7 +159,7 @@ impl WebReader {
         Ok(answer)
     }
 
-    /// What is kept of an address, where it came as it may come now.
+    /// The cached entry of an address, if it still satisfies the current policy.
     async fn kept(&self, address: &str, allowed: &[String]) -> Option<Entry> {
         let cache = self.cache()?.clone();
         let address = address.to_owned();
@@ -174,10 +175,10 @@ impl WebReader {
 
     async fn keep(&self, entry: Entry) {
         let Some(cache) = self.cache().cloned() else { return };
-        // A page that cannot be kept is asked for again: no reason not to have it now.
+        // A page that cannot be cached is fetched again next time; that is no reason to fail now.
         let kept = tokio::task::spawn_blocking(move || cache.put(&entry)).await;
         if let Ok(Err(error)) = kept {
-            tracing::debug!(%error, "a page is not kept");
+            tracing::debug!(%error, "a page was not cached");
         }
     }
 
@@ -186,9 +187,9 @@ impl WebReader {
     }
 }
 
-/// Whose pages may be read.
+/// Domains whose pages may be read.
 fn allowed(args: &Map<String, Value>, own: &str) -> Result<Vec<String>, Box<AttemptFailed>> {
-    let advice = "Give a list of hosts in the arguments.";
+    let advice = "Pass a list of hosts.";
     let allowed: Vec<String> = match args.get("allowed_domains") {
         None | Some(Value::Null) => vec![own.to_owned()],
         Some(Value::Array(domains)) => {
@@ -197,21 +198,21 @@ fn allowed(args: &Map<String, Value>, own: &str) -> Result<Vec<String>, Box<Atte
             };
             let all: Option<Vec<String>> =
                 domains.iter().map(|it| it.as_str().map(as_asked)).collect();
-            all.ok_or_else(|| denied("allowed_domains holds what is no text", advice))?
+            all.ok_or_else(|| denied("allowed_domains has an entry that is not a string", advice))?
         }
-        Some(_) => return Err(denied("allowed_domains is no list", advice)),
+        Some(_) => return Err(denied("allowed_domains is not a list", advice)),
     };
     if allowed.iter().any(|domain| domain == own) {
         return Ok(allowed);
     }
-    Err(denied(&format!("{own} is not in allowed_domains"), "Read what the policy allows."))
+    Err(denied(&format!("{own} is not in allowed_domains"), "Only allowed domains can be read."))
 }
 
 fn denied(what: &str, advice: &str) -> Box<AttemptFailed> {
     AttemptFailed::advising(FailureClass::Denied, what, advice)
 }
 
-/// The text of a page. It is read on a thread of its own: a large one takes a while.
+/// Extracts the text of a page, on a blocking thread, since a large one takes a while.
 async fn with_text(entry: Entry, page: Page) -> Result<Entry, Missed> {
     let Page { format, bytes, charset, last_modified, .. } = page;
     let read = move || {
@@ -219,7 +220,8 @@ async fn with_text(entry: Entry, page: Page) -> Result<Entry, Missed> {
             .unwrap_or_else(|panic| Err(Unreadable::Broken(panic)))
     };
     let read = tokio::task::spawn_blocking(read).await;
-    let read = read.unwrap_or_else(|_| Err(Unreadable::Broken("it was given up".to_owned())));
+    let read =
+        read.unwrap_or_else(|_| Err(Unreadable::Broken("the extraction was cancelled".to_owned())));
     let Document { title, published_at, text } = read.map_err(|why| {
         let word = match why {
             Unreadable::Empty => Why::EmptyPage,
@@ -236,8 +238,8 @@ async fn with_text(entry: Entry, page: Page) -> Result<Entry, Missed> {
     Ok(Entry { title, published_at, dated_by_head, text, ..entry })
 }
 
-/// The answer that is this page. The queries of redirects may be keys that the site signs for one
-/// visit: they are starred, and the address has none but that which was asked for.
+/// The result for this page. Queries of redirects may be keys that the site signs for one visit:
+/// they are redacted, and the final address keeps its query only if that is the requested one.
 fn answer(entry: &Entry, cached_s: Option<u64>) -> Value {
     let mut data = json!({
         "url": site::without_another_query(&entry.told(), &entry.address),

@@ -1,4 +1,4 @@
-//! What sites say of programs that read them, kept for a while.
+//! Cache of the `robots.txt` rules of sites.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,42 +8,42 @@ use tokio::time::Instant;
 
 use super::robots::Rules;
 
-/// How long what a site says is kept; the RFC allows a day.
+/// How long rules are cached; RFC 9309 allows a day.
 const KEPT: Duration = Duration::from_secs(3_600);
-/// How long it is kept that a site could not say.
+/// How long an unreachable `robots.txt` is cached.
 const UNREACHABLE_KEPT: Duration = Duration::from_secs(60);
-/// So many sites are remembered before those that nobody asks any more are forgotten.
+/// Number of sites from which on unused ones are removed.
 const MOST: usize = 1_024;
 
-/// What a site says.
+/// Result of a request for `robots.txt`.
 #[derive(Debug)]
 pub(super) enum Told {
-    /// These rules; none where it has no `robots.txt`.
+    /// The rules; empty if the site has no `robots.txt`.
     Rules(Rules),
-    /// It has trouble of its own, with this status: then all is forbidden (RFC 9309, 2.3.1.4).
+    /// The site failed with this status: everything is disallowed (RFC 9309, 2.3.1.4).
     Unreachable(u16),
-    /// Its rules stand here, where whoever asked may not go.
+    /// `robots.txt` redirects to this address, which this run must not read.
     Elsewhere(String),
 }
 
-/// What a site says, and for how long it is kept.
+/// A result with the time for which it is cached.
 pub(super) struct Verdict {
     told: Arc<Told>,
     kept: Duration,
 }
 
 impl Verdict {
-    /// It is kept.
+    /// Cached for the usual time.
     pub(super) fn keep(told: Told) -> Self {
         Self { told: Arc::new(told), kept: KEPT }
     }
 
-    /// It is asked again soon.
+    /// Cached for a short time only.
     pub(super) fn soon(told: Told) -> Self {
         Self { told: Arc::new(told), kept: UNREACHABLE_KEPT }
     }
 
-    /// It is for whoever asked alone.
+    /// Not cached: valid for this request alone.
     pub(super) fn once(told: Told) -> Self {
         Self { told: Arc::new(told), kept: Duration::ZERO }
     }
@@ -51,13 +51,13 @@ impl Verdict {
 
 type Slot = Arc<tokio::sync::Mutex<Option<(Instant, Arc<Told>)>>>;
 
-/// What each site says, by scheme, host and port.
+/// Cached `robots.txt` results by scheme, host and port.
 #[derive(Debug, Default)]
 pub(super) struct Permissions(Mutex<HashMap<String, Slot>>);
 
 impl Permissions {
-    /// What a site says; `ask` is how to find out. Whoever asks while it is being found out waits
-    /// for that; one that gives up or fails leaves it to the next.
+    /// The cached result of a site, else the result of `ask`. Concurrent requests for the same site
+    /// wait for the first; if that fails or is cancelled, the next one calls its own `ask`.
     pub(super) async fn of<E>(
         &self,
         site: &str,
@@ -123,7 +123,7 @@ mod tests {
         assert!(matches!(&*told, Told::Elsewhere(_)));
         let rules = async || Ok::<_, Infallible>(Verdict::keep(Told::Rules(Rules::default())));
         let Ok(told) = permissions.of("https://a.example", rules).await;
-        assert!(matches!(&*told, Told::Rules(_)), "another may go there");
+        assert!(matches!(&*told, Told::Rules(_)), "another run may read it");
     }
 
     #[tokio::test]

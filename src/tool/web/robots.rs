@@ -1,34 +1,35 @@
-//! `robots.txt` as RFC 9309 has it. Our own: of the crates there are, some are given up and the one
-//! that is kept needs a newer compiler than ours; what is needed of it is this page.
+//! Parser of `robots.txt` (RFC 9309). Written here because the available crates are unmaintained or
+//! need a newer compiler, and this much is all that is needed.
 
 use std::time::Duration;
 
 use reqwest::Url;
 
-/// The name by which sites speak of us.
+/// Product token of this program in `User-agent` lines.
 const TOKEN: &str = "roundtable";
 
-/// What a site says to us.
+/// The rules of a site for this program.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Rules {
     rules: Vec<Rule>,
-    /// How long it asks to be left alone between two requests; no part of the RFC, but usual.
+    /// Requested pause between two requests; not part of the RFC, but common.
     pub(super) crawl_delay: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Rule {
     allow: bool,
-    /// Percent-encoded alike whoever wrote it.
+    /// Path pattern in normalised percent-encoding.
     pattern: String,
 }
 
 impl Rules {
-    /// Reads the rules for us: those of all groups that name us, else those of all for `*`.
+    /// Parses the rules for this program: those of all groups that name it, else those of all `*`
+    /// groups.
     pub(super) fn read(text: &str) -> Self {
         let (mut ours, mut everyones, mut named) = (Self::default(), Self::default(), false);
-        // Whom the group at hand is for, and whether its rules have begun: then another
-        // `User-agent` begins a group of its own.
+        // Which user agents the current group applies to, and whether it has rules already: the
+        // next `User-agent` line then starts a new group.
         let (mut for_us, mut for_all, mut begun) = (false, false, true);
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for line in text.split(['\n', '\r']) {
@@ -67,8 +68,8 @@ impl Rules {
         }
     }
 
-    /// Whether this page may be read: the longest rule that fits decides, `Allow` where two are
-    /// equal.
+    /// Whether this page may be read: the longest matching rule decides, `Allow` if two are equally
+    /// long.
     pub(super) fn allow(&self, url: &Url) -> bool {
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let path = encoded(&format!("{}{query}", url.path()));
@@ -77,13 +78,13 @@ impl Rules {
     }
 }
 
-/// The part of a name that counts: `RoundTable/1.0` is `RoundTable`.
+/// Product token of a user agent: `RoundTable` for `RoundTable/1.0`.
 fn product(agent: &str) -> &str {
     let counts = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '-');
     agent.split(|c| !counts(c)).next().unwrap_or_default()
 }
 
-/// Whether a path begins with what the pattern says; `*` is anything, a `$` at the end the path's.
+/// Whether a path starts with the pattern; `*` matches anything, a final `$` the end of the path.
 fn fits(pattern: &str, path: &str) -> bool {
     let (pattern, to_the_end) = match pattern.strip_suffix('$') {
         Some(pattern) => (pattern, true),
@@ -105,7 +106,7 @@ fn fits(pattern: &str, path: &str) -> bool {
     true
 }
 
-/// A path in the one way of encoding it: what needs none has none, and hexadecimal is upper case.
+/// A path in normalised percent-encoding: unreserved characters are not encoded, hex is upper case.
 fn encoded(path: &str) -> String {
     let mut out = String::new();
     let mut bytes = path.as_bytes().iter();
@@ -183,7 +184,7 @@ mod tests {
             ("Disallow: *", "/x", false),
             ("Disallow: /*?", "/x?y", false),
             ("Disallow: /*?", "/x", true),
-            // one way of encoding
+            // Percent-encoding is normalised.
             ("Disallow: /foo/bar/ツ", "/foo/bar/%E3%83%84", false),
             ("Disallow: /foo/bar/%e3%83%84", "/foo/bar/ツ", false),
             ("Disallow: /foo/bar/%62%61%7A", "/foo/bar/baz", false),

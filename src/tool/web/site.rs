@@ -1,4 +1,4 @@
-//! Addresses of pages, and whose they are.
+//! URLs of pages, and the domains they belong to.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,23 @@ use super::miss::{Missed, Why, shown};
 use crate::net::http::host_of;
 use crate::scenario::domain::in_ascii;
 
-/// Reads an address that a request may go to. What follows `#` is no part of it.
+/// Parses a URL that can be requested. Its fragment is removed.
 pub(super) fn read(text: &str) -> Result<Url, Missed> {
     let invalid = |why: &str| Missed::new(Why::InvalidUrl, format!("{} {why}", shown(text)));
-    let mut url = Url::parse(text.trim()).map_err(|_| invalid("is no address"))?;
+    let mut url = Url::parse(text.trim()).map_err(|_| invalid("is not a valid address"))?;
     check(&url, text)?;
     url.set_fragment(None);
     Ok(url)
 }
 
-/// Where a redirect of `from` leads.
+/// Target of a redirect from `from`.
 pub(super) fn leads(from: &Url, location: &str) -> Result<Url, Missed> {
     let nowhere = || {
-        let text = format!("{} redirects to {}, which is no address", shown(from), shown(location));
+        let text = format!(
+            "{} redirects to {}, which is not a valid address",
+            shown(from),
+            shown(location)
+        );
         Missed::new(Why::InvalidUrl, text)
     };
     let mut url = from.join(location.trim()).map_err(|_| nowhere())?;
@@ -36,14 +40,14 @@ fn check(url: &Url, text: &str) -> Result<(), Missed> {
         return Err(invalid("is neither http:// nor https://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(invalid("holds a user name or password, which are never sent"));
+        return Err(invalid("contains a user name or password, which are never sent"));
     }
     Ok(())
 }
 
-/// Whose address this is, as source `004` compares it: what stands between `//` and the path, in
-/// lower case and in ASCII, its port as it is written. Where `written` and what is asked are not plainly of one
-/// host, the host that is asked counts.
+/// Domain of a URL, as the research source document compares it: the text between `//` and the
+/// path, in lower case and in ASCII, with its port as written. If `written` and the parsed URL do
+/// not clearly have the same host, the host of the parsed URL counts.
 pub(super) fn domain(url: &Url, written: &str) -> String {
     let after = written.trim().split_once("//").map_or("", |(_, after)| after);
     let netloc = after.split(['/', '?', '#']).next().unwrap_or_default();
@@ -56,13 +60,13 @@ pub(super) fn domain(url: &Url, written: &str) -> String {
     if same && plain { netloc } else { host_of(url) }
 }
 
-/// An address as it is told: its host as it passed the gate, so that whoever asks the allowlists
-/// again asks the same.
+/// Address for display, with the domain that was checked, so that checking it against the
+/// allowlists again gives the same result.
 pub(super) fn told(url: &Url, domain: &str) -> String {
     format!("{}://{domain}{}", url.scheme(), &url[Position::BeforePath..])
 }
 
-/// An address without its query, unless that is the one of `asked`.
+/// An address without its query, unless the query is the one of `asked`.
 pub(super) fn without_another_query(address: &str, asked: &str) -> String {
     let (bare, query) = match address.split_once('?') {
         Some((bare, query)) => (bare, Some(query)),
@@ -95,7 +99,7 @@ mod tests {
             let url = Url::parse(written.trim()).expect(written);
             assert_eq!(domain(&url, written), domain_of_it, "{written}");
             let again = told(&url, domain_of_it);
-            assert_eq!(Url::parse(&again).as_ref(), Ok(&url), "{again} leads to the same page");
+            assert_eq!(Url::parse(&again).as_ref(), Ok(&url), "{again} is the same page");
             assert_eq!(domain(&url, &again), domain_of_it);
         }
         let from = Url::parse("https://a.example/x/y").expect("an address");

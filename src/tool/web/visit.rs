@@ -1,4 +1,4 @@
-//! A visit to a page: request after request along its way.
+//! Fetches a page: one request for each URL of its redirect chain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,28 +24,28 @@ use crate::net::{Answer, NetError, Redactor, Target};
 use crate::scenario::lookup::WebSpec;
 use crate::tool::document::Format;
 
-/// What is read, and what rather.
+/// Accepted media types, preferred ones first.
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, \
      application/pdf;q=0.8, application/json;q=0.7";
 
-/// The longest that `Crawl-delay` makes us wait between two requests: an attempt has its own bound.
+/// Longest `Crawl-delay` that is kept between two requests, since an attempt has its own timeout.
 const LONGEST_PACE: Duration = Duration::from_secs(5);
 
-/// Redirects of a `robots.txt` that are followed; the RFC asks for five at least.
+/// Most redirects of a `robots.txt` that are followed; the RFC asks for at least five.
 const ROBOTS_REDIRECTS: u32 = 5;
-/// How much of a `robots.txt` is read; the RFC asks for 500 KiB at least.
+/// Most bytes that are read of a `robots.txt`; the RFC asks for at least 500 KiB.
 const ROBOTS_BYTES: usize = 500 << 10;
 
-/// Who visits.
+/// Fetches pages for one request of the reader.
 #[derive(Clone, Copy)]
 pub(super) struct Visit<'a> {
     pub(super) web: &'a Web,
     pub(super) spec: &'a WebSpec,
-    /// Whose pages may be read.
+    /// Domains whose pages may be read.
     pub(super) allowed: &'a [String],
 }
 
-/// Where a page was found.
+/// A fetched page with its redirect chain.
 pub(super) struct Found {
     pub(super) url: Url,
     pub(super) hops: Vec<Hop>,
@@ -53,29 +53,29 @@ pub(super) struct Found {
     pub(super) what: What,
 }
 
-/// What was found there.
+/// What the server returned.
 pub(super) enum What {
-    /// The page that we have.
+    /// The cached page is still valid (HTTP 304).
     Same,
-    /// A page.
+    /// A new page.
     Page(Page),
 }
 
-/// A page as it came.
+/// A page with its body, before text extraction.
 pub(super) struct Page {
     pub(super) format: Format,
     pub(super) bytes: Vec<u8>,
-    /// Its media type, without parameters.
+    /// Media type without parameters.
     pub(super) content_type: String,
     pub(super) charset: Option<String>,
     pub(super) etag: Option<String>,
     pub(super) last_modified: Option<String>,
-    /// It asks not to be kept.
+    /// Whether the page must not be cached.
     pub(super) no_store: bool,
 }
 
 impl Visit<'_> {
-    /// Asks for a page. Where one is known, for no more than whether it is the same still.
+    /// Fetches a page; a conditional request if a cached one is known.
     pub(super) async fn page(
         &self,
         url: Url,
@@ -114,9 +114,9 @@ impl Visit<'_> {
         turn.map_err(|resting| left_alone(way, resting))
     }
 
-    /// A site that says that it cannot answer now. Where it says for how long it is kept for the
-    /// host and never told to the gateway, for which all hosts are one tool: a moment is waited out
-    /// by the next request, and for longer its pages cannot be had.
+    /// Result for a site that is busy. A `Retry-After` is stored for this host and not passed to
+    /// the gateway, where all hosts are one tool. The next request to the host waits if the time is
+    /// short; else the pages of the host fail.
     fn busy(&self, way: &Way<'_>, answer: &Answer) -> Ended {
         let status = answer.status();
         let asked = answer.retry_after();
@@ -129,7 +129,7 @@ impl Visit<'_> {
             _ => "Try again later.",
         };
         let mut busy = AttemptFailed::of_status(status, "");
-        let what = format!("{} answered HTTP {status} to {}", way.host(), shown(way.url()));
+        let what = format!("{} returned HTTP {status} to {}", way.host(), shown(way.url()));
         busy.text = failed(busy.class, &what, advice).text;
         busy.into()
     }
@@ -154,26 +154,27 @@ impl Visit<'_> {
             }
             200..=299 => {}
             404 | 410 => {
-                let text = format!("{} is not there (HTTP {})", here(), answer.status());
+                let text = format!("{} was not found (HTTP {})", here(), answer.status());
                 return Err(Missed::new(Why::NotFound, text).into());
             }
             429 | 500..=599 => return Err(self.busy(way, &answer)),
             status => {
-                let text = format!("{} answered HTTP {status}", here());
+                let text = format!("{} returned HTTP {status}", here());
                 return Err(Missed::new(Why::Status(status), text).into());
             }
         }
         let Some(coding) = Coding::of(&answer) else {
-            let text = format!("{} comes packed in a way that nobody asked for", here());
+            let text = format!("{} has a content encoding that was not requested", here());
             return Err(Missed::new(Why::Unreadable, text).into());
         };
         let media_type = answer.header("content-type").unwrap_or_default().to_owned();
         let Some(format) = Format::of_media_type(&media_type) else {
             let is = match media_type.is_empty() {
-                true => "says nothing of what it is".to_owned(),
+                true => "has no content type".to_owned(),
                 false => format!("is {}", visible_within(&media_type, 60)),
             };
-            let text = format!("{} {is}: HTML, Markdown, text, JSON and PDF are read", here());
+            let text =
+                format!("{} {is}: only HTML, Markdown, text, JSON and PDF are supported", here());
             return Err(Missed::new(Why::ContentType, text).into());
         };
         let text_of = |name: &str| answer.header(name).map(str::to_owned);
@@ -205,8 +206,7 @@ impl Visit<'_> {
         }
     }
 
-    /// Whether `robots.txt` of the site at hand lets us read the page at hand, and the pace that it
-    /// asks for.
+    /// Checks `robots.txt` for the current page; returns the pace that it asks for.
     async fn permitted(&self, way: &Way<'_>) -> Result<Duration, Ended> {
         let site = way.url().origin().ascii_serialization();
         let told = self.web.manners().permissions.of(&site, || self.ask_robots(way)).await?;
@@ -216,22 +216,23 @@ impl Visit<'_> {
                 Ok(rules.crawl_delay.unwrap_or_default().min(LONGEST_PACE))
             }
             Told::Rules(_) => {
-                denied(format!("{} is closed to programs by {site}/robots.txt", shown(way.url())))
+                denied(format!("{} is disallowed by {site}/robots.txt", shown(way.url())))
             }
             Told::Unreachable(status) => denied(format!(
-                "{site}/robots.txt cannot be had (HTTP {status}), which counts as a no until it can"
+                "{site}/robots.txt is unavailable (HTTP {status}), so all pages are disallowed for \
+                 now"
             )),
             Told::Elsewhere(to) => denied(format!(
-                "{site}/robots.txt redirects to {to}, where this run may not go: rules that \
-                 cannot be read count as a no"
+                "{site}/robots.txt redirects to {to}, which this run must not read, so all \
+                 pages are disallowed"
             )),
         }
     }
 
-    /// Asks for the `robots.txt` of the site at hand. One that is not there, or whose redirects end
-    /// nowhere, forbids nothing (RFC 9309, 2.3.1.2 and 2.3.1.3). One that redirects to where this
-    /// run may not go has rules that we cannot know: they count as a no, for this run alone, since
-    /// another may go there.
+    /// Fetches the `robots.txt` of the current site. A missing one, or one with a broken redirect
+    /// chain, allows everything (RFC 9309, 2.3.1.2 and 2.3.1.3). One that redirects to an address
+    /// that this run must not read has unknown rules: everything is disallowed, but only for this
+    /// run, since another may read it.
     async fn ask_robots(&self, to: &Way<'_>) -> Result<Verdict, Ended> {
         let mut url = to.url().clone();
         url.set_path("/robots.txt");
@@ -247,7 +248,7 @@ impl Visit<'_> {
                 {
                     return Ok(Verdict::once(Told::Elsewhere(shown(way.url()))));
                 }
-                // Of the site itself this is told; a page of it would meet the same.
+                // An error of the site itself is reported: its pages would fail in the same way.
                 Err(ended) => return Err(ended),
             };
             if let Some(location) = redirect(&answer) {
@@ -276,7 +277,7 @@ impl Visit<'_> {
     }
 }
 
-/// What asks whether a page has changed.
+/// Headers of a conditional request.
 fn conditions(known: &Entry) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
     let etag = known.etag.as_ref().map(|etag| (IF_NONE_MATCH, etag));
     let since = known.last_modified.as_ref().map(|since| (IF_MODIFIED_SINCE, since));
@@ -286,7 +287,7 @@ fn conditions(known: &Entry) -> impl Iterator<Item = (HeaderName, HeaderValue)> 
         .filter_map(|(name, value)| Some((name, HeaderValue::try_from(value.as_str()).ok()?)))
 }
 
-/// The charset that a media type names.
+/// Value of `charset` in a media type.
 fn charset(media_type: &str) -> Option<String> {
     media_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
@@ -298,45 +299,45 @@ fn failed(class: FailureClass, what: &str, advice: &str) -> Box<AttemptFailed> {
     AttemptFailed::advising(class, &Redactor::default().redact(what), advice)
 }
 
-/// A host that is left alone as it asks.
+/// A host that asked for a longer pause than we wait.
 fn left_alone(way: &Way<'_>, Resting { status, left }: Resting) -> Missed {
     let seconds = millis(left).div_ceil(1_000);
-    let text = format!("{} asks to be left alone for {seconds} s (HTTP {status})", way.host());
+    let text = format!("{} asks to wait {seconds} s (HTTP {status}, Retry-After)", way.host());
     Missed::new(Why::Status(status), text)
 }
 
 fn too_large(way: &Way<'_>, cap: usize) -> Box<AttemptFailed> {
     let what = format!("{} is larger than its cap of {}", shown(way.url()), size(cap));
-    failed(FailureClass::TooLarge, &what, "Leave it out, or raise max_bytes.")
+    failed(FailureClass::TooLarge, &what, "Skip it, or raise max_bytes.")
 }
 
-/// No answer came.
+/// Failure of a request without a response.
 fn unanswered(way: &Way<'_>, error: &NetError) -> Ended {
     let advice = match error {
         NetError::OutOfReach { .. } => {
-            let text = format!("{error}; where it is meant, name the host in allow_private");
+            let text = format!("{error}; if you mean this host, add it to allow_private");
             let missed = Missed::new(Why::PrivateAddress, text);
             let redirected = !way.redirects.is_empty();
             return Ended::Missed(if redirected { missed.leading(way.url()) } else { missed });
         }
         NetError::Resolve { .. } => "Check the network; the site may be gone.",
         NetError::Connect { .. } => "The site may be down. Try again later.",
-        NetError::Tls { .. } => "Its certificate may be bad; nothing was read.",
+        NetError::Tls { .. } => "Its certificate may be invalid; nothing was read.",
         NetError::Client { .. } => "Install the system's CA certificates.",
         NetError::Broken { .. } => "Try again.",
-        NetError::NotHttp { .. } => "Check that it is a web site.",
+        NetError::NotHttp { .. } => "Check that it is a website.",
         NetError::TooLarge { .. } => "Raise max_bytes.",
     };
     let class = FailureClass::of(error.word()).unwrap_or(FailureClass::Connect);
     Ended::Failed(failed(class, &error.to_string(), advice))
 }
 
-/// A body did not come as it should.
+/// Failure while reading the body.
 fn broken(way: &Way<'_>, unread: &Unread) -> Ended {
     match unread {
         Unread::Net(error) => unanswered(way, error),
         Unread::Packed(error) => {
-            let what = format!("{} is no gzip, as it says it is: {error}", shown(way.url()));
+            let what = format!("{} is not valid gzip: {error}", shown(way.url()));
             failed(FailureClass::BadResponse, &what, "Try again later.").into()
         }
     }

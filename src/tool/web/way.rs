@@ -1,5 +1,5 @@
-//! The way to a page: the address that was asked for and those that redirects led to. Each has to
-//! pass the gate that the first has passed.
+//! The redirect chain of a page: the requested URL and those that redirects led to. Each has to
+//! pass the same policy as the first.
 
 use std::collections::HashSet;
 
@@ -12,56 +12,57 @@ use crate::net::Answer;
 use crate::net::http::host_of;
 use crate::scenario::lookup::PrivateHosts;
 
-/// Where redirects may lead.
+/// Which redirects are followed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gate<'a> {
-    /// Whose pages may be read.
+    /// Domains whose pages may be read.
     pub(super) allowed: &'a [String],
-    /// Who may be on a network of its own.
+    /// Hosts that may be on a private network.
     pub(super) private: &'a PrivateHosts,
-    /// How many redirects are followed.
+    /// Most redirects that are followed.
     pub(super) most: u32,
 }
 
-/// The way to a page so far.
+/// The redirect chain so far.
 #[derive(Debug)]
 pub(super) struct Way<'a> {
     gate: Gate<'a>,
     url: Url,
-    /// Whose each address is, that at hand the last.
+    /// Domain and host of each URL, the current one last.
     pub(super) hops: Vec<Hop>,
-    /// The addresses that redirects led to.
+    /// URLs that redirects led to, in order.
     pub(super) redirects: Vec<String>,
     seen: HashSet<String>,
 }
 
 impl<'a> Way<'a> {
-    /// The way that begins here.
+    /// A chain that starts at this URL.
     pub(super) fn new(url: Url, domain: String, gate: Gate<'a>) -> Self {
         let seen = HashSet::from([url.to_string()]);
         let hops = vec![hop(&url, domain, gate)];
         Self { gate, url, hops, redirects: Vec::new(), seen }
     }
 
-    /// The address at hand.
+    /// Current URL.
     pub(super) fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The host at hand, with its port where it is not the scheme's own.
+    /// Current host, with the port if it is not the scheme's default.
     pub(super) fn host(&self) -> &str {
         self.hops.last().map_or("", |hop| hop.host.as_str())
     }
 
-    /// Whether the host at hand may be anywhere.
+    /// Whether the current host may be on a private network.
     pub(super) fn is_private(&self) -> bool {
         self.hops.last().is_some_and(|hop| hop.private)
     }
 
-    /// Goes where a redirect leads, if the gate lets it.
+    /// Follows a redirect if the policy allows it.
     pub(super) fn follow(&mut self, location: &str) -> Result<(), Missed> {
         let to = site::leads(&self.url, location).map_err(|missed| missed.leading(location))?;
-        // The same server is the same domain, however a redirect writes it or leaves it out.
+        // The same server keeps its domain, even if the redirect writes it differently or is
+        // relative.
         let same = to.host() == self.url.host()
             && to.port_or_known_default() == self.url.port_or_known_default();
         let domain = match self.hops.last().filter(|_| same) {
@@ -77,11 +78,11 @@ impl<'a> Way<'a> {
             return missed(Why::RedirectDenied, "whose domain is not allowed");
         }
         if self.redirects.len() >= self.gate.most as usize {
-            let what = format!("which would be more than {} redirects", self.gate.most);
+            let what = format!("but only {} redirects are followed", self.gate.most);
             return missed(Why::TooManyRedirects, &what);
         }
         if !self.seen.insert(to.to_string()) {
-            return missed(Why::RedirectLoop, "where it came from");
+            return missed(Why::RedirectLoop, "which was already visited (a loop)");
         }
         self.hops.push(hop(&to, domain, self.gate));
         self.redirects.push(told);
@@ -96,7 +97,7 @@ fn hop(url: &Url, domain: String, gate: Gate<'_>) -> Hop {
     Hop { domain, host, private }
 }
 
-/// Where an answer redirects to.
+/// Target of a response that is a redirect.
 pub(super) fn redirect(answer: &Answer) -> Option<&str> {
     let redirects = matches!(answer.status(), 301 | 302 | 303 | 307 | 308);
     redirects.then(|| answer.location()).flatten()
