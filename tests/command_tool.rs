@@ -73,7 +73,7 @@ async fn its_environment_is_what_the_scenario_names_and_nothing_else() {
     let plain = Setting::Text("b c".to_owned());
     let (class, text) = fail(&tool(spec("env", &[], &[("A", plain)]))).await;
     assert_eq!(class, FailureClass::BadResponse);
-    assert_eq!(text, "what env printed is no JSON: expected value at line 1 column 1: A=b c");
+    assert_eq!(text, "the output of env is not JSON: expected value at line 1 column 1: A=b c");
 }
 
 #[tokio::test]
@@ -87,8 +87,8 @@ async fn a_program_that_ends_badly_says_why_in_its_last_line() {
     let loud = r#"echo first >&2; printf 'no %s \033[2J today\n\n' "$TOKEN" >&2; exit 3"#;
     for (program, says) in [
         (loud, "sh ended with exit code 3: no *** ␛[2J today"),
-        ("echo '{}'; exit 1", "sh ended with exit code 1: it said nothing on standard error"),
-        ("kill -9 $$", "sh ended with signal 9: it said nothing on standard error"),
+        ("echo '{}'; exit 1", "sh ended with exit code 1: nothing on standard error"),
+        ("kill -9 $$", "sh ended with signal 9: nothing on standard error"),
     ] {
         assert_eq!(fail(&script(program)).await, (FailureClass::Tool, says.to_owned()));
     }
@@ -100,7 +100,10 @@ async fn of_many_complaints_the_last_is_kept_and_none_that_was_cut() {
         r#"i=0; while [ $i -lt 2000 ]; do echo "line $i $TOKEN" >&2; i=$((i+1)); done; exit 1"#;
     assert_eq!(fail(&script(many)).await.1, "sh ended with exit code 1: line 1999 ***");
     let long = r#"i=0; while [ $i -lt 2000 ]; do printf "$TOKEN" >&2; i=$((i+1)); done; exit 1"#;
-    assert_eq!(fail(&script(long)).await.1, "sh ended with exit code 1: (a line that is too long)");
+    assert_eq!(
+        fail(&script(long)).await.1,
+        "sh ended with exit code 1: (one line, too long to show)"
+    );
 }
 
 #[tokio::test]
@@ -116,14 +119,14 @@ async fn a_whole_number_beyond_64_bits_is_refused() {
 #[tokio::test]
 async fn what_is_no_json_is_said_with_its_place() {
     for (program, says) in [
-        ("true", "what sh printed is empty, where JSON was to come"),
+        ("true", "the output of sh is empty, JSON was expected"),
         (
             r#"printf '{"a":\n oops}'"#,
-            "what sh printed is no JSON: expected value at line 2 column 2: {\"a\":␊ oops}",
+            "the output of sh is not JSON: expected value at line 2 column 2: {\"a\":␊ oops}",
         ),
         (
             "echo '{}'; echo '{}'",
-            "what sh printed is no JSON: trailing characters at line 2 column 1: {}␊{}",
+            "the output of sh is not JSON: trailing characters at line 2 column 1: {}␊{}",
         ),
     ] {
         assert_eq!(fail(&script(program)).await, (FailureClass::BadResponse, says.to_owned()));
@@ -142,9 +145,9 @@ async fn a_program_that_is_not_there_is_told_with_what_to_do() {
     for (program, says) in [
         (
             "no-such-program-here",
-            "there is no program no-such-program-here: install it, or name one by its whole path",
+            "program no-such-program-here not found: install it, or give its full path",
         ),
-        ("/no/such", "there is no program /no/such: install it, or name one by its whole path"),
+        ("/no/such", "program /no/such not found: install it, or give its full path"),
     ] {
         let failure = fail(&tool(spec(program, &[], &[]))).await;
         assert_eq!(failure, (FailureClass::Tool, says.to_owned()));
@@ -251,7 +254,7 @@ async fn fault_27_a_flood_is_stopped_at_its_cap_and_its_source_ended() {
     assert_eq!(failed.class, FailureClass::TooLarge);
     assert_eq!(
         failed.text,
-        "sh printed more than 1 MiB and was ended: let it print less, or raise max_bytes"
+        "sh printed more than 1 MiB and was killed: print less, or raise max_bytes"
     );
     gone(pids, pipe).await;
 }

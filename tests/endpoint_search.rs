@@ -74,8 +74,8 @@ async fn the_query_is_asked_and_no_more_than_k_results_given() {
 #[tokio::test]
 async fn what_is_no_answer_of_a_search_is_a_failure_that_says_where_it_broke() {
     for (status, body, class, says) in [
-        ("200 OK", "{\"results\": 7}", FailureClass::BadResponse, "is no list at /results"),
-        ("200 OK", "<html>", FailureClass::BadResponse, "is no JSON"),
+        ("200 OK", "{\"results\": 7}", FailureClass::BadResponse, "is not a list at /results"),
+        ("200 OK", "<html>", FailureClass::BadResponse, "is not JSON"),
         ("503 Busy", "{}", FailureClass::Status, "HTTP 503"),
         ("403 No", "{\"error\": \"hunter2hunter2\"}", FailureClass::Auth, "HTTP 403"),
     ] {

@@ -207,7 +207,7 @@ async fn what_cannot_be_had_is_an_answer_that_says_why() {
         assert!(answer["text"].as_str().is_some_and(|text| text.contains(path)), "{answer}");
     }
     let failed = ask(&read, json!({})).await.expect_err("no address");
-    assert_eq!(failed.text, "a read needs `url`, a text: give it one");
+    assert_eq!(failed.text, "the argument `url` is missing or not a string");
 }
 
 #[tokio::test]

@@ -141,7 +141,7 @@ async fn a_question_is_plain_words_whatever_stands_in_it() {
         (vec!["incident.md".to_owned()], &json!(1_489))
     );
     let failed = ask(&search, json!({ "query": 7 })).await.expect_err("no text");
-    assert_eq!(failed.text, "a search needs `query`, a text: give it one");
+    assert_eq!(failed.text, "the argument `query` is missing or not a string");
 }
 
 #[tokio::test]
@@ -354,9 +354,12 @@ async fn an_empty_folder_has_nothing_and_one_that_is_not_there_is_told() {
     for (path, says) in [
         (
             nowhere.clone(),
-            format!("there is no folder {}: make it, or name another one", short(&nowhere)),
+            format!("folder {} not found: create it, or choose another one", short(&nowhere)),
         ),
-        (file.clone(), format!("{} is no folder: name the folder that it is in", short(&file))),
+        (
+            file.clone(),
+            format!("{} is not a folder: give the folder that contains it", short(&file)),
+        ),
     ] {
         assert_eq!(folders::ready(&spec(&path)).expect_err("not ready").to_string(), says);
         let failed = ask(&FolderSearch::new(spec(&path), None), json!({ "query": "a" })).await;
@@ -364,14 +367,14 @@ async fn an_empty_folder_has_nothing_and_one_that_is_not_there_is_told() {
     }
     let odd = FolderSpec { base_url: Some("notes".to_owned()), ..shelf.spec() };
     let says = folders::ready(&odd).expect_err("not ready").to_string();
-    assert!(says.ends_with("write one such as https://notes.local/"), "{says}");
+    assert!(says.ends_with("use one such as https://notes.local/"), "{says}");
     assert!(folders::ready(&shelf.spec()).is_ok());
     // It goes while the run is on.
     let search = shelf.search();
     found(&search, "text").await;
     fs::remove_dir_all(shelf.root()).expect("removed");
     let failed = ask(&search, json!({ "query": "a" })).await.expect_err("a failure");
-    assert!(failed.text.starts_with("there is no folder "), "{}", failed.text);
+    assert!(failed.text.starts_with("folder "), "{}", failed.text);
 }
 
 fn short(path: &std::path::Path) -> String {
@@ -553,7 +556,7 @@ fn a_folder_that_is_not_there_is_told_before_the_run_starts() {
     };
     let troubles = Toolbox::make(&scenario(&missing), true, &|_| None).err().expect("not ready");
     let told: Vec<String> = troubles.iter().map(ToString::to_string).collect();
-    let why = format!("there is no folder {}: make it, or name another one", short(&missing));
+    let why = format!("folder {} not found: create it, or choose another one", short(&missing));
     assert_eq!(
         told,
         [format!("the tool read_source: {why}"), format!("the tool search_sources: {why}")]

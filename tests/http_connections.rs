@@ -54,7 +54,7 @@ async fn tls_that_is_none() {
         let failed = failed.0.expect_err("a failure");
         check_text(&failed);
         assert_eq!(failed.class, FailureClass::Tls, "{}", failed.text);
-        assert!(failed.text.starts_with("no TLS with 127.0.0.1:"), "{}", failed.text);
+        assert!(failed.text.starts_with("TLS handshake with 127.0.0.1"), "{}", failed.text);
     }
 }
 

@@ -117,13 +117,13 @@ async fn arguments_are_sent_as_a_body_where_the_scenario_says_so() {
 async fn an_argument_that_does_not_fit_is_told_without_a_request() {
     let tool = tool(spec("http://127.0.0.1:1/v1/{sku}".to_owned()));
     for (args, says) in [
-        (json!({ "sku": { "a": 1 } }), "the argument sku is no text, number or bool"),
+        (json!({ "sku": { "a": 1 } }), "the argument sku is not a string, number or bool"),
         (json!({}), "the url needs the argument sku"),
         (json!({ "sku": ".." }), "the argument sku would change the url's path"),
     ] {
         let failure = failed(ask(&tool, args).await);
         assert_eq!(failure.class, FailureClass::Denied, "the tool cannot help it");
-        assert_eq!(failure.text, format!("{says}. Give it in the call's arguments."));
+        assert_eq!(failure.text, format!("{says}. Correct the arguments of the call."));
     }
 }
 
@@ -138,25 +138,25 @@ async fn a_status_that_is_no_success_has_its_class_and_what_to_do() {
             "429 Slow",
             "",
             FailureClass::RateLimited,
-            "answered HTTP 429. Wait, or ask it less often.",
+            "returned HTTP 429. Wait, or call it less often.",
         ),
         (
             "503 Down",
             "<html>",
             FailureClass::Status,
-            "answered HTTP 503: an HTML page. Try again later.",
+            "returned HTTP 503: an HTML page. Try again later.",
         ),
         (
             "401 No",
             &*echo,
             FailureClass::Auth,
-            "answered HTTP 401: no *** here. Check the header that proves who asks.",
+            "returned HTTP 401: no *** here. Check the header with the credentials.",
         ),
         (
             "404 None",
             "gone\u{1b}[2J",
             FailureClass::Status,
-            "answered HTTP 404: gone␛[2J. Check the tool's url and what it is given.",
+            "returned HTTP 404: gone␛[2J. Check the tool's url and its arguments.",
         ),
     ] {
         let failure = failed(one(&tool, &server, &answer(status, &[], body)).await);
@@ -197,13 +197,13 @@ async fn what_is_no_json_is_said_with_its_place() {
     let tool = tool(HttpSpec { pointer, ..spec(at(&server, "/v1")) });
     let host = server.host();
     for (body, says) in [
-        ("{\"a\": }", "is no JSON: expected value at line 1 column 7: {\"a\": }"),
-        ("", "is empty, where JSON was to come"),
+        ("{\"a\": }", "is not JSON: expected value at line 1 column 7: {\"a\": }"),
+        ("", "is empty, JSON was expected"),
         ("{}", "has nothing at /data. Check the tool's pointer."),
     ] {
         let failure = failed(one(&tool, &server, &json_answer("200 OK", body)).await);
         assert_eq!(failure.class, FailureClass::BadResponse);
-        assert_eq!(failure.text, format!("the answer of {host} {says}"));
+        assert_eq!(failure.text, format!("the reply of {host} {says}"));
     }
 }
 
@@ -217,8 +217,8 @@ async fn a_whole_number_beyond_64_bits_is_refused_where_it_is_used() {
     assert_eq!(*kept.expect("an answer"), json!({ "n": u64::MAX }));
     let failure = failed(one(&pointed(""), &server, &json_answer("200 OK", body)).await);
     assert_eq!(failure.class, FailureClass::BadResponse);
-    let says = "holds 18446744073709551616, a whole number beyond 64 bits, which would be changed: \
-                have it sent as a text";
+    let says = "holds 18446744073709551616, a whole number beyond 64 bits, which would lose digits: \
+                send it as a string";
     assert!(failure.text.ends_with(says), "{}", failure.text);
 }
 
@@ -297,7 +297,7 @@ async fn this_machine_and_its_networks_are_refused_unless_allowed() {
         assert_eq!(failure.class, FailureClass::Denied, "{host}: {}", failure.text);
         assert!(
             failure.text.ends_with(
-                "no address of the internet. Where it is meant, set allow_private = true."
+                "is not a public address. If you mean this host, set allow_private = true."
             ),
             "{}",
             failure.text
@@ -332,8 +332,8 @@ fn what_keeps_it_from_being_asked_is_told_at_once_and_before() {
     assert_eq!(
         told(&wrong),
         [
-            "the header x y cannot be sent: its name holds what no header may",
-            "the header x-two cannot be sent: its value holds what no header may",
+            "the header x y cannot be sent: its name has characters that headers cannot have",
+            "the header x-two cannot be sent: its value has characters that headers cannot have",
         ]
     );
 }

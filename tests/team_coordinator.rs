@@ -404,10 +404,7 @@ async fn members_go_through_the_gateway_like_any_tool() {
     });
     let world = play(&scenario(members(), policy), &cast).await;
     let told = cast.shown("lead", 2).pop().expect("a result");
-    assert!(
-        told.starts_with("tool: error: tool_error:a:timeout: no answer within 2.0 s"),
-        "{told}"
-    );
+    assert!(told.starts_with("tool: error: tool_error:a:timeout: no reply within 2.0 s"), "{told}");
     assert_eq!(world.at.duration(), Duration::from_millis(4_500));
     assert_eq!(cast.speakers(), ["lead", "a", "a", "lead"]);
     // Breaker: after two failures nobody asks it any more.

@@ -462,7 +462,7 @@ async fn a_host_that_asks_to_be_left_alone_is_and_no_other() {
             let answer = answered.reply.result.clone().expect("an answer");
             assert_eq!(missed(&answer), code, "{path}");
             let text = answer["text"].as_str().expect("a text");
-            assert!(text.contains("asks to be left alone for 3"), "{text}");
+            assert!(text.contains("asks to wait 3"), "{text}");
         }
         assert_eq!(busy.paths(), ["/a"], "it is left alone");
         let page = behind(&reader, &open.url("/"));
@@ -538,7 +538,7 @@ async fn a_site_without_robots_txt_is_open_and_one_in_trouble_is_not() {
         if !open {
             assert_eq!(missed(&answer), "robots_disallowed");
             let text = answer["text"].as_str().expect("a text");
-            assert!(text.contains("cannot be had (HTTP 500)"), "{text}");
+            assert!(text.contains("is unavailable (HTTP 500)"), "{text}");
         }
     }
     let moved = Site::start(|path, _, _| match path {
@@ -579,7 +579,7 @@ async fn rules_that_stand_where_a_run_may_not_go_are_a_no_for_that_run() {
         let answer = read_within(reader, &site.url("/open"), allowed).await;
         assert_eq!(missed(&answer), "robots_disallowed");
         let text = answer["text"].as_str().expect("a text");
-        assert!(text.contains(&format!("redirects to {}, where", rules.url("/rules"))), "{text}");
+        assert!(text.contains(&format!("redirects to {}, which", rules.url("/rules"))), "{text}");
     }
     assert!(rules.paths().is_empty() && !site.paths().iter().any(|path| path == "/open"));
     let open = read_within(&any, &site.url("/open"), &both).await;
