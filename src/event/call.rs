@@ -215,8 +215,8 @@ impl Purpose {
         }
     }
 
-    /// Whether it repeats a call that got no result: such a call counts as an attempt, not as a
-    /// call asked for.
+    /// Whether it repeats a call that got no result: such a call counts as an attempt, not as a new
+    /// call.
     pub fn is_repeat(&self) -> bool {
         matches!(self, Self::Step { again: 1.., .. })
     }
