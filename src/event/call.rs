@@ -430,8 +430,8 @@ impl BudgetReached {
                  (budget.max_total_tokens)."
             ),
             Self::Cost { limit, spent, estimate } => format!(
-                "The next call may cost ${estimate:.4}, and ${spent:.4} of ${limit:.4} are used, by \
-                 estimate (budget.max_cost_usd)."
+                "The next call may cost ${estimate:.4}, and an estimated ${spent:.4} of ${limit:.4} are \
+                 used (budget.max_cost_usd)."
             ),
         }
     }

@@ -22,7 +22,7 @@ pub enum PatternPlan {
     Team(TeamPlan),
     /// Agents that hand over to each other (teams source document).
     Swarm(TeamPlan),
-    /// Agents that load tools through the gateway (cascading failures source document).
+    /// Agents that put load on tools (cascading failures source document).
     Resilience(ResiliencePlan),
     /// Search, read, take notes, verify, answer (research source document).
     Research(ResearchPlan),

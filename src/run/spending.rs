@@ -206,7 +206,7 @@ mod tests {
     fn a_call_that_does_not_fit_stops_and_one_that_may_fit_later_waits() {
         let spending = limited(Some(100), None);
         let first = now(&spending, 60).expect("there is room").expect("there is room");
-        assert!(now(&spending, 60).is_none(), "it fits once the first has come back");
+        assert!(now(&spending, 60).is_none(), "it fits after the first call has ended");
         let reached = BudgetReached::Tokens { limit: 100, spent: 0, estimate: 101 };
         assert_eq!(now(&spending, 101).expect("at once").err(), Some(reached));
         first.used(&Usage::new(10, 5));
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(reason, StopReason::MaxCostBudget);
         let BudgetReached::Cost { limit, spent, estimate } = reached else { panic!("a cost") };
         assert!((limit - 1.0).abs() + (spent - 0.11).abs() + (estimate - 0.9).abs() < 1e-9);
-        assert!(reserve(None).is_ok(), "what has no price costs nothing here");
+        assert!(reserve(None).is_ok(), "calls without a price cost nothing here");
     }
 
     proptest! {

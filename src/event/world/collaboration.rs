@@ -221,7 +221,8 @@ impl Collaboration {
                 if let Some(seat) = self.seat_of(event.span, spans) {
                     seat.asked_again = refused.again.unwrap_or(seat.asked_again);
                     seat.detail = Some(refused.detail.clone());
-                    // Known now: its turn may never come, because another seat may stop the run first.
+                    // Shown now: its turn may never come, since another seat may stop the run
+                    // first.
                     if refused.again.is_none() {
                         seat.state = SeatState::Refused;
                     }
