@@ -1,14 +1,15 @@
-//! The log of one run, which is also its bus: appended to by the engine, read by any number of
-//! readers. Publishing is synchronous, cannot fail and never waits for a reader; a reader keeps a
-//! cursor of its own and is only ever late, never lossy.
+//! The log of one run, which is also its event bus: the engine appends to it, and any number of
+//! readers read it. Publishing is synchronous, cannot fail and never waits for a reader. Each
+//! reader has its own cursor: a slow reader is late, but it loses nothing.
 //!
-//! Facts stand in append-only segments that readers walk without a lock. A log keeps all of them,
-//! or a window of the last ([`Bounds`]): what has left the window is gone once every reader has read
-//! it. A reader that is behind holds what it has not read; so that this is bounded too, a run asks
-//! for [`room`](Bus::room) before it goes on, and waits while its log is too far ahead.
+//! Events are kept in append-only segments that readers walk without a lock. A log keeps all of its
+//! events, or only a window of the latest ([`Bounds`]): an event that has left the window is freed
+//! once every reader has read it. A slow reader keeps alive what it has not read. To bound that
+//! memory too, a run awaits [`room`](Bus::room) before it continues: it waits while a reader is too
+//! far behind.
 //!
-//! Beside the log, not in it, each open span may have a *live slot*: the text that has come so far.
-//! Facts are what is recorded; live text is for the eye and does not outlast its span.
+//! Next to the log, not in it, each open span may have a *live slot*: the text received so far.
+//! Events are recorded; live text is only for display and is dropped with its span.
 
 mod live;
 mod reader;
@@ -29,23 +30,23 @@ use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 pub use self::live::{LiveSlot, LiveText};
 pub use self::reader::Reader;
 
-/// How much of a log is held in memory, in bytes as facts weigh.
+/// Limits of the memory that a log uses, in bytes as [`EventKind::weight`] estimates them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Of the facts that every reader has read: the last of them, up to so much.
+    /// Bytes of events that every reader has read: the latest of them are kept, up to this size.
     pub window: u64,
-    /// Of the facts that a reader has not read yet: above this the run waits for it.
+    /// Bytes of events that some reader has not read yet: above this the run waits for the reader.
     pub ahead: u64,
 }
 
 impl Default for Bounds {
-    /// All of it, however slow a reader is.
+    /// No limits: the log keeps everything, and the run never waits for a reader.
     fn default() -> Self {
         Self { window: u64::MAX, ahead: u64::MAX }
     }
 }
 
-/// Steps in which a window moves on: each drops 1/32 of it, so a reader that follows the window does
+/// A window is trimmed in steps of 1/32 of its size, so a reader that follows the window does
 /// little work at a time.
 const STEPS: u64 = 32;
 
@@ -65,9 +66,9 @@ struct Log {
 
 struct Tail {
     len: u64,
-    /// What the segments below weigh.
+    /// Sum of the weights of `segments`, in bytes.
     weight: u64,
-    /// The same of the last of them alone, and how many facts it has.
+    /// Weight of the last segment in bytes, and below it the number of its events.
     last_weight: u64,
     last_len: usize,
     bounds: Bounds,
@@ -78,24 +79,24 @@ struct Tail {
 }
 
 impl Tail {
-    /// The place of the first fact that is held.
+    /// Sequence number of the first event that is kept.
     fn first(&self) -> u64 {
         self.segments.front().map_or(self.len, |segment| segment.first)
     }
 
-    /// The segment that holds the fact at this place.
+    /// The segment that has the event with this sequence number.
     fn segment_of(&self, place: u64) -> Option<&Arc<Segment>> {
         let after = self.segments.partition_point(|segment| segment.first <= place);
         self.segments.get(after.checked_sub(1)?)
     }
 
-    /// The id of a further reader.
+    /// Returns the id of a new reader.
     fn reader(&mut self) -> u64 {
         self.readers += 1;
         self.readers
     }
 
-    /// Sees to it that the last segment has a place for the next fact.
+    /// Makes sure that the last segment has a free slot for the next event.
     fn make_room(&mut self, held: &Arc<Held>) {
         if let Some(last) = self.segments.back()
             && self.last_len < last.facts.len()
@@ -114,8 +115,8 @@ impl Tail {
         self.segments.push_back(segment);
     }
 
-    /// Takes the first segments out that the window has no room for: in [steps](STEPS), so that
-    /// a reader that follows the window does so once a step and not at every segment.
+    /// Removes the oldest segments that do not fit into the window. It does so in [steps](STEPS),
+    /// so a reader that follows the window has to move once per step and not at every segment.
     fn trim(&mut self) -> Vec<Arc<Segment>> {
         let mut out = Vec::new();
         let window = self.bounds.window;
@@ -133,7 +134,7 @@ impl Tail {
     }
 }
 
-/// A poisoned lock is taken all the same: nothing here is left half-done by a panic.
+/// Locks a mutex and ignores poisoning: no panic can leave this data half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -145,12 +146,12 @@ impl Default for Bus {
 }
 
 impl Bus {
-    /// An empty log whose time starts now, and that keeps all its facts.
+    /// An empty log without limits. Its clock starts now.
     pub fn new() -> Self {
         Self::bounded(Bounds::default())
     }
 
-    /// An empty log whose time starts now.
+    /// An empty log with these limits. Its clock starts now.
     pub fn bounded(bounds: Bounds) -> Self {
         let bus = Self(Arc::new(Log {
             started: Instant::now(),
@@ -175,7 +176,7 @@ impl Bus {
         bus
     }
 
-    /// Sets other bounds. What a smaller window has no room for goes with the next facts.
+    /// Sets new limits. Events that no longer fit are dropped when the next segment begins.
     pub fn bound(&self, bounds: Bounds) {
         lock(&self.0.tail).bounds = bounds;
         let Bounds { window, ahead } = bounds;
@@ -183,8 +184,8 @@ impl Bus {
         self.0.held.bound(kept.saturating_add(ahead), kept.saturating_add(ahead / 2));
     }
 
-    /// Appends a fact. The sequence number and the time are given inside the lock, so that both
-    /// only ever grow along the log.
+    /// Appends an event and returns its sequence number. Number and time are assigned inside the
+    /// lock, so both only grow along the log.
     pub fn publish(&self, span: SpanId, kind: EventKind) -> Seq {
         let weight = kind.weight();
         let mut fact = Arc::new(Event { seq: Seq(0), at: Elapsed(0), span, kind });
@@ -212,7 +213,7 @@ impl Bus {
         seq
     }
 
-    /// Says that no more facts come: readers that have read all get 0 instead of waiting.
+    /// Marks the end of the log: readers that have read everything get 0 instead of waiting.
     pub fn close(&self) {
         let waiting = {
             let mut tail = lock(&self.0.tail);
@@ -224,50 +225,51 @@ impl Bus {
         }
     }
 
-    /// The id of a span that is about to be opened.
+    /// Returns the id for a span that is about to be opened.
     pub fn next_span(&self) -> SpanId {
         SpanId(self.0.spans.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Time since the start of the log.
+    /// Time since the start of the log, pauses included.
     pub fn now(&self) -> Elapsed {
         Elapsed::of(self.0.started.elapsed())
     }
 
-    /// How many facts were published.
+    /// Number of events published so far.
     pub fn len(&self) -> u64 {
         lock(&self.0.tail).len
     }
 
-    /// Whether no fact was published yet.
+    /// Whether no event has been published yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// About how many bytes the log itself holds; a reader that is behind may hold more.
+    /// Approximate size of the kept events in bytes. A slow reader may hold more.
     pub fn weight(&self) -> u64 {
         lock(&self.0.tail).weight
     }
 
-    /// The first fact that the log still holds; where it holds none, the place of the next.
+    /// Sequence number of the first event that the log still has; if it has none, that of the next
+    /// event.
     pub fn first(&self) -> Seq {
         Seq(lock(&self.0.tail).first())
     }
 
-    /// The fact at this place, if it is there and the log still holds it.
+    /// The event with this sequence number, if it was published and the log still has it.
     pub fn fact(&self, seq: Seq) -> Option<Arc<Event>> {
         let segment = Arc::clone(lock(&self.0.tail).segment_of(seq.0)?);
         let place = usize::try_from(seq.0 - segment.first).ok()?;
         segment.facts.get(place)?.get().cloned()
     }
 
-    /// Whether the log is within its bounds: no reader is too far behind.
+    /// Whether the log is within its limits: no reader is too far behind.
     pub fn has_room(&self) -> bool {
         self.0.held.has_room()
     }
 
-    /// Waits until the readers of a log that is out of its bounds have caught up. A run that publishes
-    /// much awaits it where it may wait.
+    /// Waits until slow readers have caught up, if the log is over its limits. A run awaits this
+    /// where it is able to wait.
     pub async fn room(&self) {
         self.0.held.room().await;
     }

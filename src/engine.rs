@@ -1,5 +1,5 @@
-//! Starts runs, holds their handles, takes commands. One task per run; everything of a run lives
-//! in that task, so when it ends nothing of the run is left.
+//! Starts runs, keeps their handles and takes commands. Each run is one task and owns everything
+//! that belongs to it, so nothing is left when the task ends.
 
 mod head;
 mod toolbox;
@@ -30,26 +30,27 @@ use crate::tool::{Belt, GuardSnapshot, GuardedTool};
 
 pub use toolbox::{ToolTrouble, Toolbox};
 
-/// What a run is started with.
+/// Everything that a run is started with.
 pub struct Launch {
-    /// What is asked.
+    /// The scenario to run.
     pub scenario: Arc<Scenario>,
-    /// Who answers.
+    /// What answers the model calls.
     pub model: ModelChoice,
-    /// What answers for its tools; `None`: what can be had without looking at the environment.
+    /// The implementations of its tools; `None`: those that need nothing from the environment.
     pub tools: Option<Toolbox>,
-    /// Positions of flags at the start that differ from the scenario's.
+    /// Flags whose position at the start differs from the scenario's.
     pub flags: Vec<(FlagName, bool)>,
-    /// What is to happen at which boundary.
+    /// What to do at which boundary.
     pub schedule: Schedule,
-    /// Start of every random number, in place of the scenario's.
+    /// Seed of all random numbers; `None`: the scenario's.
     pub seed: Option<u64>,
-    /// Where it stands in its session; `None`: it begins one, with the scenario's goal.
+    /// The message of a session that this run answers; `None`: it starts a session with the
+    /// scenario's goal.
     pub session: Option<Session>,
 }
 
 impl Launch {
-    /// The scenario as it stands, offline.
+    /// Runs the scenario as it is written, with its script as the model.
     pub fn scripted(scenario: Arc<Scenario>, instant: bool) -> Self {
         Self {
             scenario,
@@ -63,39 +64,40 @@ impl Launch {
     }
 }
 
-/// Who answers a run's model calls.
+/// What answers the model calls of a run.
 #[derive(Clone)]
 pub enum ModelChoice {
     /// The scenario's script.
     Scripted {
-        /// Leaves out its latencies.
+        /// Skips the delays of the script.
         instant: bool,
     },
-    /// Models, with the bound of one attempt where the scenario sets none.
+    /// Models, and the timeout of one attempt if the scenario sets none.
     Live(Models, Duration),
 }
 
-/// What the command line asks to happen at boundaries.
+/// What the command line schedules at boundaries.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
-    /// Flags to turn.
+    /// Flags to switch, each at its boundary.
     pub flags: Vec<(BoundaryId, FlagName, bool)>,
-    /// Where to rest.
+    /// Boundaries to pause at.
     pub breaks: Vec<BoundaryId>,
-    /// Whether to rest at the first boundary.
+    /// Whether to pause at the first boundary.
     pub start_paused: bool,
 }
 
 /// Limits of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineSettings {
-    /// About how many bytes of finished runs' logs are kept; the oldest finished go first.
+    /// Approximate bytes of finished runs' logs to keep. The runs that finished first are dropped
+    /// first.
     pub finished_bytes: u64,
-    /// What the log of one run holds while it goes on. Runs that go on at once share the window.
+    /// Limits for the log of a running run. Runs at the same time share the window.
     pub log: Bounds,
 }
 
-/// The least window of one run, in bytes, however many share it.
+/// Smallest window of one run, in bytes, no matter how many runs share it.
 const LEAST_WINDOW: u64 = 4 << 20;
 
 impl Default for EngineSettings {
@@ -104,7 +106,7 @@ impl Default for EngineSettings {
     }
 }
 
-/// The engine of one session.
+/// The engine of one process.
 pub struct Engine {
     shared: Arc<Shared>,
 }
@@ -114,8 +116,8 @@ struct Shared {
     session: Bus,
     nonce: u64,
     runs: Mutex<Runs>,
-    /// Tools that runs have in common, by the hash of their scenario's file and by all that was
-    /// asked of them: a run that asks for another policy has a tool of its own.
+    /// Tools that runs share, by the hash of the scenario file and the tool's fingerprint (its
+    /// whole definition). A run with another policy gets its own tool.
     tools: Mutex<BTreeMap<(String, String), Arc<GuardedTool>>>,
 }
 
@@ -132,7 +134,7 @@ impl Shared {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools of a run; one that is shared is made once and then had by all.
+    /// The tools of a run. A shared tool is created once and then reused.
     fn guarded(&self, scenario: &Scenario, toolbox: Toolbox) -> Vec<Arc<GuardedTool>> {
         let mut shared = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let made = toolbox.into_makings().into_iter().map(|making| {
@@ -149,7 +151,7 @@ impl Shared {
         made.collect()
     }
 
-    /// Shares the window among the runs that go on; `ended` does not any more.
+    /// Divides the window among the live runs. `ended` no longer counts as one.
     fn share(&self, runs: &Runs, ended: Option<&RunId>) {
         let Bounds { window, ahead } = self.settings.log;
         if window == 0 || window == u64::MAX {
@@ -164,15 +166,15 @@ impl Shared {
         }
     }
 
-    /// Keeps the log of a finished run, and drops the oldest finished ones above the cap.
+    /// Keeps the log of a finished run, and drops the oldest finished runs above the limit.
     fn finished(&self, run: &RunId, bus: &Bus, reason: StopReason) {
         self.session.publish(SpanId::RUN, EventKind::SessionRunClosed { run: run.clone(), reason });
-        // Taking a log apart is a walk through memory that nobody has looked at for long: not while
-        // others wait to start a run.
+        // Freeing a log walks through cold memory: do it after the lock is released, so others who
+        // start a run need not wait.
         let mut forgotten = Vec::new();
         let mut runs = self.runs();
         self.share(&runs, Some(run));
-        // A smaller share may have let go of a part of the log.
+        // A smaller share of the window may have dropped a part of the log.
         let weight = bus.weight();
         runs.finished_bytes += weight;
         runs.finished.push_back((run.clone(), weight));
@@ -183,7 +185,7 @@ impl Shared {
                 let facts = handle.bus().len();
                 self.session
                     .publish(SpanId::RUN, EventKind::SessionRunForgotten { run: oldest, facts });
-                // Mostly one.
+                // Usually there is one.
                 forgotten.reserve_exact(1);
                 forgotten.push(handle);
             }
@@ -192,7 +194,7 @@ impl Shared {
     }
 }
 
-/// A run that was started. Cheap to clone.
+/// Handle of a run. Cheap to clone.
 #[derive(Clone)]
 pub struct RunHandle {
     id: RunId,
@@ -204,24 +206,24 @@ pub struct RunHandle {
     session: Session,
     in_flight: Arc<AtomicU32>,
     done: watch::Receiver<bool>,
-    /// Of a log that does not keep all of its facts.
+    /// Reader from the first event; only for a log that does not keep everything.
     first: Option<Arc<Mutex<Option<Reader>>>>,
 }
 
 impl RunHandle {
-    /// Its id.
+    /// Id of the run.
     pub fn id(&self) -> &RunId {
         &self.id
     }
 
-    /// Its log.
+    /// Log of the run.
     pub fn bus(&self) -> &Bus {
         &self.bus
     }
 
-    /// The reader that was there before the first fact, for the one who shows the run: it misses
-    /// nothing, however small the log's window is. The run waits for it once it is too far behind.
-    /// Whoever asks later gets a reader of what the log still holds.
+    /// A reader that was created before the first event, for the screen or output that shows the
+    /// run. It misses nothing, however small the log's window is, and the run waits for it if it is
+    /// too far behind. Later callers get a reader of what the log still has.
     pub fn follow(&self) -> Reader {
         let first = self.first.as_ref();
         let first =
@@ -233,7 +235,7 @@ impl RunHandle {
         *self.done.borrow()
     }
 
-    /// Asks something of the run; it becomes facts in the log when it takes effect.
+    /// Sends a command to the run. It becomes events in the log when it takes effect.
     pub fn send(&self, command: Command) {
         if self.is_over() {
             return;
@@ -248,32 +250,32 @@ impl RunHandle {
         }
     }
 
-    /// Everything of every tool's guard, each at one moment: where tools are shared, of all runs of
-    /// the session together.
+    /// A snapshot of each tool's guard. The numbers of shared tools include the other runs that use
+    /// them.
     pub fn tools(&self) -> Vec<GuardSnapshot> {
         self.belt.snapshots()
     }
 
-    /// The same session's next message, answered with what this run leaves. `None` while it goes on,
-    /// and of a pattern without sessions.
+    /// The next message of the same session. `None` while the run is not finished, and for patterns
+    /// without sessions.
     pub fn follow_up(&self, text: impl Into<Arc<str>>) -> Option<Session> {
         self.session.next(self.id.clone(), text)
     }
 
-    /// Calls that are out now.
+    /// Number of attempts in flight.
     pub fn in_flight(&self) -> u32 {
         self.in_flight.load(Ordering::Acquire)
     }
 
     /// Waits until the run has ended and its log is closed.
     pub async fn finished(&self) {
-        // An error means that the run's task is gone, which is as finished as it gets.
+        // An error means that the run's task is gone, so it has finished.
         let _ = self.done.clone().wait_for(|done| *done).await;
     }
 }
 
 impl Engine {
-    /// An engine with no runs.
+    /// An engine without runs.
     pub fn new(settings: EngineSettings) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
@@ -282,24 +284,24 @@ impl Engine {
         Self { shared: Arc::new(Shared { settings, session: Bus::new(), nonce, runs, tools }) }
     }
 
-    /// The session's log: which runs were started, closed and forgotten.
+    /// Log of the engine: which runs were started, closed and forgotten.
     pub fn session(&self) -> &Bus {
         &self.shared.session
     }
 
-    /// A run of this session that is not forgotten.
+    /// The run with this id, if it is not forgotten.
     pub fn run(&self, id: &RunId) -> Option<RunHandle> {
         self.shared.runs().by_id.get(id).cloned()
     }
 
-    /// The runs of this session that are not forgotten, by their ids.
+    /// The runs that are not forgotten, ordered by id.
     pub fn runs(&self) -> Vec<RunHandle> {
         let mut runs: Vec<_> = self.shared.runs().by_id.values().cloned().collect();
         runs.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         runs
     }
 
-    /// Calls of all runs that are out now.
+    /// Number of attempts in flight, of all runs.
     pub fn in_flight(&self) -> u32 {
         self.runs().iter().map(RunHandle::in_flight).sum()
     }
@@ -410,9 +412,10 @@ impl Engine {
             bus.publish(SpanId::RUN, EventKind::Warning { text: warning.clone() });
         }
         if scenario.spending.max_cost_usd.is_some() && !live && scenario.model.prices.is_none() {
-            let text = "budget.max_cost_usd counts nothing here: a script has no price; set \
+            let text =
+                "budget.max_cost_usd has no effect here: scripted replies have no price; set \
                         [model.prices] to try it"
-                .to_owned();
+                    .to_owned();
             bus.publish(SpanId::RUN, EventKind::Warning { text });
         }
         let lost = instant.then(|| untimed::warning(&scenario, default_timeout)).flatten();
@@ -445,7 +448,7 @@ impl Engine {
         handle
     }
 
-    /// Cancels every run and waits until each has ended.
+    /// Cancels every run and waits until all have ended.
     pub async fn shutdown(&self) {
         let runs = self.runs();
         for run in &runs {
@@ -460,7 +463,7 @@ impl Engine {
         loop {
             runs.started += 1;
             let number = draw(self.shared.nonce, "run", runs.started, "id");
-            // Four digits are easy to say; a session with thousands of runs gets longer ones.
+            // Four digits are easy to say aloud; after 4,096 runs the ids get longer.
             let id = if runs.by_id.len() < 4096 {
                 format!("r-{:04x}", number & 0xffff)
             } else {
@@ -474,7 +477,7 @@ impl Engine {
     }
 }
 
-/// Plays a run to its end and writes its last fact.
+/// Plays a run to its end and publishes its last event.
 async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
     let ended = {
         let pattern = async {
@@ -496,17 +499,17 @@ async fn play(context: &RunContext, scenario: &Scenario) -> StopReason {
             over = context.gate().over_now() => Err(over),
             ended = pattern => ended.unwrap_or_else(|panic| {
                 tracing::error!(%panic, "a pattern panicked; its run is closed");
-                let text = format!("a bug of ours ended the run: {panic}");
+                let text = format!("a bug in roundtable ended the run: {panic}");
                 context.publish(SpanId::RUN, EventKind::Warning { text });
                 Err(StopReason::InternalError)
             }),
         }
     };
-    // Nothing is asked or changed any more: the last fact is the last.
+    // No call and no change may come after this, so that `run.closed` is the last event.
     context.belt().release();
     context.lanes().end();
     context.rosters().close();
-    // Whoever cancels a run knows that the rest of it did not come.
+    // After a cancel it is obvious that later boundaries were not reached.
     if !matches!(ended, Err(StopReason::Cancelled)) {
         for text in context.gate().not_come() {
             context.publish(SpanId::RUN, EventKind::Warning { text });

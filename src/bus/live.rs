@@ -1,5 +1,5 @@
-//! Live text: what has come so far of a text that is still on its way. It stands beside the log, not
-//! in it, and goes with its span.
+//! Live text: the part of a reply that has been received so far. It is kept next to the log, not in
+//! it, and is dropped with its span.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -9,10 +9,10 @@ use super::{Bus, lock};
 use crate::event::{Elapsed, SpanId};
 
 impl Bus {
-    /// Opens the live slot of a span; it is gone when the returned handle is dropped.
+    /// Opens the live slot of a span. Dropping the returned handle closes it.
     pub fn live(&self, span: SpanId) -> LiveSlot {
         let mut live = lock(&self.0.live);
-        // One that somebody still looks at is left to them.
+        // A reader may still hold the spare text; then it gets a new one.
         let mut text = live.spare.take().unwrap_or_default();
         if Arc::get_mut(&mut text).is_none() {
             text = Arc::default();
@@ -22,24 +22,25 @@ impl Bus {
         LiveSlot { bus: self.clone(), span, text }
     }
 
-    /// Looks at the text that has come so far in a span; `None` when it has no live slot.
+    /// Calls `look` with the text received so far in a span; `None` if the span has no live slot.
     pub fn with_live<T>(&self, span: SpanId, look: impl FnOnce(&LiveText) -> T) -> Option<T> {
         let text = Arc::clone(lock(&self.0.live).slots.get(&span)?);
         let text = lock(&text);
         Some(look(&text))
     }
 
-    /// The spans that have a live slot now, by their ids.
+    /// Ids of the spans that have a live slot now, in ascending order.
     pub fn live_spans(&self) -> Vec<SpanId> {
         lock(&self.0.live).slots.keys().copied().collect()
     }
 
-    /// Grows with every change of any live slot: equal numbers mean nothing new to show.
+    /// A number that grows with every change of any live slot. If it is unchanged, there is nothing
+    /// new to draw.
     pub fn live_version(&self) -> u64 {
         self.0.live_version.load(Ordering::Acquire)
     }
 
-    /// Waits until a live slot has changed since version `seen`.
+    /// Waits until a live slot has changed since version `seen`; returns the new version.
     pub async fn live_changed(&self, seen: u64) -> u64 {
         loop {
             let changed = self.0.live_changed.notified();
@@ -63,24 +64,24 @@ impl Bus {
 #[derive(Default)]
 pub(super) struct LiveSlots {
     slots: BTreeMap<SpanId, Arc<Mutex<LiveText>>>,
-    /// An empty text that is free again.
+    /// An empty text that can be reused.
     spare: Option<Arc<Mutex<LiveText>>>,
 }
 
-/// The text of a span while it comes.
+/// Partial text of a span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveText {
-    /// What has come so far.
+    /// The text received so far.
     pub text: String,
-    /// In how many pieces.
+    /// Number of pieces received.
     pub pieces: u64,
-    /// When the first piece came.
+    /// When the first piece arrived.
     pub first_at: Option<Elapsed>,
-    /// When the last piece came.
+    /// When the last piece arrived.
     pub last_at: Option<Elapsed>,
 }
 
-/// The writing end of a live slot.
+/// Writer of a live slot.
 pub struct LiveSlot {
     bus: Bus,
     span: SpanId,
@@ -88,7 +89,7 @@ pub struct LiveSlot {
 }
 
 impl LiveSlot {
-    /// Adds a piece.
+    /// Appends a piece of text.
     pub fn push(&self, piece: &str) {
         let now = self.bus.now();
         {
@@ -101,12 +102,12 @@ impl LiveSlot {
         self.bus.touch_live();
     }
 
-    /// What has come so far.
+    /// The text received so far.
     pub fn text(&self) -> String {
         lock(&self.text).text.clone()
     }
 
-    /// When the first piece came.
+    /// When the first piece arrived.
     pub fn first_at(&self) -> Option<Elapsed> {
         lock(&self.text).first_at
     }
@@ -115,7 +116,7 @@ impl LiveSlot {
 impl Drop for LiveSlot {
     fn drop(&mut self) {
         let mut live = lock(&self.bus.0.live);
-        // One that nothing was written to serves the next span.
+        // A text that nothing was written to is reused for the next span.
         live.spare = live.slots.remove(&self.span).filter(|text| lock(text).pieces == 0);
         drop(live);
         self.bus.touch_live();

@@ -1,4 +1,4 @@
-//! A cursor of its own over a log.
+//! A reader's cursor over a log.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -8,9 +8,10 @@ use super::segment::Segment;
 use super::{Bus, lock};
 use crate::event::{Event, Seq};
 
-/// A cursor of its own over a log. It holds what it has not read yet, so it is only ever late.
+/// A reader's cursor over a log. It keeps alive what it has not read yet, so it may be late but
+/// loses nothing.
 pub struct Reader {
-    /// The segment of the next fact, or the one before it while that is not there yet.
+    /// The segment of the next event, or the segment before it if that one does not exist yet.
     segment: Option<Arc<Segment>>,
     bus: Bus,
     id: u64,
@@ -19,15 +20,15 @@ pub struct Reader {
 }
 
 impl Bus {
-    /// A reader that starts at `from`, be it there already or yet to come. Where the log has let go
-    /// of that fact it starts with the first that is held, and [knows](Reader::missed) how many it
-    /// missed.
+    /// A reader that starts at `from`, which may be published already or not yet. If the log has
+    /// dropped that event, the reader starts with the first one kept and counts how many it
+    /// [missed](Reader::missed).
     pub fn reader(&self, from: Seq) -> Reader {
         let mut tail = lock(&self.0.tail);
         let id = tail.reader();
         let mut reader = Reader { segment: None, bus: self.clone(), id, next: from.0, missed: 0 };
         if from.0 == tail.len {
-            // What comes next must have a place that the reader can hold.
+            // The next event needs a slot now, so that the reader can hold its segment.
             tail.make_room(&self.0.held);
             reader.segment = tail.segments.back().cloned();
         } else if from.0 < tail.len {
@@ -38,7 +39,7 @@ impl Bus {
 }
 
 impl Clone for Reader {
-    /// Another reader at the same place.
+    /// Another reader with the same position.
     fn clone(&self) -> Self {
         let id = lock(&self.bus.0.tail).reader();
         let (segment, bus) = (self.segment.clone(), self.bus.clone());
@@ -47,9 +48,9 @@ impl Clone for Reader {
 }
 
 impl Reader {
-    /// Takes what is there, at most `max` facts, onto the end of `out`; waits for the first of
-    /// them. Returns how many came: 0 when the log is closed and read to its end (or `max` is 0).
-    /// Dropped while it waits, it has taken nothing.
+    /// Appends at most `max` events to `out`; waits if there is none yet. Returns how many were
+    /// read: 0 when the log is closed and read to its end (or `max` is 0). Cancel safe: dropped
+    /// while it waits, it has read nothing.
     pub async fn next_batch(&mut self, out: &mut Vec<Arc<Event>>, max: usize) -> usize {
         loop {
             let came = self.take(out, max);
@@ -78,7 +79,8 @@ impl Reader {
         }
     }
 
-    /// Takes what is there without waiting, at most `max` facts, onto the end of `out`.
+    /// Appends the events that are there, at most `max`, to `out`, without waiting. Returns how
+    /// many.
     pub fn take(&mut self, out: &mut Vec<Arc<Event>>, max: usize) -> usize {
         let mut came = 0;
         while came < max {
@@ -87,7 +89,7 @@ impl Reader {
                 self.find(&lock(&bus.0.tail));
             }
             let Some(segment) = &self.segment else { break };
-            // Asked for first: once there is a next segment, this one takes no further fact.
+            // Read before the slot: once a next segment exists, this one gets no more events.
             let after = segment.next.get();
             let slot = usize::try_from(self.next.saturating_sub(segment.first));
             let fact = slot.ok().and_then(|slot| segment.facts.get(slot)?.get());
@@ -104,7 +106,7 @@ impl Reader {
         came
     }
 
-    /// Looks for the segment of the next fact, where the log has it.
+    /// Looks up the segment of the next event, if the log has it.
     fn find(&mut self, tail: &super::Tail) {
         if self.next >= tail.len {
             return;
@@ -115,17 +117,17 @@ impl Reader {
         self.segment = tail.segment_of(self.next).cloned();
     }
 
-    /// The place of the fact that comes next.
+    /// Sequence number of the next event.
     pub fn position(&self) -> Seq {
         Seq(self.next)
     }
 
-    /// Facts that the log had let go of before this reader came for them.
+    /// Number of events that the log had dropped before this reader could read them.
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// The first fact that the log itself still holds.
+    /// Sequence number of the first event that the log still has.
     pub fn window(&self) -> Seq {
         self.bus.first()
     }

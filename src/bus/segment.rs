@@ -1,5 +1,5 @@
-//! A stretch of a log. Each segment links to the one after it, so a reader that holds one holds all
-//! that it has not read, whatever the log itself has let go.
+//! Segments: the pieces that a log is stored in. Each segment links to the next, so a reader that
+//! holds one also holds everything that it has not read, even if the log itself has dropped it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,29 +8,29 @@ use tokio::sync::Notify;
 
 use crate::event::Event;
 
-/// The most facts in one segment.
+/// Most events in one segment.
 const MOST: usize = 256;
-/// Facts in the first segment of a log: most logs are short.
+/// Events in the first segment of a log: most logs are short.
 const LEAST: usize = 32;
-/// Bytes after which a segment takes no further fact, so that a log of heavy facts can let go of
-/// them a few at a time.
+/// A segment of this many bytes gets no more events, so a log of large events can drop them a few
+/// at a time.
 pub(super) const HEAVY: u64 = 256 << 10;
 
-/// Facts in a row.
+/// A run of consecutive events.
 pub(super) struct Segment {
-    /// The place of its first fact.
+    /// Sequence number of its first event.
     pub first: u64,
-    /// The facts, the first first; those at its end may be missing for good once there is a next.
+    /// The events in order. Slots at the end may stay empty for good once `next` is set.
     pub facts: Box<[OnceLock<Arc<Event>>]>,
-    /// The segment after it.
+    /// The next segment.
     pub next: OnceLock<Arc<Segment>>,
-    /// Bytes, once it takes no further fact.
+    /// Bytes; set when the segment gets no more events.
     weight: AtomicU64,
     held: Arc<Held>,
 }
 
 impl Segment {
-    /// An empty one that begins at this place.
+    /// An empty segment whose first event will have this sequence number.
     pub fn new(first: u64, held: &Arc<Held>) -> Arc<Self> {
         let room = usize::try_from(first).unwrap_or(MOST).clamp(LEAST, MOST);
         Arc::new(Self {
@@ -42,25 +42,25 @@ impl Segment {
         })
     }
 
-    /// It takes no further fact; its facts weigh so much.
+    /// Closes the segment: it gets no more events. `weight` is its size in bytes.
     pub fn close(&self, weight: u64) {
         self.weight.store(weight, Ordering::Relaxed);
         self.held.bytes.fetch_add(weight, Ordering::AcqRel);
     }
 
-    /// What it weighs, once it takes no further fact.
+    /// Size in bytes, once the segment is closed.
     pub fn weight(&self) -> u64 {
         self.weight.load(Ordering::Relaxed)
     }
 
-    /// What it takes beside its facts, in bytes.
+    /// Bytes that it takes besides its events.
     pub fn overhead(&self) -> u64 {
         (self.facts.len() * size_of::<OnceLock<Arc<Event>>>() + size_of::<Self>()) as u64
     }
 }
 
 impl Drop for Segment {
-    /// One by one: segments that drop each other would need a stack as long as the log.
+    /// Drops the chain in a loop: with recursion the stack would grow with the length of the log.
     fn drop(&mut self) {
         let mut next = self.next.take();
         while let Some(segment) = next {
@@ -73,18 +73,17 @@ impl Drop for Segment {
     }
 }
 
-/// What the closed segments of a log weigh that anyone holds: the log itself, or a reader that is
-/// behind.
+/// Bytes of all closed segments that the log or a slow reader keeps alive.
 pub(super) struct Held {
     bytes: AtomicU64,
-    /// The run waits above this, until it is down to `enough` again.
+    /// Above this the run waits, until the bytes are down to `enough`.
     most: AtomicU64,
     enough: AtomicU64,
     freed: Notify,
 }
 
 impl Held {
-    /// Nothing yet, and no bound.
+    /// Empty and without a limit.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             bytes: AtomicU64::new(0),
@@ -94,15 +93,15 @@ impl Held {
         })
     }
 
-    /// Sets the bound, and how far down it goes once it was passed: those that wait for each other
-    /// would else take turns at every segment.
+    /// Sets the limit, and the lower mark at which a waiting run resumes. Without that mark, run
+    /// and reader would take turns at every segment.
     pub fn bound(&self, most: u64, enough: u64) {
         self.most.store(most, Ordering::Release);
         self.enough.store(enough, Ordering::Release);
         self.freed.notify_waiters();
     }
 
-    /// Whether it is within its bound.
+    /// Whether the size is within the limit.
     pub fn has_room(&self) -> bool {
         self.bytes.load(Ordering::Acquire) <= self.most.load(Ordering::Acquire)
     }
@@ -111,7 +110,7 @@ impl Held {
         self.bytes.load(Ordering::Acquire) <= self.enough.load(Ordering::Acquire)
     }
 
-    /// Waits until there is room, where there is none.
+    /// Waits until there is room, if there is none.
     pub async fn room(&self) {
         if self.has_room() {
             return;

@@ -1,4 +1,4 @@
-//! The head of a run's log: what was asked, whole.
+//! Builds `run.started`, the head of a run's log: the whole setup of the run.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::research::ResearchSpec;
 use crate::scenario::storm::ResilienceSpec;
 
-/// What of a run's beginning the scenario does not say.
+/// What the scenario does not know about the start of a run.
 pub(super) struct Begun<'a> {
     pub run: &'a RunId,
     pub model: ModelLabel,
@@ -162,7 +162,7 @@ fn research(spec: &ResearchSpec, model: &ModelLabel, wall_ms: u64) -> ResearchPl
 fn team(spec: &TeamSpec, session: &Session) -> TeamPlan {
     let mut agents: Vec<AgentHead> = Vec::new();
     let mut next = vec![&spec.root];
-    // Those that are nobody's member come last.
+    // Agents in no `members` list come last.
     let others = spec.agents.keys().rev().filter(|name| **name != spec.root);
     let mut waiting: Vec<_> = others.collect();
     while let Some(name) = next.pop().or_else(|| waiting.pop()) {

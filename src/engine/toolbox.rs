@@ -1,5 +1,5 @@
-//! What answers for the tools of a scenario, made before its run starts, so that what is missing is
-//! told before anything is spent.
+//! Creates the implementations of a scenario's tools before its run starts, so that missing ones
+//! are reported before anything is spent.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,16 +22,17 @@ use crate::tool::web::cache::Cache;
 use crate::tool::web::{Manners, Web, WebReader};
 use crate::tool::{Making, Tool};
 
-/// The bound of an attempt where neither scenario nor pattern sets one (source `003`).
+/// Timeout of an attempt if neither scenario nor pattern sets one (cascading failures source
+/// document).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The tools of one run.
 pub struct Toolbox(Vec<Making>);
 
 impl Toolbox {
-    /// The tools of a scenario as far as they can be had without the environment: what starts a
-    /// program or goes to the network is not there. `instant` leaves the latencies of fixtures out.
-    /// Folders are searched and read for real; nothing is kept of them on the disk.
+    /// The tools that need nothing from the environment: those that start a program or use the
+    /// network are left without an implementation. `instant` skips the delays of fixtures. Folders
+    /// are really searched and read, but no index of them is saved.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
         let made = scenario.tools.values().map(|spec| {
             let folder = folder_of(spec).cloned();
@@ -48,10 +49,11 @@ impl Toolbox {
         Self(with_agents(scenario, made.collect()))
     }
 
-    /// The tools of a scenario, their variables looked up in `env`. Nothing is asked or started.
+    /// The tools of a scenario, with their variables looked up in `env`. No tool is called or
+    /// started.
     ///
     /// # Errors
-    /// Everything that keeps one of them from being asked.
+    /// The reasons why tools cannot be called, one for each such tool.
     pub fn make(
         scenario: &Scenario,
         instant: bool,
@@ -81,8 +83,8 @@ impl Toolbox {
         if troubles.is_empty() { Ok(Self(with_agents(scenario, made))) } else { Err(troubles) }
     }
 
-    /// Puts something else behind a name, in place of what the scenario says; nothing where it has
-    /// no such tool.
+    /// Replaces the implementation of a tool. Does nothing if the scenario has no tool of this
+    /// name.
     pub fn put(&mut self, name: &str, tool: Box<dyn Tool>) {
         if let Some(making) = self.0.iter_mut().find(|making| making.name.as_str() == name) {
             making.tool = Some(tool);
@@ -94,18 +96,17 @@ impl Toolbox {
     }
 }
 
-/// Why a tool cannot be asked.
+/// Why a tool cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the tool {tool}: {why}")]
 pub struct ToolTrouble {
-    /// Which.
+    /// Name of the tool.
     pub tool: ToolName,
-    /// Why, and what to do.
+    /// The reason, and how to fix it.
     pub why: NotReady,
 }
 
-/// What the tools of one run have in common: clients by how far they reach, and where something is
-/// kept.
+/// What the tools of one run share: HTTP clients by reach, and the places of caches.
 struct Clients {
     anywhere: Http,
     internet: Http,
@@ -114,14 +115,14 @@ struct Clients {
 }
 
 impl Clients {
-    /// Those that keep pages of the web and indices of folders here.
+    /// Keeps web pages in `pages` and indices of folders in `indices`.
     fn new(pages: Option<Cache>, indices: Option<PathBuf>) -> Self {
         let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
         let web = Web::new(Manners::of_process(), pages, Arc::new(SystemTime::now));
         Self { anywhere, internet, web, indices }
     }
 
-    /// How far the tool of this request reaches.
+    /// The client for this request, by the addresses that it may reach.
     fn reaching(&self, spec: &HttpSpec) -> Http {
         if spec.allow_private { &self.anywhere } else { &self.internet }.clone()
     }
@@ -157,7 +158,7 @@ impl Clients {
     }
 }
 
-/// The folder that a tool searches or reads, if it is one.
+/// The folder that a tool searches or reads, if it is a folder tool.
 fn folder_of(spec: &ToolSpec) -> Option<&FolderSpec> {
     match spec.kind.as_ref()? {
         ToolKind::Search(search) => match &**search {
@@ -206,7 +207,7 @@ fn making(
     }
 }
 
-/// A tool's policy; in a naive run what is left of it: its time-out, and repeats at once.
+/// Policy of a tool. A naive run keeps only its timeout, and retries at once.
 fn policy(scenario: &Scenario, spec: &ToolSpec) -> CallPolicy {
     match &scenario.pattern {
         PatternSpec::Resilience(storm) if !storm.guarded => CallPolicy {
@@ -224,9 +225,9 @@ fn policy(scenario: &Scenario, spec: &ToolSpec) -> CallPolicy {
     }
 }
 
-/// The agents of a team beside its tools: members are asked through the gateway too. Where the
-/// scenario has no table for one, its run is bounded by the whole run alone, and not made twice: its
-/// own calls are bounded and retried.
+/// Adds the agents of a team to its tools: members are called through the gateway too. Without a
+/// `tools` table, an agent is bounded only by the whole run and is not retried: its own calls have
+/// timeouts and retries.
 fn with_agents(scenario: &Scenario, mut made: Vec<Making>) -> Vec<Making> {
     let PatternSpec::Team(team) = &scenario.pattern else { return made };
     for agent in team.agents.values().filter(|agent| agent.name != team.root) {
@@ -256,8 +257,8 @@ mod tests {
     use super::*;
     use crate::scenario::{Origin, load};
 
-    /// The tools of research whose tables say this: what they are named, whether something answers,
-    /// and how long it may take.
+    /// For each research tool with these definitions: its name, whether it has an implementation,
+    /// and its timeout.
     fn offline(search: &str, read: &str) -> Vec<(String, bool, Duration)> {
         let text = format!(
             "title = \"T\"\npattern = \"research\"\ngoal = \"G\"\n[research]\nquestion = \"Q?\"\n\

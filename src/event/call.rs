@@ -1,5 +1,5 @@
-//! The nouns of calls that stand in facts: who asks what of whom, the prompt, the reply, how an
-//! attempt fails.
+//! The parts of events about calls: what a call is for, its prompt, its reply, and how an attempt
+//! fails.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use crate::scenario::name::{AgentName, RoleName, TaskId, ToolName};
 use crate::scenario::seated::Caller;
 pub use crate::scenario::tool::{ToolCall, ToolOffer};
 
-/// What is asked of a model or tool.
+/// A call to a tool or model, as it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallStarted {
-    /// The span it stands in.
+    /// The span that the call belongs to.
     pub parent: SpanId,
     /// The tool's name at the gateway; `llm` for a model.
     pub tool: ToolName,
-    /// On whose behalf.
+    /// What the call is for.
     pub purpose: Purpose,
-    /// What the model is shown; empty for a tool.
+    /// The prompt of a model; empty for a tool.
     #[serde(default, skip_serializing_if = "Prompt::is_empty")]
     pub prompt: Prompt,
-    /// What the tool is given.
+    /// The arguments of a tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Arc<Value>>,
-    /// The model that is asked, in a run that asks more than one.
+    /// Name of the model that is called, if the run uses more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
-    /// How often the model was asked the same before and its reply was refused.
+    /// How many earlier replies to this request were refused: the model is asked again.
     #[serde(default, skip_serializing_if = "is_first")]
     pub again: u32,
 }
@@ -43,108 +43,108 @@ fn is_first(again: &u32) -> bool {
     *again == 0
 }
 
-/// On whose behalf a call is made.
+/// What a call is for, and who makes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "purpose", rename_all = "snake_case")]
 pub enum Purpose {
-    /// A seat's contribution.
+    /// A model gives a seat's contribution.
     Contribution {
-        /// From 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// Which seat of the sequence, from 0.
+        /// Index of the seat in the sequence, from 0.
         seat: u16,
-        /// Who sits there.
+        /// The role of the seat.
         role: RoleName,
     },
-    /// The orchestrator's plan of tasks, or the steps of research.
+    /// The model makes the orchestrator's plan of tasks, or the steps of research.
     Plan,
-    /// A worker's task.
+    /// A worker does a task.
     Task {
-        /// Which.
+        /// Id of the task.
         task: TaskId,
-        /// Which of the plan, from 0.
+        /// Index of the task in the plan, from 0.
         index: u32,
     },
-    /// What an agent asks of a tool in one of its turns.
+    /// An agent of a resilience run calls a tool.
     Step {
-        /// Which agent, from 1.
+        /// Number of the agent, from 1.
         agent: u32,
-        /// Which of its turns, from 1.
+        /// Number of its turn, from 1.
         turn: u32,
-        /// Which of the turn's steps, from 0.
+        /// Index of the step within the turn, from 0.
         step: u16,
-        /// How often the agent had asked the same before, because it got no answer.
+        /// How often the agent made the same call before and got no result.
         again: u32,
     },
-    /// What an agent of a team says next: one call of its model.
+    /// An agent of a team calls its model.
     Say {
-        /// Who.
+        /// The agent.
         agent: AgentName,
-        /// How often its team had it run, this time included.
+        /// How often the team has started this agent, this time included.
         turn: u32,
-        /// Which of this run's calls of the model, from 1.
+        /// Number of the model call within this turn of the agent, from 1.
         round: u32,
     },
     /// A coordinator consults a member, through the gateway like any tool.
     Member {
-        /// Whom.
+        /// The member.
         agent: AgentName,
-        /// How often its team had it run, this time included.
+        /// How often the team has started this member, this time included.
         turn: u32,
         /// The coordinator.
         by: AgentName,
-        /// The call of the model that asked for it.
+        /// The model call that requested it.
         said: SpanId,
-        /// Which of that reply's tool calls, from 0.
+        /// Index of the tool call within that reply, from 0.
         index: u16,
-        /// What is shown of its own output while it works.
+        /// How much of the member's own output is shown while it works.
         inner: Inner,
     },
     /// A member of a swarm is in control, until it hands over or answers.
     Hop {
-        /// Who.
+        /// The member.
         agent: AgentName,
         /// How often it has been in control, this time included.
         turn: u32,
         /// The swarm.
         swarm: AgentName,
-        /// Which of the swarm's hops, from 1.
+        /// Number of the swarm's hop, from 1.
         hop: u32,
-        /// Who handed over; `None`: it began.
+        /// The agent that handed over; `None`: the swarm began with this member.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<AgentName>,
     },
-    /// A tool that an agent calls.
+    /// An agent calls a tool.
     Tool {
-        /// Who calls it.
+        /// The agent.
         agent: AgentName,
-        /// Which tool.
+        /// Name of the tool.
         tool: ToolName,
-        /// The call of the model that asked for it.
+        /// The model call that requested it.
         said: SpanId,
-        /// Which of that reply's tool calls, from 0.
+        /// Index of the tool call within that reply, from 0.
         index: u16,
     },
-    /// Sources are searched.
+    /// A tool searches for sources.
     Search,
-    /// A source's page is read.
+    /// A tool reads a source's page.
     Read {
-        /// Which.
+        /// Number of the source.
         source: SourceNo,
     },
-    /// Notes are taken from a page.
+    /// The model takes notes from a page.
     Notes {
-        /// Of which source.
+        /// Number of the source.
         source: SourceNo,
     },
-    /// The answer is put together from notes.
+    /// The model writes the answer from the notes.
     Synthesize,
-    /// The text at the end.
+    /// The model writes the answer or the report at the end.
     Finalize,
 }
 
 impl Purpose {
-    /// Who acts in the call: the agent that speaks, is consulted, is in control or calls a tool.
+    /// The agent of the call: the one that speaks, is consulted, is in control or calls a tool.
     pub fn agent(&self) -> Option<&AgentName> {
         match self {
             Self::Say { agent, .. }
@@ -163,8 +163,8 @@ impl Purpose {
         }
     }
 
-    /// What a row of a script says that this is: the name of the role or agent, or the step
-    /// (`plan`, `notes`, `synthesize`, `finalize`). Tools have none.
+    /// The name that rows of a script use for this call: the role or agent, or the step (`plan`,
+    /// `notes`, `synthesize`, `finalize`). `None` for calls of tools.
     pub fn script_step(&self) -> Option<&str> {
         match self {
             Self::Contribution { role, .. } => Some(role.as_str()),
@@ -183,7 +183,7 @@ impl Purpose {
         }
     }
 
-    /// Who asks a model in the call; `None` where no model is asked.
+    /// The caller whose model is called; `None` if the call is not to a model.
     pub fn caller(&self) -> Option<Caller> {
         Some(match self {
             Self::Contribution { role, .. } => Caller::Role(role.clone()),
@@ -202,7 +202,7 @@ impl Purpose {
         })
     }
 
-    /// Whether this caller asks a model in the call.
+    /// Whether this caller's model is called.
     pub fn is_of(&self, caller: &Caller) -> bool {
         match (caller, self) {
             (Caller::Role(own), Self::Contribution { role, .. }) => own == role,
@@ -215,34 +215,34 @@ impl Purpose {
         }
     }
 
-    /// Whether the same was asked before and got no answer: such a call adds to what is attempted,
-    /// not to what was asked for.
+    /// Whether it repeats a call that got no result: such a call counts as an attempt, not as a new
+    /// call.
     pub fn is_repeat(&self) -> bool {
         matches!(self, Self::Step { again: 1.., .. })
     }
 }
 
-/// What a model is shown: what this call adds to an earlier one, so that a long chain of calls
-/// stays linear.
+/// The prompt of a model call, as the part that is new since an earlier call, so that the log of a
+/// long conversation grows linearly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     /// The call whose prompt and reply come first, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<SpanId>,
-    /// The messages that are new.
+    /// The new messages.
     pub messages: Arc<[ChatMessage]>,
-    /// The tools that are offered; `None`: those of the call before, or none.
+    /// The tools that are offered; `None`: those of the earlier call, or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Arc<[ToolOffer]>>,
 }
 
 impl Prompt {
-    /// Whether nothing is shown.
+    /// Whether there is no prompt.
     pub fn is_empty(&self) -> bool {
         self.after.is_none() && self.messages.is_empty()
     }
 
-    /// A prompt that is whole, without tools.
+    /// A complete prompt without tools.
     pub fn whole(messages: Arc<[ChatMessage]>) -> Self {
         Self { after: None, messages, tools: None }
     }
@@ -251,23 +251,23 @@ impl Prompt {
 /// One message of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatMessage {
-    /// Who speaks.
+    /// Role of the message's author.
     pub role: Speaker,
-    /// What is said.
+    /// Text of the message.
     pub content: Arc<str>,
-    /// The tools that the model calls with it.
+    /// The tool calls of the model in this message.
     #[serde(default, skip_serializing_if = "no_calls")]
     pub tool_calls: Arc<[ToolCall]>,
-    /// The call that this is the result of.
+    /// Id of the tool call that this message is the result of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<Arc<str>>,
-    /// The model's own [`Reply::blocks`], to be sent back as they came.
+    /// The model's own [`Reply::blocks`], to be sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Arc<Value>>,
 }
 
 impl ChatMessage {
-    /// A text without more.
+    /// A message of text only.
     pub fn new(role: Speaker, content: impl Into<Arc<str>>) -> Self {
         Self {
             role,
@@ -278,18 +278,18 @@ impl ChatMessage {
         }
     }
 
-    /// What the model said, with the tools it called.
+    /// A message of the model: its text, and the tool calls it makes.
     pub fn said(content: impl Into<Arc<str>>, tool_calls: Arc<[ToolCall]>) -> Self {
         Self { tool_calls, ..Self::new(Speaker::Assistant, content) }
     }
 
-    /// A reply, as the model that gave it is shown it again.
+    /// A reply, as the message that the same model gets in its next prompt.
     pub fn reply(reply: &Reply) -> Self {
         let (text, calls) = (Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
         Self { blocks: reply.blocks.clone(), ..Self::said(text, calls) }
     }
 
-    /// What a tool call came to.
+    /// The result of a tool call.
     pub fn result(call: &ToolCall, content: impl Into<Arc<str>>) -> Self {
         Self { tool_call_id: Some(Arc::clone(&call.id)), ..Self::new(Speaker::Tool, content) }
     }
@@ -299,22 +299,22 @@ fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
     calls.is_empty()
 }
 
-/// Who speaks in a prompt.
+/// Role of a message's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
     /// The instructions.
     System,
-    /// The one who asks.
+    /// The user, or whoever calls the model.
     User,
     /// The model.
     Assistant,
-    /// A tool, with what a call came to.
+    /// A tool, with the result of a call.
     Tool,
 }
 
 impl Speaker {
-    /// Its word.
+    /// The word in JSON and on the screen.
     pub fn word(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -325,44 +325,44 @@ impl Speaker {
     }
 }
 
-/// A reply, whole: a model's text or a tool's result.
+/// A complete reply of a model, or result of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// A model's text; empty for a tool.
+    /// Text of a model; empty for a tool.
     #[serde(default)]
     pub text: Arc<str>,
-    /// The tools that the model calls.
+    /// The tool calls of the model.
     #[serde(default, skip_serializing_if = "no_calls")]
     pub tool_calls: Arc<[ToolCall]>,
-    /// A tool's result.
+    /// The result of a tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Arc<Value>>,
-    /// Tokens, where the endpoint (or the script) counted them, or they were estimated.
+    /// Tokens, as the endpoint (or the script) counted them, or as estimated.
     pub usage: Option<Usage>,
-    /// The endpoint did not count them: there are 4 bytes to a token.
+    /// Whether the tokens are estimated, at 4 bytes each, because the endpoint did not count them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Milliseconds to the first token, where it was streamed.
+    /// Milliseconds until the first token, if the reply was streamed.
     pub first_token_ms: Option<u64>,
-    /// The model that says it answered.
+    /// Name of the model, as the endpoint reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
-    /// Why it ended, in the endpoint's words (`stop`, `length`).
+    /// Why the reply ended, in the endpoint's words (`stop`, `length`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Arc<str>>,
-    /// A list of what the reply is made of, in the provider's own form, where some of it must be
-    /// sent back as it came: thinking, which is signed. Only the same provider understands it.
+    /// The parts of the reply in the provider's own format, if some have to be sent back unchanged
+    /// (signed thinking). Only the same provider understands them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Arc<Value>>,
 }
 
 impl Reply {
-    /// The reply of a tool.
+    /// The result of a tool.
     pub fn of_tool(result: Arc<Value>) -> Self {
         Self { result: Some(result), ..Self::of_agent(Arc::default()) }
     }
 
-    /// The final reply of an agent: its text, whose tokens its own calls have counted.
+    /// The final reply of an agent. It counts no tokens: the agent's own calls have counted them.
     pub fn of_agent(text: Arc<str>) -> Self {
         Self {
             text,
@@ -378,24 +378,26 @@ impl Reply {
     }
 }
 
-/// A reply that broke its contract, or said nothing.
+/// A reply that did not match its contract, or was empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyRefused {
-    /// The reason that it stops the run with, in the source's words.
+    /// The stop reason it leads to, in the source document's words.
     pub reason: StopReason,
-    /// What is wrong with it, in a sentence; made visible, and bounded.
+    /// What is wrong with it, in one sentence; control characters made visible, length limited.
     pub detail: Box<str>,
-    /// The beginning of the reply; made visible, and bounded. The whole stands in its attempt.
+    /// The beginning of the reply; control characters made visible, length limited. Its attempt has
+    /// the whole reply.
     pub begins: Box<str>,
-    /// The model is told, and asked again: for the nth time, from 1.
+    /// The model is asked again with this explanation: number of the repeat, from 1. `None`: it is
+    /// not asked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<u32>,
-    /// How often it was asked again before.
+    /// How many repeats there were before.
     #[serde(default, skip_serializing_if = "is_first")]
     pub asked_again: u32,
 }
 
-/// A call of a model that was not made, because it would go beyond what the run may spend.
+/// A model call that was not made because it would exceed the run's budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "budget", rename_all = "snake_case")]
 pub enum BudgetReached {
@@ -403,24 +405,24 @@ pub enum BudgetReached {
     Tokens {
         /// The limit.
         limit: u64,
-        /// Tokens that are used.
+        /// Tokens used so far.
         spent: u64,
-        /// Tokens that the call would use, at most.
+        /// Most tokens that the call could use.
         estimate: u64,
     },
     /// `budget.max_cost_usd`.
     Cost {
-        /// The limit, in US dollars.
+        /// The limit in US dollars.
         limit: f64,
-        /// US dollars that are used, estimated.
+        /// US dollars spent so far, estimated.
         spent: f64,
-        /// US dollars that the call would use, at most.
+        /// Most US dollars that the call could cost.
         estimate: f64,
     },
 }
 
 impl BudgetReached {
-    /// It as a sentence, with the setting that states the limit.
+    /// The event as a sentence that names the setting of the limit.
     pub fn sentence(&self) -> String {
         match *self {
             Self::Tokens { limit, spent, estimate } => format!(
@@ -428,8 +430,8 @@ impl BudgetReached {
                  (budget.max_total_tokens)."
             ),
             Self::Cost { limit, spent, estimate } => format!(
-                "The next call may cost ${estimate:.4}, and ${spent:.4} of ${limit:.4} are used, by \
-                 estimate (budget.max_cost_usd)."
+                "The next call may cost ${estimate:.4}, and an estimated ${spent:.4} of ${limit:.4} are \
+                 used (budget.max_cost_usd)."
             ),
         }
     }
@@ -438,23 +440,23 @@ impl BudgetReached {
 /// Tokens of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Of the prompt, all of them: also those that were read from or written to the provider's cache.
+    /// All tokens of the prompt, including those read from or written to the provider's cache.
     pub prompt_tokens: u64,
-    /// Of the reply, all of them: also those of its reasoning.
+    /// All tokens of the reply, including its reasoning.
     pub completion_tokens: u64,
-    /// Of the prompt, those that were read from the provider's cache.
+    /// Tokens of the prompt that were read from the provider's cache.
     #[serde(default, skip_serializing_if = "is_none")]
     pub cached_tokens: u64,
-    /// Of the prompt, those that were written to the provider's cache.
+    /// Tokens of the prompt that were written to the provider's cache.
     #[serde(default, skip_serializing_if = "is_none")]
     pub cache_write_tokens: u64,
-    /// Of the reply, those of reasoning that is not shown.
+    /// Tokens of the reply for reasoning that is not shown.
     #[serde(default, skip_serializing_if = "is_none")]
     pub reasoning_tokens: u64,
 }
 
 impl Usage {
-    /// A prompt and a reply of so many tokens, nothing else known.
+    /// A prompt and a reply of this many tokens; all else is 0.
     pub const fn new(prompt_tokens: u64, completion_tokens: u64) -> Self {
         Self {
             prompt_tokens,
@@ -465,12 +467,12 @@ impl Usage {
         }
     }
 
-    /// Of prompt and reply together.
+    /// Tokens of prompt and reply together.
     pub const fn total(&self) -> u64 {
         self.prompt_tokens.saturating_add(self.completion_tokens)
     }
 
-    /// Adds another call's.
+    /// Adds the tokens of another call.
     pub fn add(&mut self, other: Self) {
         for (sum, more) in [
             (&mut self.prompt_tokens, other.prompt_tokens),
@@ -488,39 +490,39 @@ fn is_none(tokens: &u64) -> bool {
     *tokens == 0
 }
 
-/// The most characters of a failure's text.
+/// Most characters of a failure's text.
 const TEXT_CHARS: usize = 300;
 
-/// An attempt that failed.
+/// A failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptFailed {
-    /// Its class.
+    /// Class of the failure.
     pub class: FailureClass,
-    /// Its HTTP status, if it had one.
+    /// HTTP status, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What happened and what to do; keys and addresses redacted, bounded.
+    /// What happened and what to do. Keys and addresses are redacted; the length is limited.
     pub text: String,
-    /// What `Retry-After` asked for, in milliseconds.
+    /// Milliseconds that `Retry-After` requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// Whether the endpoint said itself that asking again makes sense (`x-should-retry`).
+    /// Whether the endpoint itself recommends a retry (`x-should-retry`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub should_retry: Option<bool>,
-    /// The part of the reply that had come; it stays with its attempt.
+    /// The part of the reply that was received before the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Arc<str>>,
-    /// Tokens that it is taken to have used, at 4 bytes each: a part of its reply had come.
+    /// Tokens it is estimated to have used, at 4 bytes each, if part of a reply was received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The parameters that the endpoint refused and that requests go without from now on: the next
-    /// attempt is another request.
+    /// Parameters that the endpoint refused. Requests leave them out from now on, so the next
+    /// attempt differs from this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapted: Option<Vec<String>>,
 }
 
 impl AttemptFailed {
-    /// A failure of a class with its text, nothing else known.
+    /// A failure with its class and text.
     pub fn of(class: FailureClass, text: impl Into<String>) -> Box<Self> {
         Box::new(Self {
             class,
@@ -534,15 +536,15 @@ impl AttemptFailed {
         })
     }
 
-    /// A failure with what to do about it, which is never cut off. Both are bounded and visible;
-    /// that no secret is in them is the caller's to see to.
+    /// A failure with advice that is never cut off. Both texts are limited in length and cleaned of
+    /// control characters; the caller makes sure that they hold no secret.
     pub fn advising(class: FailureClass, what: &str, advice: &str) -> Box<Self> {
         let room = TEXT_CHARS.saturating_sub(advice.chars().count() + 2);
         let what = visible_within(what.trim_end_matches(['.', ' ']), room);
         Self::of(class, format!("{what}. {advice}"))
     }
 
-    /// An HTTP status that is no success.
+    /// A failed HTTP status.
     pub fn of_status(status: u16, text: impl Into<String>) -> Box<Self> {
         let class = match status {
             429 => FailureClass::RateLimited,
@@ -552,13 +554,13 @@ impl AttemptFailed {
         Box::new(Self { status: Some(status), ..*Self::of(class, text) })
     }
 
-    /// What a scripted fault comes to once its time has passed; `None`: it never does, it hangs.
-    /// `malformed` says what came where the answer is malformed.
+    /// The failure of a scripted fault once its delay has passed; `None`: it hangs for ever.
+    /// `malformed` describes the reply if it is malformed.
     pub fn scripted(fault: &ScriptFaultKind, malformed: &str) -> Option<Box<Self>> {
         Some(match fault {
             ScriptFaultKind::Hang => return None,
             ScriptFaultKind::Reset => {
-                Self::of(FailureClass::Reset, "the connection broke half-way (scripted)")
+                Self::of(FailureClass::Reset, "the connection broke halfway (scripted)")
             }
             ScriptFaultKind::Refused => {
                 Self::of(FailureClass::Connect, "connection refused (scripted)")
@@ -575,43 +577,44 @@ impl AttemptFailed {
     }
 }
 
-/// Classes of failures (source `003`; spec section 5).
+/// Classes of failures (cascading failures source document; docs/rules/patterns.md, *Tool
+/// gateway*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// The attempt's whole time was up.
+    /// The attempt took longer than its timeout.
     Timeout,
-    /// The name does not resolve.
+    /// The host name does not resolve.
     Resolve,
-    /// Connection refused or unreachable.
+    /// Connection refused, or host unreachable.
     Connect,
     /// The TLS handshake failed.
     Tls,
-    /// The connection broke in the middle.
+    /// The connection was closed in the middle of the exchange.
     Reset,
     /// HTTP 429.
     RateLimited,
     /// HTTP 401 or 403.
     Auth,
-    /// Any other HTTP status that is no success.
+    /// Any other HTTP status that is not a success.
     Status,
-    /// A body that breaks the contract.
+    /// A body that does not match its contract.
     BadResponse,
-    /// The tool's own program or table failed: it ended with an error, or has no answer.
+    /// The tool's own program or table failed: it ended with an error, or has no result.
     Tool,
-    /// A body past its cap.
+    /// A body larger than its limit.
     TooLarge,
-    /// Refused before the tool was asked: an address that it may not reach, or arguments that do
-    /// not fit. What asks for it has to change, not the tool.
+    /// Refused before the tool was called: a forbidden address, or arguments that do not fit. The
+    /// caller has to change, not the tool.
     Denied,
-    /// An agent was ended by limits of its own (`max_tool_rounds`, `stuck`, hand-offs): nothing is
-    /// wrong with it, and asking again would come to the same.
+    /// An agent was ended by its own limits (`max_tool_rounds`, `stuck`, handoffs). The tool is
+    /// fine, and a retry would end the same way.
     Limit,
-    /// The script of an offline run has no row for what was asked: the scenario lacks it.
+    /// The script of an offline run has no row for this call: the scenario has to add one.
     ScriptMissing,
-    /// A panic, contained.
+    /// A panic, caught.
     Panic,
-    /// The run was stopped in the middle of it.
+    /// The run was stopped during the attempt.
     Cancelled,
 }
 
@@ -636,12 +639,12 @@ impl FailureClass {
         Self::Cancelled,
     ];
 
-    /// The class of this word.
+    /// The class with this word.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.word() == word)
     }
 
-    /// Its word on the screen and in files.
+    /// The word on the screen and in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
@@ -663,8 +666,8 @@ impl FailureClass {
         }
     }
 
-    /// What a failure of this class tells the breaker: whether the tool itself failed (spec section
-    /// 5, "What counts as a failure").
+    /// Whether a failure of this class counts for the breaker, because the tool itself failed
+    /// (docs/rules/patterns.md, *Tool gateway*).
     pub fn is_failure_of_tool(self, status: Option<u16>) -> bool {
         match self {
             Self::Timeout

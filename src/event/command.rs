@@ -1,5 +1,5 @@
-//! What a person (or the command line) asks of a run. A command is data; it becomes an event when
-//! it takes effect.
+//! Commands: what the operator (or the command line) wants a run to do. A command is data; it
+//! becomes an event when it takes effect.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,102 +13,102 @@ use crate::scenario::tool::{Fault, FaultKind};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
-    /// Rest at the next boundary.
+    /// Pause at the next boundary.
     Pause {
-        /// Who asks.
+        /// Who sent the command.
         by: By,
     },
-    /// Go on.
+    /// Resume.
     Resume {
-        /// Who asks.
+        /// Who sent the command.
         by: By,
     },
-    /// Go past one boundary, then rest; a running run rests at its next one.
+    /// Pass one boundary, then pause. A running run pauses at its next boundary.
     Step,
-    /// Go on to the next round, then rest.
+    /// Continue to the next round, then pause.
     StepRound,
-    /// Turn a flag; it takes effect at the next boundary.
+    /// Switch a flag; takes effect at the next boundary.
     SetFlag {
-        /// Which.
+        /// Name of the flag.
         flag: FlagName,
-        /// Its position.
+        /// The new position.
         on: bool,
-        /// Who asks.
+        /// Who sent the command.
         by: By,
     },
-    /// Rest at this boundary when it comes.
+    /// Set or remove a breakpoint.
     Break {
-        /// Where.
+        /// The boundary to pause at.
         at: BoundaryId,
-        /// Whether the breakpoint is set or taken away.
+        /// Whether the breakpoint is set or removed.
         set: bool,
     },
-    /// Change how many tasks go at once; it takes effect at once, and tasks that are out go on.
+    /// Change the limit of concurrent tasks. Takes effect immediately; running tasks continue.
     SetParallel {
-        /// How many, at least 1.
+        /// The new limit, at least 1.
         max_parallel: u32,
-        /// Who asks.
+        /// Who sent the command.
         by: By,
     },
-    /// Change a limit of a tool; it takes effect on its next attempt, and counts are kept.
+    /// Change a limit of a tool. Takes effect on its next attempt; counts are kept.
     SetLimit {
-        /// Which tool.
+        /// Name of the tool.
         tool: ToolName,
-        /// What.
+        /// The limit and its new value.
         change: LimitChange,
-        /// Who asks.
+        /// Who sent the command.
         by: By,
     },
-    /// Move a tool's breaker by hand.
+    /// Override a tool's breaker manually.
     Breaker {
-        /// Which tool.
+        /// Name of the tool.
         tool: ToolName,
-        /// Where to.
+        /// What to do with the breaker.
         hand: BreakerHand,
-        /// Who asks.
+        /// Who sent the command.
         by: By,
     },
-    /// Inject a fault into a tool, in place of one of the same kind.
+    /// Inject a fault into a tool; replaces one of the same kind.
     Inject {
-        /// Which tool.
+        /// Name of the tool.
         tool: ToolName,
-        /// What.
+        /// The fault.
         fault: Fault,
-        /// Who asks.
+        /// Who sent the command.
         by: By,
     },
-    /// Take an injected fault away.
+    /// Remove an injected fault.
     Heal {
-        /// Which tool.
+        /// Name of the tool.
         tool: ToolName,
-        /// Which kind.
+        /// Kind of the fault.
         kind: FaultKind,
-        /// Who asks.
+        /// Who sent the command.
         by: By,
     },
-    /// Change who is in a swarm; everyone's list of whom to hand over to follows at once.
+    /// Change the members of a swarm. Every member's list of handoff targets follows at once.
     Roster {
-        /// Which swarm.
+        /// Name of the swarm.
         swarm: AgentName,
-        /// How.
+        /// Who joins or leaves.
         change: RosterChange,
-        /// Who asks.
+        /// Who sent the command.
         by: By,
     },
-    /// End the run now; what is in flight is cancelled.
+    /// End the run now; calls in flight are cancelled.
     Cancel,
 }
 
-/// What a person does to a breaker by hand.
+/// A manual override of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerHand {
-    /// Opens it now; it cools down as if failures had opened it.
+    /// Open it now; it cools down as if failures had opened it.
     Trip,
-    /// Opens it until it is reset.
+    /// Open it until it is reset.
     Hold,
-    /// Lets everything through, whatever fails.
+    /// Let everything through, even if calls fail.
     Disable,
-    /// Closes it with a clean count.
+    /// Close it and set its counts to zero.
     Reset,
 }

@@ -1,4 +1,4 @@
-//! The nouns of pattern `000` that stand in facts: stance, contribution, conflict, decision.
+//! The parts of events about a collaboration: stance, contribution, conflict, decision.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::name::RoleName;
 
-/// Where a role stands.
+/// The vote of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stance {
@@ -20,10 +20,10 @@ pub enum Stance {
 }
 
 impl Stance {
-    /// Every stance, the most willing first.
+    /// Every stance, from the most willing to the least.
     pub const ALL: [Stance; 3] = [Self::Go, Self::Caution, Self::Block];
 
-    /// Its word.
+    /// The word in JSON and on the screen.
     pub fn word(self) -> &'static str {
         match self {
             Self::Go => "go",
@@ -33,37 +33,37 @@ impl Stance {
     }
 }
 
-/// A contribution as the gateway takes it: trimmed, rounded, at most three actions.
+/// An accepted contribution: trimmed, rounded, with at most three actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contribution {
-    /// Whose.
+    /// The role that gave it.
     pub agent: RoleName,
-    /// Where it stands.
+    /// The vote.
     pub stance: Stance,
-    /// Why, in its own words.
+    /// The reason for the vote, in the role's own words.
     pub summary: Arc<str>,
     /// From 0 to 1, rounded to three decimals, ties by the exact binary value.
     pub confidence: f64,
-    /// What it asks for, one to three.
+    /// Actions that the role requests, one to three.
     pub actions: Vec<Arc<str>>,
 }
 
-/// What keeps a round from being of one mind.
+/// A disagreement within a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conflict {
-    /// No seat spoke.
+    /// No seat gave a contribution.
     NoContributions,
-    /// Some go, some are cautious, none blocks.
+    /// Some say go, some caution, none block.
     GoVsCaution,
-    /// Some block, some do not.
+    /// Some say block, some do not.
     BlockingVsNonBlock,
-    /// All three stances at once.
+    /// All three stances occur.
     HighDivergence,
 }
 
 impl Conflict {
-    /// Its name in results, prompts and on the screen.
+    /// The word in results, prompts and on the screen.
     pub fn word(self) -> &'static str {
         match self {
             Self::NoContributions => "no_contributions",
@@ -74,7 +74,7 @@ impl Conflict {
     }
 }
 
-/// What the table decided.
+/// The decision of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -90,7 +90,7 @@ impl Decision {
     /// Every decision.
     pub const ALL: [Decision; 3] = [Self::Go, Self::GoWithCaution, Self::NoGo];
 
-    /// Its name in results, prompts and on the screen.
+    /// The word in results, prompts and on the screen.
     pub fn word(self) -> &'static str {
         match self {
             Self::Go => "go",

@@ -1,11 +1,11 @@
-//! What a reply costs: its tokens by their kinds, each at its price.
+//! The cost of a reply: its tokens by kind, each kind at its price.
 
 use super::kind::Usage;
 use crate::scenario::price::Price;
 
 impl Price {
-    /// What these tokens cost, in US dollars: those of a prompt that came from the provider's cache or
-    /// went into it, the others of the prompt, and those of the reply.
+    /// Cost of these tokens in US dollars. Prompt tokens that were read from or written to the
+    /// provider's cache have their own prices.
     ///
     /// ```
     /// use roundtable::event::kind::Usage;
@@ -15,7 +15,7 @@ impl Price {
     /// assert!((price.cost(&usage) - (0.4 + 0.06 + 2.0)).abs() < 1e-9);
     /// ```
     pub fn cost(&self, usage: &Usage) -> f64 {
-        // Both are of the prompt, whatever an endpoint counts.
+        // Both are part of the prompt, whatever an endpoint reports.
         let cached = usage.cached_tokens.min(usage.prompt_tokens);
         let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
         let plain = usage.prompt_tokens - cached - written;
@@ -48,9 +48,9 @@ mod tests {
             (whole, usage(100, 0, 100, 0), 10.0),
             (whole, usage(100, 0, 0, 100), 125.0),
             (whole, usage(100, 10, 60, 20), 20.0 + 6.0 + 25.0 + 100.0),
-            // Where they have no price of their own, they are tokens like others.
+            // Without prices of their own, they cost as much as other tokens.
             (bare, usage(100, 10, 60, 20), 200.0),
-            // More than the prompt are counted once.
+            // A count above the prompt's is limited to the prompt.
             (whole, usage(100, 0, 500, 500), 10.0),
         ] {
             let cost = price.cost(&usage) * 1e6;

@@ -1,4 +1,5 @@
-//! What is true of a kind of fact whatever its fields say: its name, the span it opens or closes.
+//! Properties of an event's kind that do not depend on its fields: its name, and the span it opens
+//! or closes.
 
 use super::id::SpanId;
 use super::kind::EventKind;
@@ -80,7 +81,7 @@ impl EventKind {
         }
     }
 
-    /// The parent of the span that this fact opens, if it opens one.
+    /// The parent of the span that this event opens; `None` if it opens none.
     pub fn opens(&self) -> Option<SpanId> {
         match self {
             Self::RunStarted(_) => Some(SpanId::RUN),
@@ -93,7 +94,7 @@ impl EventKind {
         }
     }
 
-    /// Whether this fact closes its span.
+    /// Whether this event closes its span.
     pub fn closes(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! The first and the last fact of a log: what was asked, whole, and how it ended.
+//! The first and the last event of a log: the setup of the run, and how it ended.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,50 +12,50 @@ use crate::scenario::model::SpendingLimits;
 use crate::scenario::name::{FlagName, ScenarioName};
 use crate::scenario::price::Price;
 
-/// What was asked, whole: the head of the log.
+/// The whole setup of a run: the head of its log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunStarted {
-    /// The run.
+    /// Id of the run.
     pub run: RunId,
-    /// Wall clock at the start, Unix time in milliseconds.
+    /// Wall clock time at the start, as Unix time in milliseconds.
     pub wall_ms: u64,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: ScenarioName,
-    /// Its title.
+    /// Title of the scenario.
     pub title: String,
-    /// What the run is asked.
+    /// The goal: what the run has to answer.
     pub goal: String,
-    /// Who answers.
+    /// What answers the model calls.
     pub model: ModelLabel,
     /// The inputs with their values, in the scenario's order.
     pub inputs: Map<String, Value>,
-    /// The flags at the start, in the scenario's order.
+    /// The flags and their positions at the start, in the scenario's order.
     pub flags: Vec<FlagAt>,
-    /// Start of every random number.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// One price for all models: the scenario's own, which goes before those of the models.
+    /// The scenario's own price, which overrides the prices of the models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PricesHead>,
-    /// What the models cost that a live run may ask, each model once.
+    /// Prices of the models that a live run may call, each model once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_prices: Vec<ModelPriceHead>,
     /// The tools behind the gateway, the model first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolHead>,
-    /// When a person is alerted.
+    /// Thresholds at which the operator is alerted.
     #[serde(default)]
     pub alerts: AlertLimits,
-    /// What the run may spend on its models.
+    /// Limits of what the run may spend on its models.
     #[serde(default, skip_serializing_if = "SpendingLimits::is_none")]
     pub spending: SpendingLimits,
-    /// What the pattern alone needs.
+    /// The setup of the pattern.
     pub plan: PatternPlan,
 }
 
 impl RunStarted {
-    /// What a model costs in this run: the scenario's price, else that of the model. The model is the
-    /// one that a call names ([`CallStarted::model`](super::kind::CallStarted::model)); a call of a
-    /// run that asks only one names none. `None`: it has no price.
+    /// Price of a model in this run: the scenario's, or else the model's own. `model` is the name
+    /// in a call ([`CallStarted::model`](super::kind::CallStarted::model)); it is `None` in a run
+    /// that uses only one model. Returns `None` if there is no price.
     pub fn price_of(&self, model: Option<&str>) -> Option<Price> {
         if let Some(prices) = self.prices {
             return Some(prices.into());
@@ -70,22 +70,22 @@ impl RunStarted {
     }
 }
 
-/// What a model costs.
+/// Price of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelPriceHead {
-    /// The model's name, as its calls have it.
+    /// Name of the model, as in its calls.
     pub model: String,
-    /// Its price; `None`: it is not known, and so is not what the run costs.
+    /// The price; `None`: unknown, so the cost of the run is unknown too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
 
-/// US dollars for a million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PricesHead {
-    /// Tokens of the prompt.
+    /// Price of prompt tokens.
     pub prompt_usd_per_million: f64,
-    /// Tokens of the reply.
+    /// Price of reply tokens.
     pub completion_usd_per_million: f64,
 }
 
@@ -98,15 +98,15 @@ impl From<PricesHead> for Price {
 /// A flag and its position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlagAt {
-    /// Which.
+    /// Name of the flag.
     pub name: FlagName,
-    /// What it does, for people.
+    /// What the flag does, for display.
     pub label: String,
-    /// Its position.
+    /// The position.
     pub on: bool,
 }
 
-/// Who answers a run's model calls.
+/// What answers the model calls of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
 pub enum ModelLabel {
@@ -114,27 +114,28 @@ pub enum ModelLabel {
     Scripted,
     /// An endpoint.
     Live {
-        /// The model's name.
+        /// Name of the model.
         name: String,
-        /// The endpoint's host, never more of its address.
+        /// Host of the endpoint, without the rest of its address.
         host: String,
     },
 }
 
-/// How a run ended. What it came to is a fold of the log
+/// How a run ended. Its results are in the outcome
 /// ([`World::outcome`](super::world::World::outcome)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunClosed {
-    /// Why.
+    /// The stop reason.
     pub reason: StopReason,
-    /// Where, as the sources say it (`round_2:risk_analyst`, `finalize`); `None` for a success.
+    /// The phase in the source document's words (`round_2:risk_analyst`, `finalize`); `None` for a
+    /// success.
     pub phase: Option<String>,
     /// The last boundary that was passed.
     pub boundary: Option<BoundaryId>,
-    /// Milliseconds since the start, pauses left out.
+    /// Milliseconds since the start, pauses not counted.
     pub elapsed_ms: u64,
     /// Milliseconds of pauses.
     pub paused_ms: u64,
-    /// Calls still in flight: always 0.
+    /// Number of attempts in flight: always 0.
     pub in_flight: u32,
 }

@@ -1,4 +1,4 @@
-//! Identity of what a log holds.
+//! Identifiers in a log: sequence numbers, spans, runs, boundaries, times.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::name::{AgentName, RoleName, TaskId};
 
-/// Place of a fact in its log: 0, 1, 2, … without gaps. It orders what one log holds and is no
-/// identity across runs.
+/// Sequence number of an event in its log: 0, 1, 2, … without gaps. It has no meaning across logs.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
-/// A span of a run: run > round / task / member > attempt / call. The root is [`SpanId::RUN`].
+/// Id of a span of a run: run > round / task / member > call > attempt. The root is
+/// [`SpanId::RUN`].
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -24,7 +24,7 @@ pub struct Seq(pub u64);
 pub struct SpanId(pub u32);
 
 impl SpanId {
-    /// The run itself.
+    /// The span of the run itself.
     pub const RUN: SpanId = SpanId(0);
 }
 
@@ -36,7 +36,7 @@ impl SpanId {
 pub struct Elapsed(pub u64);
 
 impl Elapsed {
-    /// From a duration; microseconds, the rest is cut off.
+    /// From a duration, rounded down to microseconds.
     pub fn of(duration: Duration) -> Self {
         Self(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
     }
@@ -44,28 +44,28 @@ impl Elapsed {
     pub fn duration(self) -> Duration {
         Duration::from_micros(self.0)
     }
-    /// From then to now; zero when `earlier` is later.
+    /// Time from `earlier` until this; zero if `earlier` is later.
     pub fn since(self, earlier: Elapsed) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// A duration in whole milliseconds, as facts carry it; the rest is cut off.
+/// A duration in whole milliseconds, as events carry it, rounded down.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A run, such as `r-7f3a`.
+/// Id of a run, such as `r-7f3a`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(Arc<str>);
 
 impl RunId {
-    /// The id of this text.
+    /// An id with this text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
-    /// Its text.
+    /// The text of the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -83,86 +83,86 @@ impl fmt::Debug for RunId {
     }
 }
 
-/// A place where a run can be paused, stepped or told of a flag: what a pattern is about to do.
+/// A place where a run can pause, step or take a flag change: what a pattern is about to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Boundary {
-    /// Before a round, from 1.
+    /// Before a round; its number, from 1.
     Round(u32),
-    /// Before a role is asked. `nth` tells the seats of a role apart that sits twice, from 1.
+    /// Before a role is asked. `nth` distinguishes the seats of a role that has several, from 1.
     Message {
-        /// Round, from 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// Who is asked.
+        /// The role.
         role: RoleName,
-        /// Which of this role's seats, from 1.
+        /// Number of the seat among this role's seats, from 1.
         nth: u32,
     },
-    /// Before the plan of an orchestrator is asked for.
+    /// Before an orchestrator's planner, or that of research, is called.
     Plan,
     /// Before an attempt of a task is dispatched.
     Dispatch {
-        /// Which task.
+        /// Id of the task.
         task: TaskId,
-        /// Which attempt, from 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// Before an agent's turn.
+    /// Before a turn of an agent in a resilience run.
     Turn {
-        /// Which agent, from 1.
+        /// Number of the agent, from 1.
         agent: u32,
-        /// Which of its turns, from 1.
+        /// Number of its turn, from 1.
         turn: u32,
     },
-    /// Before an agent's model is asked.
+    /// Before an agent's model is called.
     Ask {
-        /// Where the agent stands: `pm`, or `pm/dev_team.1` for the first time that `pm` consults
+        /// Path of the agent: `pm`, or `pm/dev_team.1` for the first time that `pm` consults
         /// `dev_team`.
         path: Arc<str>,
-        /// Which call of this run of the agent, from 1.
+        /// Number of the model call within this turn of the agent, from 1.
         round: u32,
-        /// Whether it is the agent that the person talks to.
+        /// Whether it is the agent that the user talks to.
         outer: bool,
     },
-    /// Before a hand-off is carried out.
+    /// Before a handoff is carried out.
     Handoff {
-        /// Where the swarm stands.
+        /// Path of the swarm.
         path: Arc<str>,
-        /// Which, from 1; refused ones count.
+        /// Number of the handoff, from 1; refused ones count.
         handoff: u32,
-        /// To whom.
+        /// The agent that is handed over to.
         to: AgentName,
-        /// Whether it is in the swarm that the person talks to.
+        /// Whether it is in the swarm that the user talks to.
         outer: bool,
     },
     /// Before a step of research.
     Step(ResearchStep),
-    /// Before a source is looked at; which of the kept ones, from 1.
+    /// Before a source is checked and read; its number among the kept ones, from 1.
     Source(u32),
-    /// Before the result is put together.
+    /// Before the answer is composed.
     Finalize,
 }
 
-/// The steps of research (`004`) after its plan.
+/// The steps of research after its plan (research source document).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResearchStep {
-    /// Sources are searched.
+    /// Search for sources.
     Search,
-    /// Addresses of the same page become one.
+    /// Merge sources that have the same page.
     Dedupe,
-    /// Sources are read, one after another.
+    /// Read the sources one after another, and take notes.
     ReadExtract,
-    /// Notes are verified.
+    /// Verify the notes.
     Verify,
-    /// The answer is put together.
+    /// Write the answer.
     Synthesize,
 }
 
 impl ResearchStep {
-    /// All of them in order.
+    /// All steps in order.
     pub const ALL: [Self; 5] =
         [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
 
-    /// Its word: the source's phase.
+    /// The word for the step: the phase in the source document.
     pub fn word(self) -> &'static str {
         match self {
             Self::Search => "search",
@@ -173,7 +173,7 @@ impl ResearchStep {
         }
     }
 
-    /// The action of the plan that it is.
+    /// The name of this step in the plan.
     pub fn action(self) -> &'static str {
         match self {
             Self::Search => "search_sources",
@@ -186,20 +186,20 @@ impl ResearchStep {
 }
 
 impl Boundary {
-    /// Its id: the same in every run of one scenario.
+    /// The id: the same in every run of one scenario.
     pub fn id(&self) -> BoundaryId {
         BoundaryId::new(self.text())
     }
 
-    /// The text of its id.
+    /// The text of the id.
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(48);
-        // A string takes all that is written to it.
+        // Writing into a string cannot fail.
         let _ = write!(text, "{self}");
         text
     }
 
-    /// Whether `S` (step one round) comes to rest here.
+    /// Whether `S` (run to the next round) pauses here.
     pub fn ends_round(&self) -> bool {
         match self {
             Self::Round(_) | Self::Plan | Self::Step(_) | Self::Finalize => true,
@@ -233,21 +233,21 @@ impl fmt::Display for Boundary {
 }
 
 /// The id of a [`Boundary`]: `round:2`, `message:2:risk_analyst`, `finalize`. Unlike [`Seq`] it is
-/// the same in every run, so pauses, flag changes and stops are pinned to it.
+/// the same in every run, so pauses, flag changes and stops refer to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BoundaryId(Arc<str>);
 
 impl BoundaryId {
-    /// The id of this text; a person may name a boundary that never comes.
+    /// An id with this text. It may name a boundary that the run never reaches.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
-    /// Its text.
+    /// The text of the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
-    /// For people: `round 2`, `risk_analyst in round 2`, `finalize`.
+    /// For display: `round 2`, `risk_analyst in round 2`, `finalize`.
     pub fn for_people(&self) -> String {
         let mut parts = self.0.splitn(3, ':');
         match (parts.next(), parts.next(), parts.next()) {
@@ -258,7 +258,7 @@ impl BoundaryId {
             (Some("dispatch"), Some(attempt), Some(task)) => format!("{task}, attempt {attempt}"),
             (Some("turn"), Some(turn), Some(agent)) => format!("turn {turn} of agent {agent}"),
             (Some("ask"), Some(round), Some(path)) => format!("{path}, call {round}"),
-            (Some("handoff"), Some(handoff), Some(to)) => format!("hand-off {handoff} to {to}"),
+            (Some("handoff"), Some(handoff), Some(to)) => format!("handoff {handoff} to {to}"),
             _ => self.0.to_string(),
         }
     }

@@ -1,5 +1,6 @@
-//! What can happen in a run. Facts only: each is complete, stays true, and is enough to show the
-//! run again without the engine. The schema is versioned ([`SCHEMA_VERSION`]) and additive.
+//! The kinds of events of a run. Each event is complete and stays true; together they are enough to
+//! replay the run without the engine. The schema has a version ([`SCHEMA_VERSION`]), and changes
+//! only add to it.
 
 use std::sync::Arc;
 
@@ -36,66 +37,67 @@ use super::stop::StopReason;
 use crate::scenario::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
 use crate::scenario::tool::{Fault, FaultKind};
 
-/// Version of the schema of facts.
+/// Version of the event schema.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// One kind of fact with its fields. In JSON the kind is a dotted name (`round.closed`).
+/// A kind of event with its fields. In JSON the kind is a dotted name (`round.closed`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
 pub enum EventKind {
-    /// The first fact of every log.
+    /// First event of every log.
     #[serde(rename = "run.started")]
     RunStarted(Arc<RunStarted>),
-    /// The last fact of every log; closes the run's span.
+    /// Last event of every log; closes the run's span.
     #[serde(rename = "run.closed")]
     RunClosed(Box<RunClosed>),
 
-    /// Someone asked for a pause; branches still on their way finish first.
+    /// A pause was requested; active branches finish first.
     #[serde(rename = "pausing")]
     Pausing {
-        /// Who asked.
+        /// Who requested it.
         by: By,
     },
-    /// Every branch stands at a boundary, and the run's clock with them.
+    /// Every branch waits at a boundary, and the run's clock is stopped.
     #[serde(rename = "paused")]
     Paused {
-        /// Where the branches stand, the first to go on first. (`at` is each fact's own time.)
+        /// The boundaries where branches wait; the first one resumes first. (In JSON `at` is the
+        /// time of the event.)
         #[serde(rename = "boundaries")]
         at: Vec<BoundaryId>,
     },
-    /// The run goes on.
+    /// The run resumes.
     #[serde(rename = "resumed")]
     Resumed {
-        /// Who let it.
+        /// Who resumed it.
         by: By,
-        /// How long the clock stood, in milliseconds.
+        /// How long the clock was stopped, in milliseconds.
         paused_ms: u64,
     },
-    /// A paused run was let go one step.
+    /// A paused run continues by one step.
     #[serde(rename = "stepped")]
     Stepped {
-        /// How far it goes before it rests again.
+        /// Where it pauses again.
         step: Step,
-        /// The boundary it was let past.
+        /// The boundary that it passes.
         boundary: BoundaryId,
-        /// How long the clock stood, in milliseconds.
+        /// How long the clock was stopped, in milliseconds.
         paused_ms: u64,
     },
-    /// A breakpoint was set or taken away.
+    /// A breakpoint was set or removed.
     #[serde(rename = "breakpoint.changed")]
     BreakpointChanged {
-        /// Where the run will rest.
+        /// The boundary to pause at.
         #[serde(rename = "boundary")]
         at: BoundaryId,
         /// Whether it is set.
         set: bool,
     },
-    /// A flag has another position from this boundary on.
+    /// A flag was switched, effective from this boundary on.
     #[serde(rename = "flag.changed")]
     FlagChanged {
-        /// Which.
+        /// Name of the flag.
         flag: FlagName,
-        /// Its position now.
+        /// The new position.
         on: bool,
         /// Who switched it.
         by: By,
@@ -106,85 +108,85 @@ pub enum EventKind {
     /// Opens a round's span.
     #[serde(rename = "round.started")]
     RoundStarted {
-        /// The span it stands in.
+        /// The span it belongs to.
         parent: SpanId,
-        /// From 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// Every seat of the sequence, taken or not.
+        /// Every seat of the sequence, also those that are not asked.
         seats: Vec<SeatPlan>,
     },
-    /// Closes a round's span: every seat is in and the policy has decided.
+    /// Closes a round's span: every seat has answered and the policy has decided.
     #[serde(rename = "round.closed")]
     RoundClosed {
-        /// From 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// What `detect_conflicts` found.
+        /// Result of `detect_conflicts`.
         conflicts: Vec<Conflict>,
-        /// What `decide_round_outcome` said; `None`: another round.
+        /// Result of `decide_round_outcome`; `None`: another round follows.
         decision: Option<Decision>,
     },
-    /// The gateway took a contribution.
+    /// A contribution was accepted.
     #[serde(rename = "contribution.accepted")]
     ContributionAccepted {
-        /// From 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// Which seat of the sequence, from 0.
+        /// Index of the seat in the sequence, from 0.
         seat: u16,
         /// The contribution as it counts.
         contribution: Arc<Contribution>,
-        /// Keys beyond the contract that were dropped.
+        /// Number of keys outside the contract, which were dropped.
         extra_keys: u32,
-        /// Actions beyond the third that were dropped.
+        /// Number of actions after the third, which were dropped.
         extra_actions: u32,
-        /// How many messages the run has used, this one included.
+        /// Messages that the run has used, this one included.
         messages: u32,
     },
-    /// The gateway refused a seat or what it said; the run stops.
+    /// A seat or its contribution was refused; the run stops.
     #[serde(rename = "contribution.refused")]
     ContributionRefused {
-        /// From 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// Which seat of the sequence, from 0.
+        /// Index of the seat in the sequence, from 0.
         seat: u16,
-        /// Whose.
+        /// The role of the seat.
         role: RoleName,
-        /// Why.
+        /// The stop reason.
         reason: StopReason,
-        /// What the model gave; `None` where it was not asked.
+        /// The refused reply; `None` if the model was not called.
         raw: Option<Arc<Value>>,
     },
-    /// The policy took the planner's plan.
+    /// The planner's plan was accepted.
     #[serde(rename = "plan.accepted")]
     PlanAccepted {
         /// Its tasks in order.
         tasks: Arc<[Task]>,
     },
-    /// The policy refused the planner's plan; the run stops.
+    /// The planner's plan was refused; the run stops.
     #[serde(rename = "plan.refused")]
     PlanRefused {
-        /// Why.
+        /// The stop reason.
         reason: StopReason,
-        /// What the model gave.
+        /// The refused reply.
         raw: Arc<Value>,
-        /// What was wanted and what came, where that is all there is to say.
+        /// Expected and received value, if they explain the refusal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<Arc<Value>>,
     },
-    /// Opens a task's span: one of the places at once is its.
+    /// Opens a task's span: the task got a slot of the concurrency limit.
     #[serde(rename = "task.started")]
     TaskStarted {
-        /// The span it stands in.
+        /// The span it belongs to.
         parent: SpanId,
-        /// Which.
+        /// Id of the task.
         task: TaskId,
-        /// Which of the plan, from 0.
+        /// Index of the task in the plan, from 0.
         index: u32,
-        /// Who does it.
+        /// Name of the worker.
         worker: ToolName,
-        /// Its arguments, hashed as the source does.
+        /// Hash of its arguments, computed as in the orchestrator source document.
         args_hash: String,
     },
-    /// Closes a task's span: its result is there, or what stood in for it.
+    /// Closes a task's span with a result or a fallback.
     #[serde(rename = "task.done")]
     TaskDone {
         /// Attempts used.
@@ -193,20 +195,20 @@ pub enum EventKind {
     /// Closes a task's span without a result.
     #[serde(rename = "task.failed")]
     TaskFailed {
-        /// Attempts used; one that was refused counts.
+        /// Attempts used, refused ones included.
         attempts: u32,
-        /// Why.
+        /// The reason.
         reason: StopReason,
     },
-    /// More or fewer tasks go at once from now on.
+    /// The limit of concurrent tasks was changed.
     #[serde(rename = "parallel.changed")]
     ParallelChanged {
-        /// How many.
+        /// The new limit.
         max_parallel: u32,
         /// Who changed it.
         by: By,
     },
-    /// The results of a plan, put together by the scenario's rules.
+    /// The results of a plan were combined by the scenario's rules.
     #[serde(rename = "results.aggregated")]
     ResultsAggregated {
         /// The aggregate.
@@ -215,230 +217,230 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         overwritten: Vec<TaskId>,
     },
-    /// The policy took the steps of a plan of research.
+    /// The steps of a research plan were accepted.
     #[serde(rename = "steps.accepted")]
     StepsAccepted {
         /// The steps in order.
         steps: Arc<[PlannedStep]>,
     },
-    /// A search answered.
+    /// A search returned its results.
     #[serde(rename = "sources.found")]
     SourcesFound(Box<SourcesFound>),
-    /// Sources of the same page became one.
+    /// Sources with the same page were merged.
     #[serde(rename = "sources.deduped")]
     SourcesDeduped(Box<SourcesDeduped>),
-    /// Opens a source's span: it is looked at.
+    /// Opens a source's span: its check begins.
     #[serde(rename = "source.started")]
     SourceStarted {
-        /// The span it stands in.
+        /// The span it belongs to.
         parent: SpanId,
-        /// Which.
+        /// Number of the source.
         source: SourceNo,
     },
-    /// A source's page was read; the fact stands in the source's span.
+    /// A source's page was read; belongs to the source's span.
     #[serde(rename = "page.read")]
     PageRead(Box<PageRead>),
-    /// A note was taken; the fact stands in its source's span.
+    /// A note was accepted; belongs to its source's span.
     #[serde(rename = "note.taken")]
     NoteTaken {
-        /// Of which source.
+        /// Number of the source.
         source: SourceNo,
         /// The note.
         note: Arc<Note>,
     },
-    /// A note was refused; the fact stands in its source's span.
+    /// A note was refused; belongs to its source's span.
     #[serde(rename = "note.refused")]
     NoteRefused(Box<NoteRefused>),
-    /// A model proposed more notes of a page than may be taken; the fact stands in the source's span.
+    /// A model proposed more notes on a page than the limit; belongs to the source's span.
     #[serde(rename = "notes.cut")]
     NotesCut(NotesCut),
     /// Closes a source's span.
     #[serde(rename = "source.closed")]
     SourceClosed(Box<SourceCame>),
-    /// No further source is looked at.
+    /// No more sources are read.
     #[serde(rename = "reading.closed")]
     ReadingClosed {
-        /// Why.
+        /// The reason.
         why: ReadingEnd,
     },
-    /// The notes were held against one another.
+    /// The notes were compared with each other.
     #[serde(rename = "notes.compared")]
     NotesCompared(Box<NotesCompared>),
     /// The notes were verified.
     #[serde(rename = "notes.verified")]
     NotesVerified(Box<NotesVerified>),
-    /// The policy took an answer; its text comes with `answer.composed`.
+    /// An answer was accepted; its text follows in `answer.composed`.
     #[serde(rename = "answer.cited")]
     AnswerCited(Box<AnswerCited>),
-    /// The policy refused an answer; the run stops.
+    /// An answer was refused; the run stops.
     #[serde(rename = "answer.refused")]
     AnswerRefused(Box<AnswerRefused>),
-    /// The result's text, put together at the end.
+    /// The final answer was composed.
     #[serde(rename = "answer.composed")]
     AnswerComposed {
-        /// White space around it trimmed.
+        /// The text, without surrounding white space.
         text: Arc<str>,
         /// The agent whose reply it is, in a team.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<AgentName>,
     },
-    /// The best text that a swarm had when it was stopped; the fact stands in the swarm's span.
+    /// The best text that a swarm had when it was stopped; belongs to the swarm's span.
     #[serde(rename = "answer.partial")]
     AnswerPartial {
         /// The text.
         text: Arc<str>,
-        /// Who had said it.
+        /// The agent that gave it.
         by: AgentName,
     },
-    /// A team answered with its members' replies (`skip_summarization`) although calls beside them
-    /// had failed; the fact stands in the team's span.
+    /// A team answered with its members' replies (`skip_summarization`) although other calls of the
+    /// same reply had failed; belongs to the team's span.
     #[serde(rename = "answer.incomplete")]
     AnswerIncomplete {
-        /// The calls that failed, in their order.
+        /// The failed calls, in order.
         missing: Arc<[Missing]>,
     },
-    /// A member of a swarm hands over; the fact stands in the swarm's span.
+    /// A member of a swarm hands over; belongs to the swarm's span.
     #[serde(rename = "handoff.made")]
     HandoffMade {
         /// The swarm.
         swarm: AgentName,
-        /// Who hands over.
+        /// The member that hands over.
         from: AgentName,
-        /// To whom.
+        /// The member that takes over.
         to: AgentName,
-        /// What it says to it.
+        /// The message for the member that takes over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<Arc<str>>,
-        /// How the limits stand now.
+        /// The swarm's counts after this handoff.
         guard: LoopGuard,
-        /// The call of the model that asked for it.
+        /// The model call that requested it.
         said: SpanId,
     },
-    /// The limits of a swarm refuse a hand-off; the fact stands in the swarm's span.
+    /// A handoff was refused by the limits of the swarm; belongs to the swarm's span.
     #[serde(rename = "handoff.refused")]
     HandoffRefused {
         /// The swarm.
         swarm: AgentName,
-        /// Who wanted to hand over.
+        /// The member that wanted to hand over.
         from: AgentName,
-        /// To whom.
+        /// The member that would have taken over.
         to: AgentName,
-        /// Why not.
+        /// The reason.
         why: HandoffRefusal,
-        /// How the limits stand now.
+        /// The swarm's counts after this request.
         guard: LoopGuard,
         /// Refusals so far, this one included.
         rejections: u32,
-        /// The call of the model that asked for it.
+        /// The model call that requested it.
         said: SpanId,
     },
-    /// A tool call of a model is not carried out, and the model is told why; the fact stands in the
-    /// span of the call that asked for it.
+    /// A tool call of a model was not carried out, and the model gets the reason as its result;
+    /// belongs to the span of the model call.
     #[serde(rename = "tool_call.refused")]
     ToolCallRefused {
-        /// Who called.
+        /// The agent whose model made the call.
         agent: AgentName,
-        /// Which of the reply's tool calls, from 0.
+        /// Index of the tool call within the reply, from 0.
         index: u16,
-        /// What it called.
+        /// Name of the tool, as the model gave it.
         tool: String,
-        /// Why not.
+        /// The reason.
         why: CallFault,
-        /// What it is told.
+        /// The text that the model gets as the result.
         text: String,
     },
     /// Members joined or left a running swarm.
     #[serde(rename = "roster.changed")]
     RosterChanged {
-        /// Which.
+        /// The swarm.
         swarm: AgentName,
         /// Its members now.
         members: Arc<[AgentName]>,
-        /// What changed.
+        /// The change.
         #[serde(flatten)]
         change: RosterChange,
         /// Who changed it.
         by: By,
     },
 
-    /// Opens a call's span: something is asked of a tool or model through the gateway.
+    /// Opens a call's span: a tool or model is called through the gateway.
     #[serde(rename = "call.started")]
     CallStarted(Box<CallStarted>),
-    /// Closes a call's span with an answer.
+    /// Closes a call's span with a reply or result.
     #[serde(rename = "call.answered")]
     CallAnswered {
-        /// Attempts it took.
+        /// Attempts used.
         attempts: u32,
     },
-    /// Closes a call's span for good.
+    /// Closes a call's span with a failure.
     #[serde(rename = "call.failed")]
     CallFailed {
         /// Attempts made.
         attempts: u32,
-        /// The reason it gives a run that cannot do without it.
+        /// The stop reason, if the run cannot continue without it.
         reason: StopReason,
     },
     /// Another attempt follows after a wait.
     #[serde(rename = "call.retried")]
     CallRetried {
-        /// The number of the attempt that follows.
+        /// Number of the next attempt.
         attempt: u32,
         /// The wait before it, in milliseconds.
         wait_ms: u64,
-        /// What the last one failed of.
+        /// Why the previous attempt failed.
         after: FailureClass,
-        /// Its HTTP status, if it had one.
+        /// HTTP status of the previous attempt, if there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
     },
-    /// A failed attempt is followed by no other, though what it failed of may pass: a limit is in the
-    /// way. The fact stands in the call's span, before the one that closes it.
+    /// A failed attempt could be retried, but a limit forbids it; belongs to the call's span and
+    /// precedes the event that closes it.
     #[serde(rename = "retry.refused")]
     RetryRefused {
-        /// The number of the attempt that does not follow.
+        /// Number of the attempt that is not made.
         attempt: u32,
-        /// Which limit.
+        /// The limit.
         #[serde(flatten)]
         limit: RetryLimit,
     },
-    /// A call waits for one of the slots that all calls of the run share.
+    /// A call waits for one of the call slots that all agents share.
     #[serde(rename = "call.queued")]
     CallQueued,
-    /// A call that waited has its slot.
+    /// A waiting call got its slot.
     #[serde(rename = "call.admitted")]
     CallAdmitted {
         /// How long it waited, in milliseconds.
         waited_ms: u64,
     },
-    /// Closes a call's span: the tool could not be had, and something stands in for it.
+    /// Closes a call's span with a fallback, because the tool was not available.
     #[serde(rename = "call.degraded")]
     CallDegraded {
         /// Attempts made.
         attempts: u32,
-        /// Why the tool could not be had.
+        /// Why the tool was not available.
         reason: StopReason,
-        /// What stands in for it.
+        /// The kind of fallback.
         #[serde(flatten)]
         by: StandIn,
-        /// The value, where there is one.
+        /// The fallback value, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<Arc<Value>>,
     },
-    /// An attempt was not made: policy refused it before the tool was asked.
+    /// An attempt was not made: policy refused it before the tool was called.
     #[serde(rename = "attempt.refused")]
     AttemptRefused {
-        /// From 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
-        /// Why.
+        /// The reason.
         reason: StopReason,
-        /// Milliseconds until the tool may be asked again, where that is known.
+        /// Milliseconds until the tool may be called again, if that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_in_ms: Option<u64>,
     },
-    /// An attempt stands in line at the tool's bulkhead.
+    /// An attempt is queued at the tool's bulkhead.
     #[serde(rename = "attempt.queued")]
     AttemptQueued {
-        /// From 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
     /// Opens an attempt's span.
@@ -446,165 +448,165 @@ pub enum EventKind {
     AttemptStarted {
         /// The call.
         parent: SpanId,
-        /// From 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
-        /// Its bound in milliseconds.
+        /// Timeout in milliseconds.
         timeout_ms: u64,
-        /// Milliseconds that it stood in line at the bulkhead.
+        /// Milliseconds that it was queued at the bulkhead.
         #[serde(default, skip_serializing_if = "is_zero")]
         waited_ms: u64,
-        /// Whether a half-open breaker lets it through as a probe.
+        /// Whether it is a probe of a half-open breaker.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         probe: bool,
     },
-    /// The client inside a tool asked again by itself, within one attempt: what a guarded gateway
-    /// has no room for.
+    /// The client inside a tool retried on its own, within one attempt. This happens only in naive
+    /// runs.
     #[serde(rename = "client.retried")]
     ClientRetried {
-        /// The number of the request that follows, from 2.
+        /// Number of the next request, from 2.
         request: u32,
-        /// What the last one failed of.
+        /// Why the previous request failed.
         after: FailureClass,
     },
-    /// Closes an attempt's span with a reply; it holds the whole text.
+    /// Closes an attempt's span with a complete reply or result.
     #[serde(rename = "attempt.answered")]
     AttemptAnswered(Box<Reply>),
     /// Closes an attempt's span with a failure.
     #[serde(rename = "attempt.failed")]
     AttemptFailed(Box<AttemptFailed>),
 
-    /// A tool's breaker has moved.
+    /// A tool's breaker changed its state.
     #[serde(rename = "breaker.changed")]
     BreakerChanged {
-        /// Which tool's.
+        /// Name of the tool.
         tool: ToolName,
-        /// How it stands now.
+        /// The new state.
         to: BreakerStage,
-        /// Why.
+        /// The cause of the change.
         why: BreakerWhy,
-        /// Milliseconds until it lets a call through again, where it is open.
+        /// Milliseconds until it lets a call through again, if it is open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         open_for_ms: Option<u64>,
-        /// Who moved it, where it was moved by hand.
+        /// Who changed it, if it was changed manually.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<By>,
     },
-    /// A result came after the breaker had moved on: it changes nothing.
+    /// A result arrived after the breaker had changed its state; it is ignored.
     #[serde(rename = "result.stale")]
     ResultStale {
-        /// Which tool's.
+        /// Name of the tool.
         tool: ToolName,
-        /// Whether it was a good one.
+        /// Whether the result was a success.
         ok: bool,
     },
-    /// A tool's limits are others from its next attempt on.
+    /// A tool's limits were changed, effective from its next attempt on.
     #[serde(rename = "limits.changed")]
     LimitsChanged {
-        /// Which tool's.
+        /// Name of the tool.
         tool: ToolName,
         /// All of its limits now.
         limits: Box<ToolLimits>,
-        /// What was changed.
+        /// The change.
         change: LimitChange,
         /// Who changed it.
         by: By,
     },
-    /// A fault is injected into a tool from its next attempt on.
+    /// A fault was injected into a tool, effective from its next attempt on.
     #[serde(rename = "fault.injected")]
     FaultInjected {
-        /// Which tool.
+        /// Name of the tool.
         tool: ToolName,
-        /// What.
+        /// The fault.
         #[serde(flatten)]
         fault: Fault,
-        /// Who injects it.
+        /// Who injected it.
         by: By,
     },
-    /// An injected fault is taken away.
+    /// An injected fault was removed.
     #[serde(rename = "fault.healed")]
     FaultHealed {
-        /// Which tool's.
+        /// Name of the tool.
         tool: ToolName,
-        /// Which kind.
+        /// Kind of the fault.
         fault: FaultKind,
-        /// Who took it away.
+        /// Who removed it.
         by: By,
     },
 
-    /// The endpoint refused a parameter; requests are sent without it from now on. Published once a
-    /// run for each model and parameter.
+    /// The endpoint refused a parameter; requests leave it out from now on. Published once per run
+    /// for each model and parameter.
     #[serde(rename = "request.adapted")]
     RequestAdapted {
-        /// The model's name.
+        /// Name of the model.
         model: String,
-        /// What is left out or replaced: `temperature`, `response_format`, …
+        /// The parameter that is left out or replaced: `temperature`, `response_format`, …
         parameter: String,
     },
-    /// A reply was repaired before it was judged, as the scenario allows. The raw text is kept with its
-    /// attempt.
+    /// A reply was repaired before it was checked, as the scenario allows. Its attempt keeps the
+    /// raw text.
     #[serde(rename = "reply.repaired")]
     ReplyRepaired {
-        /// What was done, such as `fences`.
+        /// Kind of the repair, such as `fences`.
         repair: String,
-        /// What was taken off or changed; made visible, and bounded.
+        /// The text that was removed or changed; control characters made visible, length limited.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         what: String,
     },
-    /// A reply was refused.
+    /// A reply did not match its contract.
     #[serde(rename = "reply.refused")]
     ReplyRefused(Box<ReplyRefused>),
-    /// A call of a model was not made, because it would go beyond what the run may spend. The run ends.
+    /// A model call was not made because it would exceed the run's budget. The run ends.
     #[serde(rename = "budget.reached")]
     BudgetReached(BudgetReached),
     /// A condition of the scenario could not be evaluated; it counts as false.
     #[serde(rename = "condition.failed")]
     ConditionFailed {
-        /// Where it stands, such as `script[3].when`.
+        /// Place of the condition in the file, such as `script[3].when`.
         place: String,
-        /// What went wrong.
+        /// The error.
         text: String,
     },
-    /// Something a person should know that stops nothing.
+    /// A problem that does not stop the run.
     #[serde(rename = "warning")]
     Warning {
-        /// What.
+        /// Text of the warning.
         text: String,
     },
 
-    /// In the session's log: a run was started.
+    /// In the engine's log: a run was started.
     #[serde(rename = "session.run_started")]
     SessionRunStarted {
-        /// Which.
+        /// Id of the run.
         run: RunId,
-        /// Of which scenario.
+        /// Name of its scenario.
         scenario: ScenarioName,
     },
-    /// In the session's log: a run has ended.
+    /// In the engine's log: a run has ended.
     #[serde(rename = "session.run_closed")]
     SessionRunClosed {
-        /// Which.
+        /// Id of the run.
         run: RunId,
-        /// Why.
+        /// The stop reason.
         reason: StopReason,
     },
-    /// In the session's log: the facts of a finished run were dropped to bound memory.
+    /// In the engine's log: the events of a finished run were dropped to save memory.
     #[serde(rename = "session.run_forgotten")]
     SessionRunForgotten {
-        /// Which.
+        /// Id of the run.
         run: RunId,
-        /// How many facts it had.
+        /// How many events it had.
         facts: u64,
     },
 
-    /// In a log that was written from memory: the facts that stood here were dropped to bound it. It
-    /// has the place of the first of them.
+    /// In an exported log: events at this place were dropped earlier to save memory. It has the
+    /// sequence number of the first of them.
     #[serde(rename = "facts.dropped")]
     FactsDropped {
-        /// How many.
+        /// How many events.
         facts: u64,
     },
 
-    /// A fact of a later version: kept and shown as such, never an error.
+    /// An event of a later version: kept and shown as it is, never an error.
     #[serde(skip)]
     Unknown {
         /// Its kind.
@@ -614,21 +616,21 @@ pub enum EventKind {
     },
 }
 
-/// Who made something happen.
+/// Who caused an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// A person at the dashboard.
+    /// The operator, at the dashboard.
     You,
     /// The command line (`--flag NAME=on@round:2`, `--pause-at`).
     Schedule,
     /// A breakpoint.
     Breakpoint,
-    /// The process was suspended (Ctrl-Z).
+    /// Suspension of the process (Ctrl-Z).
     Suspend,
 }
 
-/// How far a step goes.
+/// Length of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -638,12 +640,12 @@ pub enum Step {
     Round,
 }
 
-/// A seat as a round finds it.
+/// A seat at the start of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeatPlan {
-    /// Who.
+    /// The role of the seat.
     pub role: RoleName,
-    /// Whether it is asked.
+    /// Whether it will be asked.
     pub asked: Asked,
 }
 
@@ -651,19 +653,19 @@ pub struct SeatPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
-    /// Yes.
+    /// It is asked.
     Yes,
-    /// Its flag is off, and it leaves its seat empty.
+    /// Its flag is off, and the seat is skipped.
     Off,
-    /// Its flag is off, and the run stops here (`agent_denied`).
+    /// Its flag is off, and the run stops at its turn (`agent_denied`).
     Denied,
-    /// The messages are spent by its turn, and the run stops here (`max_messages`).
+    /// The message budget is used up before its turn, and the run stops there (`max_messages`).
     Unaffordable,
-    /// The run is sure to stop before its turn.
+    /// The run will stop before its turn.
     NotReached,
 }
 
-/// For fields that are left out where they say nothing.
+/// Skips fields whose value is 0.
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -1,8 +1,8 @@
-//! What happened: ids, facts ([`EventKind`]), stop reasons, commands as data, and [`World`], the
-//! only fold of a log.
+//! What happens in a run: ids, events ([`EventKind`]), stop reasons, commands as data, and
+//! [`World`], the only fold of a log.
 //!
-//! No engine, no clock, no input or output lives here; the wire form of a fact is
-//! [`Event::to_line`] and [`Event::from_line`].
+//! This layer has no engine, no clock and no input or output. Events are written by
+//! [`Event::to_line`] and read by [`Event::from_line`].
 
 pub mod call;
 pub mod command;
@@ -37,15 +37,15 @@ pub(crate) use weight::json_weight;
 pub use wire::LineError;
 pub use world::World;
 
-/// One fact of a log.
+/// One event of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Its place in the log.
+    /// Sequence number in the log.
     pub seq: Seq,
-    /// When, since the start of the run.
+    /// Time since the start of the run.
     pub at: Elapsed,
-    /// The span it belongs to; a fact that opens a span carries that span's id.
+    /// The span it belongs to. An event that opens a span has the id of that span.
     pub span: SpanId,
-    /// What.
+    /// What happened.
     pub kind: EventKind,
 }

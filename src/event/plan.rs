@@ -1,5 +1,4 @@
-//! The pattern and its limits as a run was started with them: the part of the log's head that each
-//! pattern has of its own.
+//! The setup of each pattern, with its limits, as the head of a run's log has it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,26 +10,26 @@ use crate::scenario::agent::{HandoffTemplate, MemberTools};
 use crate::scenario::name::{AgentName, FlagName, InputName, RoleName, ToolName};
 use crate::scenario::research::{DoneBy, Misquotes};
 
-/// The pattern and its limits, as the run was started with.
+/// The pattern of a run, with its limits at the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "pattern", rename_all = "snake_case")]
 pub enum PatternPlan {
-    /// Source `000`.
+    /// Seats vote in rounds (collaboration source document).
     Collaboration(CollaborationPlan),
-    /// Source `001`.
+    /// A planner and its workers (orchestrator source document).
     Orchestrator(OrchestratorPlan),
-    /// Source `002`: a coordinator and its members.
+    /// A coordinator and its members (teams source document).
     Team(TeamPlan),
-    /// Source `002`: a swarm.
+    /// Agents that hand over to each other (teams source document).
     Swarm(TeamPlan),
-    /// Source `003`.
+    /// Agents that put load on tools (cascading failures source document).
     Resilience(ResiliencePlan),
-    /// Source `004`.
+    /// Search, read, take notes, verify, answer (research source document).
     Research(ResearchPlan),
 }
 
 impl PatternPlan {
-    /// The pattern's name.
+    /// Name of the pattern.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Collaboration(_) => "collaboration",
@@ -42,7 +41,7 @@ impl PatternPlan {
         }
     }
 
-    /// Milliseconds of the whole run, pauses not counted.
+    /// Time limit of the whole run in milliseconds, pauses not counted.
     pub fn max_ms(&self) -> u64 {
         match self {
             Self::Collaboration(plan) => plan.max_ms,
@@ -54,170 +53,170 @@ impl PatternPlan {
     }
 }
 
-/// Source `000`: who sits, and the limits.
+/// Setup of a collaboration: the seats, and the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CollaborationPlan {
-    /// Who speaks, in this order.
+    /// The role of each seat, in the order of their turns.
     pub sequence: Vec<RoleName>,
-    /// The roles behind a flag.
+    /// The roles that depend on a flag.
     pub behind: BTreeMap<RoleName, BehindFlag>,
-    /// `parallel` or `sequential`.
+    /// Whether all seats of a round are asked at once (`parallel`) or in order (`sequential`).
     pub parallel: bool,
-    /// Rounds at most.
+    /// Max rounds.
     pub max_rounds: u32,
-    /// Contributions at most.
+    /// Max contributions.
     pub max_messages: u32,
-    /// Milliseconds of the whole run, pauses not counted.
+    /// Time limit of the whole run in milliseconds, pauses not counted.
     pub max_ms: u64,
-    /// Votes for `go` that decide.
+    /// Number of `go` votes that a decision for it needs.
     pub min_go_votes: u32,
     /// Inputs that `team_summary` repeats.
     pub summary_inputs: Vec<InputName>,
 }
 
-/// The flag a role sits behind.
+/// The flag that a role depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BehindFlag {
-    /// Which.
+    /// Name of the flag.
     pub flag: FlagName,
-    /// Whether the run stops when its turn comes and the flag is off.
+    /// Whether the run stops at the role's turn if the flag is off; else the seat is skipped.
     pub deny: bool,
 }
 
-/// Source `001`: the catalogue, and the limits.
+/// Setup of an orchestrator: its workers, and the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OrchestratorPlan {
-    /// The workers that may be planned, in the scenario's order.
+    /// The available workers, in the scenario's order.
     pub workers: Vec<WorkerHead>,
-    /// Tasks of a plan at most.
+    /// Max tasks of a plan.
     pub max_tasks: u32,
-    /// Tasks at once at most, at the start.
+    /// Concurrency limit of tasks at the start.
     pub max_parallel: u32,
-    /// Attempts beyond the first of a task.
+    /// Max attempts of a task after the first.
     pub max_retries_per_task: u32,
-    /// Attempts of all tasks at most.
+    /// Max attempts of all tasks together.
     pub max_dispatches: u32,
-    /// Milliseconds of one attempt.
+    /// Timeout of one attempt in milliseconds.
     pub task_timeout_ms: u64,
-    /// Milliseconds of the whole run, pauses not counted.
+    /// Time limit of the whole run in milliseconds, pauses not counted.
     pub max_ms: u64,
     /// The sections of the aggregate.
     pub sections: Vec<String>,
-    /// The name of its level, such as `health`.
+    /// Name of the aggregate's level, such as `health`.
     pub level: String,
 }
 
 /// A worker that may be planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerHead {
-    /// Its name.
+    /// Name of the worker.
     pub name: ToolName,
     /// What it does.
     pub description: String,
-    /// The flag that takes it off the execution list when off.
+    /// The flag that removes it from the execution list when off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<FlagName>,
 }
 
-/// Source `003`: who asks how often, and through what.
+/// Setup of a resilience run: who calls which tools how often, and through what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResiliencePlan {
-    /// Agents that run at once.
+    /// Number of agents, which run concurrently.
     pub agents: u32,
-    /// Turns of each.
+    /// Turns of each agent.
     pub turns: u32,
-    /// What each asks in a turn.
+    /// The tools that an agent calls in each turn, in order.
     pub steps: Vec<ToolName>,
     /// Call slots that all agents share.
     pub pool: u32,
     /// Whether calls go through the tools' policies.
     pub guarded: bool,
-    /// Attempts that one step comes to at most where they do not: client x tool x agent.
+    /// Max attempts of one step if they do not: client x tool x agent.
     pub naive_attempts: u32,
-    /// Milliseconds of the whole run, pauses not counted.
+    /// Time limit of the whole run in milliseconds, pauses not counted.
     pub max_ms: u64,
 }
 
-/// Source `004`: what is asked, which sources may be read, and the limits.
+/// Setup of a research run: the question, the allowed sources, and the limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResearchPlan {
-    /// What is to be found out.
+    /// The question.
     pub question: String,
-    /// The day that it is asked about, `YYYY-MM-DD`: what ages are counted from.
+    /// The day that ages are counted from, `YYYY-MM-DD`.
     pub as_of: String,
     /// Domains that may ever be read.
     pub allowed_domains_policy: Vec<String>,
-    /// Domains that are switched on, those behind a flag among them.
+    /// Domains that are switched on, including those that depend on a flag.
     pub allowed_domains_execution: Vec<String>,
-    /// What the scenario says of domains.
+    /// The scenario's rules for domains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceHead>,
-    /// Who makes the plan.
+    /// What makes the plan.
     pub plan_by: DoneBy,
-    /// Who takes notes.
+    /// What takes the notes.
     pub notes_by: DoneBy,
-    /// Who puts the answer together.
+    /// What writes the answer.
     pub answer_by: DoneBy,
-    /// What is done with a quote that is not in its page.
+    /// What to do with a note whose quote is not on its page.
     pub misquotes: Misquotes,
-    /// Domains that a claim needs.
+    /// Number of domains that have to support a claim.
     pub min_independent_sources: u32,
-    /// Days after which a page is too old; `None`: never.
+    /// Max age of a page in days; `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_days: Option<u32>,
-    /// Steps of a plan at most.
+    /// Max steps of a plan.
     pub max_steps: u32,
-    /// Sources that are kept at most.
+    /// Max sources to keep.
     pub max_urls: u32,
-    /// Pages that are read at most.
+    /// Max pages to read.
     pub max_read_pages: u32,
-    /// Notes that are taken at most.
+    /// Max notes to take.
     pub max_notes: u32,
-    /// Characters of the answer at most.
+    /// Max characters of the answer.
     pub max_answer_chars: u32,
-    /// Milliseconds of the whole run, pauses not counted.
+    /// Time limit of the whole run in milliseconds, pauses not counted.
     pub max_ms: u64,
 }
 
 impl ResearchPlan {
-    /// What the scenario says of a domain, if anything.
+    /// The scenario's rules for a domain, if there are any.
     pub fn source(&self, domain: &str) -> Option<&SourceHead> {
         self.sources.iter().find(|source| source.domain == domain)
     }
 }
 
-/// What the scenario says of a domain.
+/// The scenario's rules for a domain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceHead {
     /// The domain.
     pub domain: String,
-    /// How far it is trusted, from 0 to 1.
+    /// How much it is trusted, from 0 to 1.
     pub trust: f64,
-    /// The flag that takes it off the execution allowlist when off.
+    /// The flag that removes it from the execution allowlist when off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<FlagName>,
 }
 
-/// Source `002`: the agents, and where the run stands in its session.
+/// Setup of a team or swarm: its agents, and the message that the run answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamPlan {
-    /// The agent that the person talks to.
+    /// The agent that the user talks to.
     pub root: AgentName,
-    /// Every agent, the root first, each before its members; last those that are nobody's member.
+    /// Every agent: the root first, each before its members; agents in no `members` list last.
     pub agents: Vec<AgentHead>,
-    /// Milliseconds of the whole run, pauses not counted.
+    /// Time limit of the whole run in milliseconds, pauses not counted.
     pub max_ms: u64,
-    /// Where the run stands in its session.
+    /// The place of the run in its session.
     pub session: SessionHead,
 }
 
 impl TeamPlan {
-    /// The agent of this name.
+    /// The agent with this name.
     pub fn agent(&self, name: &AgentName) -> Option<&AgentHead> {
         self.agents.iter().find(|agent| agent.name == *name)
     }
 
-    /// The swarm of this name.
+    /// The swarm with this name.
     pub fn swarm(&self, name: &AgentName) -> Option<&SwarmHead> {
         self.agent(name)?.swarm.as_ref()
     }
@@ -226,7 +225,7 @@ impl TeamPlan {
 /// An agent of a team.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentHead {
-    /// Its name.
+    /// Name of the agent.
     pub name: AgentName,
     /// What it does.
     pub description: String,
@@ -235,41 +234,41 @@ pub struct AgentHead {
     /// Its members at the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<AgentName>,
-    /// Its system prompt; empty: it has none.
+    /// Its system prompt; may be empty.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub instruction: Arc<str>,
     /// The tools it may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolName>,
-    /// Replies with tool calls that are carried out before its loop is stopped; `None`: it does not
-    /// speak, or the log does not say.
+    /// Max replies with tool calls before its loop is stopped; `None`: it calls no model, or the
+    /// log does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tool_rounds: Option<u32>,
-    /// Whether a coordinator's calls of one reply run at once.
+    /// Whether a coordinator's tool calls of one reply run concurrently.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parallel_tools: bool,
-    /// What a coordinator's members see, and what is seen of them.
+    /// What a coordinator's members are given, and how much of their output is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member_tools: Option<MemberTools>,
-    /// What a swarm alone has.
+    /// The setup that only a swarm has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swarm: Option<SwarmHead>,
 }
 
-/// How a swarm hands over, and its limits; 0 is off.
+/// How a swarm hands over, and its limits; 0 means no limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwarmHead {
-    /// Who starts.
+    /// The member that starts.
     pub entry: AgentName,
-    /// Hand-offs at most.
+    /// Max handoffs.
     pub max_handoffs: u32,
-    /// How many of the last targets are looked at.
+    /// Length of the loop guard's window: the number of latest handoff targets to check.
     pub repetitive_handoff_window: u32,
-    /// How many different names must be among them.
+    /// Number of different agents required in that window.
     pub repetitive_handoff_min_unique: u32,
-    /// Refused hand-offs after which the run stops.
+    /// Number of refused handoffs after which the run stops.
     pub max_rejections: u32,
-    /// Milliseconds of a member's run that a hand-off started.
+    /// Timeout in milliseconds of a member that was handed over to.
     pub node_timeout_ms: u64,
     /// Whether the next message of a session starts at the agent that owned the last reply.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -277,7 +276,8 @@ pub struct SwarmHead {
     /// Whether members other than the entry see only their own turns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub independent_history: bool,
-    /// What the target of a hand-off is given; `None`: the message, or else the source's own input.
+    /// Template for the input of the next agent; `None`: the handoff message, or else the default
+    /// of the teams source document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff_input: Option<HandoffTemplate>,
 }

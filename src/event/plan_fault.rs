@@ -1,10 +1,11 @@
-//! What can be wrong with an orchestrator's plan and with its workers (`001`), in the source's words.
+//! Faults of an orchestrator's plan and of its workers, in the words of the orchestrator source
+//! document.
 
 use std::fmt;
 
 use super::visible::{REASON_CHARS, visible_within};
 
-/// What was wrong with a plan (`001`, `validate_orchestration_plan`).
+/// What is wrong with a plan (`validate_orchestration_plan` in the orchestrator source document).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanFault {
     /// `non_json`
@@ -25,25 +26,25 @@ pub enum PlanFault {
     DuplicateTaskId,
     /// `worker`
     Worker,
-    /// `worker_not_allowed:<name>`, the name made visible and bounded
+    /// `worker_not_allowed:<name>`, the name made visible and limited in length
     WorkerNotAllowed(Box<str>),
     /// `args`
     Args,
     /// `critical`
     Critical,
-    /// `args_integer`, ours: arguments hold a whole number that 64 bits do not hold, and that would
-    /// reach the worker changed
+    /// `args_integer`, added by roundtable: a whole number in the arguments does not fit into 64
+    /// bits, so the worker would get a different one
     ArgsInteger,
-    /// `steps`, pattern `004`
+    /// `steps`, in research
     Steps,
-    /// `too_many_steps`, pattern `004`
+    /// `too_many_steps`, in research
     TooManySteps,
-    /// `step_sequence`, pattern `004`
+    /// `step_sequence`, in research
     StepSequence,
 }
 
 impl PlanFault {
-    /// `worker_not_allowed` for a name that a model gave.
+    /// `worker_not_allowed`, for a name that a model gave.
     pub fn worker_not_allowed(name: &str) -> Self {
         Self::WorkerNotAllowed(visible_within(name, REASON_CHARS).into())
     }
@@ -84,23 +85,23 @@ impl fmt::Display for PlanFault {
     }
 }
 
-/// How a worker did not do its task (`001`, `_call_once`).
+/// Why a worker did not do its task (`_call_once` in the orchestrator source document).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerTrouble {
     /// `worker_denied`: it is not on the execution list
     Denied,
-    /// `worker_missing`: nothing stands behind its name
+    /// `worker_missing`: it has no implementation
     Missing,
-    /// `worker_bad_args`: the task's arguments are not those it takes
+    /// `worker_bad_args`: it does not take these arguments
     BadArgs,
-    /// `worker_bad_result`: its answer is outside its contract
+    /// `worker_bad_result`: its result does not match its contract
     BadResult,
-    /// `worker_error`: it failed in any other way
+    /// `worker_error`: any other failure
     Error,
 }
 
 impl WorkerTrouble {
-    /// Its word, as reasons begin with it.
+    /// The word that stop reasons begin with.
     pub fn word(self) -> &'static str {
         match self {
             Self::Denied => "worker_denied",

@@ -1,5 +1,5 @@
-//! The nouns of research (`004`) that stand in facts: sources and how they fall out, pages, notes,
-//! what was verified, the sentences of the answer with their citations.
+//! The parts of events about research: sources and why they are dropped, pages, notes,
+//! verification, the sentences of the answer with their citations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::id::SpanId;
 pub use super::research_fault::{AnswerFault, NoteIssue, NotesFault, StepFault};
 use super::stop::StopReason;
 
-/// A source by its place among what was found, from 1: the same in every run with the same answers.
+/// Number of a source in the search results, from 1: the same in every run with the same results.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -19,12 +19,12 @@ use super::stop::StopReason;
 pub struct SourceNo(pub u32);
 
 impl SourceNo {
-    /// That of the source at this place, from 0.
+    /// The number of the source at this index, from 0.
     pub fn at(place: usize) -> Self {
         Self(u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1))
     }
 
-    /// Its place, from 0.
+    /// The index, from 0.
     pub fn place(self) -> Option<usize> {
         usize::try_from(self.0).ok()?.checked_sub(1)
     }
@@ -36,23 +36,23 @@ impl fmt::Display for SourceNo {
     }
 }
 
-/// The id of a note, such as `n1`: what citations name.
+/// Id of a note, such as `n1`, as citations name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NoteId(Arc<str>);
 
 impl NoteId {
-    /// The id of this text.
+    /// An id with this text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// That of the nth note, from 1.
+    /// The id of the nth note, from 1.
     pub fn nth(number: usize) -> Self {
         Self(format!("n{number}").into())
     }
 
-    /// Its text.
+    /// The text of the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -64,93 +64,93 @@ impl fmt::Display for NoteId {
     }
 }
 
-/// A step of the plan, as it was taken.
+/// A step of an accepted plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedStep {
-    /// Its id, as the planner gave it.
+    /// Id of the step, as the planner gave it.
     pub id: Arc<str>,
-    /// Its action, such as `search_sources`.
+    /// Name of the step, such as `search_sources`.
     pub action: Arc<str>,
 }
 
-/// What a search found, in its order.
+/// The results of a search, in its order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourcesFound {
-    /// What was searched.
+    /// The query.
     pub query: Arc<str>,
     /// The sources.
     pub sources: Arc<[Found]>,
-    /// Documents that could not be searched, by reason.
+    /// Number of documents that could not be searched, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, u64>,
 }
 
-/// A source as it was found.
+/// A source in the search results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// Its address, as it was found; empty where there was none.
+    /// Its address, as the search gave it; empty if there was none.
     pub url: Arc<str>,
     /// Its title.
     pub title: Arc<str>,
-    /// What the search says of it.
+    /// Excerpt or summary that the search gave.
     pub snippet: Arc<str>,
-    /// How well it fits, the more the better.
+    /// Relevance; higher is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// When it was published, as the search says it.
+    /// Date of publication, as the search gave it.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub published_at: Arc<str>,
 }
 
-/// What is left of the sources without those that stand for the same page.
+/// The sources without duplicates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourcesDeduped {
-    /// Those that are kept, in the order in which they are looked at: score times trust.
+    /// The sources to read, in this order: by score times trust.
     pub kept: Arc<[Kept]>,
-    /// Those that fell out, in the order in which they were found.
+    /// The dropped sources, in the order of the search.
     pub dropped: Arc<[Dropped]>,
 }
 
 /// A source that is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Which.
+    /// Number of the source.
     pub source: SourceNo,
     /// Its address, normalized.
     pub url: Arc<str>,
-    /// Its domain, as the allowlists have it.
+    /// Its domain, as the allowlists spell it.
     pub domain: Arc<str>,
-    /// How far the scenario trusts its domain, from 0 to 1.
+    /// How much the scenario trusts its domain, from 0 to 1.
     pub trust: f64,
 }
 
-/// A source that fell out before any gate.
+/// A source that was dropped before the allowlists were checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// Which.
+    /// Number of the source.
     pub source: SourceNo,
-    /// Why.
+    /// The reason.
     #[serde(flatten)]
     pub reason: DropReason,
 }
 
-/// Why a source fell out before any gate.
+/// Why a source was dropped before the allowlists were checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum DropReason {
-    /// Its address is none of http or https with a host.
+    /// Its address is not an http or https address with a host.
     InvalidUrl,
-    /// It stands for the same page as an earlier one.
+    /// It has the same page as an earlier source.
     Duplicate {
-        /// Which.
+        /// Number of the earlier source.
         of: SourceNo,
     },
-    /// So many were kept before it (`max_urls`).
+    /// The limit of kept sources (`max_urls`) was reached before it.
     MaxUrls,
 }
 
 impl DropReason {
-    /// Its word in files.
+    /// The word in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::InvalidUrl => "invalid_url",
@@ -160,19 +160,19 @@ impl DropReason {
     }
 }
 
-/// Which of the two allowlists refuses a source.
+/// The allowlist that refuses a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Denial {
-    /// What may ever be read.
+    /// The domains that may ever be read.
     #[serde(rename = "source_denied_policy")]
     Policy,
-    /// What is switched on now.
+    /// The domains that are switched on now.
     #[serde(rename = "source_denied_execution")]
     Execution,
 }
 
 impl Denial {
-    /// Its word in files and on the screen.
+    /// The word in JSON and on the screen.
     pub fn word(self) -> &'static str {
         match self {
             Self::Policy => "source_denied_policy",
@@ -181,81 +181,81 @@ impl Denial {
     }
 }
 
-/// How a source came out; closes its span.
+/// The outcome of a source; closes its span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "came", rename_all = "snake_case")]
 pub enum SourceCame {
-    /// An allowlist refused it, or where it leads to.
+    /// An allowlist refused it, or the address it redirects to.
     Denied {
-        /// Which.
+        /// The allowlist.
         reason: Denial,
-        /// Where it leads to, where that was refused.
+        /// The address it redirects to, if that was refused.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         location: Option<Arc<str>>,
     },
-    /// Its page could not be had, or is of no use; the run goes on without it.
+    /// Its page could not be fetched or used; the run continues without it.
     Skipped {
-        /// Why, in a word.
+        /// Word for the reason.
         reason: Arc<str>,
-        /// Why, for people.
+        /// The reason, for display.
         text: Arc<str>,
     },
-    /// It was read, and notes were looked for.
+    /// It was read, and notes were taken.
     Read {
-        /// Notes that were taken.
+        /// Number of accepted notes.
         notes: u32,
-        /// Notes that were refused.
+        /// Number of refused notes.
         refused: u32,
     },
-    /// The run ended in the middle of it.
+    /// The run ended meanwhile.
     Cancelled,
 }
 
 /// A page was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRead {
-    /// Which source.
+    /// Number of the source.
     pub source: SourceNo,
-    /// The call whose answer holds the page.
+    /// The call whose result has the page.
     pub call: SpanId,
-    /// Where it was found in the end, normalized.
+    /// Its final address after redirects, normalized.
     pub url: Arc<str>,
     /// Its title.
     pub title: Arc<str>,
-    /// When it was published, as the page says it; empty: it does not.
+    /// Date of publication, as the page gives it; empty if it gives none.
     pub published_at: Arc<str>,
-    /// Days from then until the day that the run asks about, where both are known.
+    /// Age in days, counted back from the run's `as_of`, if both dates are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_days: Option<i64>,
     /// Characters of its text.
     pub chars: u64,
-    /// Whether that day is when its file was last changed: the page itself says none.
+    /// Whether the date is the last change of the file, because the page itself gives none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
 }
 
-/// A note: a claim with the words of its page that it stands on.
+/// A note: a claim, and the quote from a page that supports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Its id.
+    /// Id of the note.
     pub id: NoteId,
-    /// What is claimed.
+    /// The claim.
     pub claim: Arc<str>,
-    /// The page's own words.
+    /// The quote, word for word from the page.
     pub quote: Arc<str>,
-    /// The page, normalized.
+    /// Address of the page, normalized.
     pub url: Arc<str>,
-    /// Its title.
+    /// Title of the page.
     pub title: Arc<str>,
-    /// When it was published; empty: it does not say.
+    /// Date of publication; empty if the page gives none.
     pub published_at: Arc<str>,
-    /// Whether that day is when its file was last changed: the page itself says none.
+    /// Whether the date is the last change of the file, because the page itself gives none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
 }
 
 impl Note {
-    /// The day of its page, for people.
+    /// The date of its page, for display.
     pub fn dated(&self) -> String {
         match &*self.published_at {
             "" => "undated".to_owned(),
@@ -265,33 +265,33 @@ impl Note {
     }
 }
 
-/// A note that was not taken.
+/// A note that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoteRefused {
-    /// Of which source.
+    /// Number of the source.
     pub source: SourceNo,
-    /// Why.
+    /// The reason.
     pub reason: NoteIssue,
-    /// What it claims.
+    /// The claim.
     pub claim: Arc<str>,
-    /// What it says the page says.
+    /// The quote, as the model gave it.
     pub quote: Arc<str>,
 }
 
-/// Notes that a model proposed of a page beyond what may be taken: they were not looked at.
+/// Notes that a model proposed beyond the limit of a page; they were not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotesCut {
-    /// Of which source.
+    /// Number of the source.
     pub source: SourceNo,
-    /// How many were proposed.
+    /// Number of proposed notes.
     pub proposed: u32,
-    /// How many of them were not looked at: the last.
+    /// Number of notes that were ignored: the last ones.
     pub cut: u32,
-    /// What they were beyond.
+    /// The limit that they exceeded.
     pub limit: NotesLimit,
 }
 
-/// What bounds the notes of a page.
+/// A limit of the notes on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotesLimit {
@@ -302,7 +302,7 @@ pub enum NotesLimit {
 }
 
 impl NotesLimit {
-    /// Its key in a scenario.
+    /// The key in a scenario.
     pub fn word(self) -> &'static str {
         match self {
             Self::NotesPerPage => "notes_per_page",
@@ -311,20 +311,20 @@ impl NotesLimit {
     }
 }
 
-/// Why no further source is looked at.
+/// Why no more sources are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadingEnd {
-    /// There is none.
+    /// All sources were read.
     NoMoreSources,
-    /// So many pages were read (`max_read_pages`).
+    /// The page limit was reached (`max_read_pages`).
     MaxReadPages,
-    /// So many notes were taken (`max_notes`).
+    /// The note limit was reached (`max_notes`).
     MaxNotes,
 }
 
 impl ReadingEnd {
-    /// Its word in files and on the screen.
+    /// The word in JSON and on the screen.
     pub fn word(self) -> &'static str {
         match self {
             Self::NoMoreSources => "no_more_sources",
@@ -334,74 +334,74 @@ impl ReadingEnd {
     }
 }
 
-/// What notes of several sources say of one another.
+/// Agreement and conflicts between notes of several sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotesCompared {
-    /// Notes of independent sources that say the same.
+    /// Pairs of notes from independent sources with the same claim.
     pub agree: Arc<[NotePair]>,
-    /// Notes that say other figures of the same thing.
+    /// Pairs of notes that give different figures for the same thing.
     pub conflicts: Arc<[NoteConflict]>,
-    /// Notes whose claim has fewer independent sources than the run wants.
+    /// Notes whose claim has fewer independent sources than the run requires.
     pub unconfirmed: Arc<[NoteId]>,
 }
 
-/// Two notes that say the same.
+/// Two notes with the same claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotePair {
-    /// The earlier.
+    /// The earlier note.
     pub left: NoteId,
-    /// The later.
+    /// The later note.
     pub right: NoteId,
 }
 
-/// Two notes that say other figures of the same thing.
+/// Two notes that give different figures for the same thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoteConflict {
-    /// The earlier.
+    /// The earlier note.
     pub left: NoteId,
-    /// The later.
+    /// The later note.
     pub right: NoteId,
-    /// The figure of the earlier.
+    /// The figure in the earlier note.
     pub left_says: Arc<str>,
-    /// The figure of the later.
+    /// The figure in the later note.
     pub right_says: Arc<str>,
 }
 
-/// What verification found.
+/// Result of the verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotesVerified {
-    /// Notes that were looked at.
+    /// Number of notes that were checked.
     pub checked: u32,
-    /// What is wrong, in the order of the notes.
+    /// The problems, in the order of the notes.
     pub issues: Arc<[IssueOf]>,
 }
 
-/// What is wrong with a note.
+/// A problem of a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueOf {
-    /// Which.
+    /// Id of the note.
     pub note: NoteId,
-    /// What.
+    /// The problem.
     pub issue: NoteIssue,
 }
 
-/// The sentences of an answer that was taken.
+/// The sentences of an accepted answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerCited {
-    /// The sentences in order; what is between them is white space.
+    /// The sentences in order; only white space is between them.
     pub sentences: Arc<[Sentence]>,
-    /// What the answer cites, in the order in which it does.
+    /// Ids of the notes that the answer cites, in its order.
     pub citations: Arc<[NoteId]>,
 }
 
 /// A sentence of the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sentence {
-    /// Its text, as it stands in the answer.
+    /// Its text, as in the answer.
     pub text: Arc<str>,
-    /// The notes it stands on; none: it is uncited.
+    /// The notes that it cites; empty if it cites none.
     pub citations: Arc<[NoteId]>,
-    /// Whether it has fewer independent sources than the run wants.
+    /// Whether it has fewer independent sources than the run requires.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfirmed: bool,
 }
@@ -409,9 +409,9 @@ pub struct Sentence {
 /// An answer that was refused; the run stops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerRefused {
-    /// Why.
+    /// The stop reason.
     pub reason: StopReason,
-    /// What the model gave.
+    /// The refused reply.
     pub raw: serde_json::Value,
 }
 

@@ -1,10 +1,11 @@
-//! What can be wrong with the steps, notes and answers of research (`004`), in the source's words.
+//! Faults of the steps, notes and answers of research, in the words of the research source
+//! document.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Enums that are printed as one word each.
+/// Defines enums that are printed as one word each.
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal,)+ })+) => {$(
         $(#[$doc])*
@@ -14,7 +15,7 @@ macro_rules! faults {
         }
 
         impl $name {
-            /// Its word.
+            /// The word in stop reasons and in JSON.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -38,14 +39,14 @@ macro_rules! faults {
 }
 
 faults! {
-    /// What was wrong with a step of the plan (`validate_plan`).
+    /// What is wrong with a step of the plan (`validate_plan`).
     StepFault {
         NotObject = "not_object",
         Id = "id",
         Action = "action",
         Args = "args",
     }
-    /// What was wrong with the notes (`validate_notes`).
+    /// What is wrong with the notes (`validate_notes`).
     NotesFault {
         Empty = "empty",
         TooMany = "too_many",
@@ -55,18 +56,18 @@ faults! {
         Claim = "claim",
         Quote = "quote",
     }
-    /// What verification found in a note (`verify_notes`, and ours).
+    /// What is wrong with a note (`verify_notes`, and checks that roundtable adds).
     NoteIssue {
         QuoteTooShort = "quote_too_short",
         ClaimMissing = "claim_missing",
-        /// Ours: the quote does not stand in its page.
+        /// Added by roundtable: the quote was not found on its page.
         QuoteNotInSource = "quote_not_in_source",
-        /// Ours: the claim has more than 1,000 characters. The note is refused.
+        /// Added by roundtable: the claim has more than 1,000 characters. The note is refused.
         ClaimTooLong = "claim_too_long",
-        /// Ours: the quote has more than 2,000 characters. The note is refused.
+        /// Added by roundtable: the quote has more than 2,000 characters. The note is refused.
         QuoteTooLong = "quote_too_long",
     }
-    /// What was wrong with the answer (`validate_synthesis`).
+    /// What is wrong with the answer (`validate_synthesis`).
     AnswerFault {
         Empty = "empty",
         TooLong = "too_long",

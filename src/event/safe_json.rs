@@ -1,6 +1,6 @@
-//! JSON that may go to a terminal, a pager or a file that somebody looks at: C1, bidi and other
-//! invisible characters of its texts are escaped, so that no text of a model can steer what shows it.
-//! It is the same JSON to a parser.
+//! JSON that is safe to print to a terminal, a pager or a file for reading: C1, bidi and other
+//! invisible characters in its texts are escaped, so a model's text cannot control the terminal.
+//! For a parser it is the same JSON.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::visible::judged;
 
-/// A value as JSON of several lines, indented by two as the sources print it.
+/// A value as JSON on several lines, indented by two spaces as in the source documents.
 ///
 /// # Errors
-/// None that a value of ours can cause; serde_json's signature has one.
+/// No value of roundtable causes one; the signature is that of serde_json.
 pub fn pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(value).map(|json| escape(&json, true))
 }
@@ -24,8 +24,8 @@ pub fn line(value: &impl Serialize) -> Result<String, serde_json::Error> {
     serde_json::to_string(value).map(|json| escape(&json, false))
 }
 
-/// Escapes what must not reach a terminal in JSON that is one already. Line ends between its
-/// values stay where `lines` says so; within its texts JSON has none.
+/// Escapes whatever must not reach a terminal in text that is JSON already. `lines` keeps the line
+/// breaks between its values; its texts contain none.
 pub fn escape(json: &str, lines: bool) -> String {
     if json.is_ascii()
         && !json.bytes().any(|byte| byte.is_ascii_control() && !(lines && byte == b'\n'))

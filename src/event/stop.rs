@@ -1,4 +1,4 @@
-//! Why a run ended: one type, printed as the exact strings of the sources.
+//! Why a run ended: one type, printed as the exact strings of the source documents.
 
 use std::fmt;
 
@@ -15,19 +15,21 @@ use crate::scenario::name::{AgentName, RoleName, ToolName};
 pub enum StopReason {
     /// `success`
     Success,
-    /// `invalid_contribution:<fault>`, pattern `000`
+    /// `invalid_contribution:<fault>`, in a collaboration
     InvalidContribution(ContributionFault),
-    /// `agent_denied:<role>`, pattern `000`
+    /// `agent_denied:<role>`, in a collaboration
     AgentDenied(RoleName),
-    /// `max_messages`, pattern `000`
+    /// `max_messages`, in a collaboration
     MaxMessages,
-    /// `max_rounds_reached`, pattern `000`
+    /// `max_rounds_reached`, in a collaboration
     MaxRoundsReached,
     /// `max_seconds`
     MaxSeconds,
-    /// `max_tokens_budget`, ours: the next call of a model would go beyond `budget.max_total_tokens`
+    /// `max_tokens_budget`, added by roundtable: the next model call would exceed
+    /// `budget.max_total_tokens`
     MaxTokensBudget,
-    /// `max_cost_budget`, ours: the next call of a model would go beyond `budget.max_cost_usd`
+    /// `max_cost_budget`, added by roundtable: the next model call would exceed
+    /// `budget.max_cost_usd`
     MaxCostBudget,
     /// `llm_timeout`
     LlmTimeout,
@@ -35,43 +37,43 @@ pub enum StopReason {
     LlmEmpty,
     /// `llm_error:<what>`
     LlmError(LlmError),
-    /// `invalid_plan:<fault>`, pattern `001`
+    /// `invalid_plan:<fault>`, in an orchestrator or research run
     InvalidPlan(PlanFault),
-    /// `critical_task_failed`, pattern `001`
+    /// `critical_task_failed`, in an orchestrator
     CriticalTaskFailed,
-    /// `task_timeout`, of a task of pattern `001`
+    /// `task_timeout`, of an orchestrator's task
     TaskTimeout,
-    /// `max_dispatches`, pattern `001`
+    /// `max_dispatches`, in an orchestrator
     MaxDispatches,
-    /// `worker_denied:<worker>`, `worker_missing:<worker>`, …, of a task of pattern `001`
+    /// `worker_denied:<worker>`, `worker_missing:<worker>`, …, of an orchestrator's task
     Worker(WorkerTrouble, ToolName),
-    /// `max_tool_rounds`, pattern `002`: an agent's loop of tool calls did not end
+    /// `max_tool_rounds`, in a team or swarm: an agent's loop of tool calls did not end
     MaxToolRounds,
-    /// `stuck:<agent>`, pattern `002`: the same tool with the same arguments again and again
+    /// `stuck:<agent>`, in a team or swarm: an agent repeated a tool call with the same arguments
     Stuck(AgentName),
-    /// `max_handoffs`, pattern `002`
+    /// `max_handoffs`, in a swarm
     MaxHandoffs,
-    /// `repetitive_handoff`, pattern `002`
+    /// `repetitive_handoff`, in a swarm
     RepetitiveHandoff,
-    /// `node_timeout:<agent>`, pattern `002`
+    /// `node_timeout:<agent>`, in a swarm
     NodeTimeout(AgentName),
-    /// `invalid_step:<fault>`, pattern `004`
+    /// `invalid_step:<fault>`, in research
     InvalidStep(StepFault),
-    /// `invalid_search:query`, pattern `004`
+    /// `invalid_search:query`, in research
     InvalidSearchQuery,
-    /// `no_sources_after_dedupe`, pattern `004`
+    /// `no_sources_after_dedupe`, in research
     NoSourcesAfterDedupe,
-    /// `no_reliable_sources`, pattern `004`: no page gave a note
+    /// `no_reliable_sources`, in research: no page yielded a note
     NoReliableSources,
-    /// `tool_invalid_output:<tool>`, pattern `004`: an answer that is not the tool's contract
+    /// `tool_invalid_output:<tool>`, in research: a result that does not match the tool's contract
     ToolInvalidOutput(ToolName),
-    /// `invalid_notes:<fault>`, pattern `004`
+    /// `invalid_notes:<fault>`, in research
     InvalidNotes(NotesFault),
-    /// `verification_failed:<issue>`, pattern `004`
+    /// `verification_failed:<issue>`, in research
     VerificationFailed(NoteIssue),
-    /// `invalid_answer:<fault>`, pattern `004`
+    /// `invalid_answer:<fault>`, in research
     InvalidAnswer(AnswerFault),
-    /// `tool_error:<tool>:<what>`: a tool that no run can do without could not be had
+    /// `tool_error:<tool>:<what>`: a tool that the run needs was not available
     ToolError(ToolName, FailureClass),
     /// `circuit_open:<tool>`
     CircuitOpen(ToolName),
@@ -79,15 +81,16 @@ pub enum StopReason {
     BulkheadFull(ToolName),
     /// `script_missing:<step>`: an offline run whose script has no row for this role, agent or step
     ScriptMissing(Box<str>),
-    /// `cancelled`: a person ended it
+    /// `cancelled`: the operator ended the run
     Cancelled,
-    /// `internal_error`: a bug of ours, contained; the log says more
+    /// `internal_error`: a bug in roundtable, caught; the log file has the details
     InternalError,
     /// A reason this version does not know, read from a file.
     Other(Box<str>),
 }
 
-/// What was wrong with a contribution (`000`, `validate_contribution` and `accept`).
+/// What is wrong with a contribution (`validate_contribution` and `accept` in the collaboration
+/// source document).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContributionFault {
     /// `not_object`
@@ -96,7 +99,7 @@ pub enum ContributionFault {
     MissingKeys,
     /// `agent`
     Agent,
-    /// `agent_not_allowed:<name>`, the name made visible and bounded
+    /// `agent_not_allowed:<name>`, the name made visible and limited in length
     AgentNotAllowed(Box<str>),
     /// `stance`
     Stance,
@@ -115,13 +118,13 @@ pub enum ContributionFault {
 }
 
 impl ContributionFault {
-    /// `agent_not_allowed` for a name that a model gave.
+    /// `agent_not_allowed`, for a name that a model gave.
     pub fn agent_not_allowed(name: &str) -> Self {
         Self::AgentNotAllowed(visible_within(name, REASON_CHARS).into())
     }
 }
 
-/// How a model call failed for good, other than by time-out or an empty text.
+/// Why a model call failed, other than a timeout or an empty text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LlmError {
     /// `auth`: 401 or 403
@@ -130,34 +133,34 @@ pub enum LlmError {
     RateLimited,
     /// `http_<status>`
     Http(u16),
-    /// `connection`: refused, reset, not resolved, TLS
+    /// `connection`: refused, reset, host name not resolved, TLS
     Connection,
-    /// `bad_response`: a body that is no chat completion
+    /// `bad_response`: a body that is not a chat completion
     BadResponse,
 }
 
-/// The class of a stop reason: what the exit code tells a script.
+/// Class of a stop reason: it decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopClass {
     /// `success`: exit code 0
     Ok,
-    /// The run was stopped by its policy: 1
+    /// Stopped by its policy: exit code 1
     Stopped,
-    /// A budget or the deadline ended it: 4
+    /// Ended by a budget or the deadline: exit code 4
     Budget,
-    /// The model or a tool could not be reached: 6
+    /// The model or a tool could not be reached: exit code 6
     Unreachable,
-    /// A person ended it: 130
+    /// Cancelled by the operator: exit code 130
     Cancelled,
 }
 
 impl StopReason {
-    /// Whether the run came to its end.
+    /// Whether the run completed.
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Success)
     }
 
-    /// Its class (decisions, "Exit codes").
+    /// The class (docs/rules/decisions.md, "Exit codes").
     pub fn class(&self) -> StopClass {
         match self {
             Self::Success => StopClass::Ok,

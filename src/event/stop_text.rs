@@ -1,4 +1,4 @@
-//! A stop reason read from its text.
+//! Parses a stop reason from its text.
 
 use super::call::FailureClass;
 use super::plan_fault::{PlanFault, WorkerTrouble};

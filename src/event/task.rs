@@ -1,4 +1,4 @@
-//! The nouns of an orchestrator's plan that stand in facts.
+//! The parts of events about an orchestrator's plan.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 
 use crate::scenario::name::{TaskId, ToolName};
 
-/// A task of an accepted plan: the fields of the contract, others dropped (`001`,
-/// `validate_orchestration_plan`).
+/// A task of an accepted plan. Other fields of the model's reply are dropped
+/// (`validate_orchestration_plan` in the orchestrator source document).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its id, white space around it trimmed.
+    /// Id of the task, without surrounding white space.
     pub id: TaskId,
-    /// Who does it.
+    /// Name of the worker.
     pub worker: ToolName,
-    /// What the worker is given, beside the request's id.
+    /// The worker's arguments, without the request id.
     pub args: Arc<Map<String, Value>>,
-    /// Whether the run cannot do without it.
+    /// Whether the run stops if this task fails.
     pub critical: bool,
 }

@@ -1,5 +1,5 @@
-//! The nouns of teams and swarms that stand in facts (source `002`): hand-offs and why they are
-//! refused, what a session remembers, who is in a swarm.
+//! The parts of events about teams and swarms (teams source document): handoffs and why they are
+//! refused, the history of a session, the members of a swarm.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use serde_json::Value;
 use super::call::ToolCall;
 use crate::scenario::name::AgentName;
 
-/// What is shown of a member's own output while it works (`stream_inner`, `inner_text`).
+/// How much of a member's own output is shown while it works (`stream_inner`, `inner_text`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inner {
-    /// Nothing: only its final reply.
+    /// Only its final reply.
     #[default]
     Hidden,
-    /// Progress and tool calls, no prose.
+    /// Progress and tool calls, but no text.
     Progress,
-    /// All of it.
+    /// Everything.
     Text,
 }
 
-/// How a swarm's limits stand after a hand-off was asked for.
+/// The counts of a swarm's loop guard after a handoff was requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopGuard {
-    /// Hand-offs asked for so far; refused ones count.
+    /// Handoffs requested so far; refused ones count.
     pub handoffs: u32,
-    /// Targets in the window of the last ones.
+    /// Number of targets in the window of the latest handoffs.
     pub window: u32,
-    /// Different names among them.
+    /// Number of different agents among them.
     pub distinct: u32,
 }
 
-/// Why a hand-off is refused by a swarm's limits. The member is told its text, and then what it can
-/// do now.
+/// Why a swarm's limits refuse a handoff. The member gets this text as the result of its call,
+/// followed by what it can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffRefusal {
-    /// More than so many.
+    /// The limit of handoffs was exceeded.
     MaxHandoffs(u32),
-    /// Too few different targets among the last ones.
+    /// Too few different targets in the window.
     Repetitive,
 }
 
@@ -54,86 +54,87 @@ impl fmt::Display for HandoffRefusal {
     }
 }
 
-/// Why a tool call of a model is not carried out; it is told so, with what it can call.
+/// Why a tool call of a model is not carried out. The model gets the reason, and what it can call
+/// instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallFault {
-    /// There is no tool of this name.
+    /// There is no tool with this name.
     UnknownTool,
-    /// The arguments are no JSON object, or not those that the tool takes.
+    /// The arguments are not a JSON object, or do not fit the tool.
     BadArguments,
-    /// Nobody of this name can be handed over to.
+    /// There is no such agent to hand over to.
     UnknownAgent,
-    /// It handed over to itself.
+    /// The agent tried to hand over to itself.
     ToItself,
-    /// An earlier call of the same reply handed over already.
+    /// An earlier call of the same reply has handed over already.
     SecondHandoff,
 }
 
-/// A call that failed and whose result an answer is without.
+/// A failed call whose result is missing in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// What was called: a member or a tool.
+    /// The member or tool that was called.
     pub of: String,
-    /// What its caller was told, such as `error: llm_error:auth: …`; bounded.
+    /// The error that its caller got, such as `error: llm_error:auth: …`; limited in length.
     pub text: String,
 }
 
-/// How a swarm's members change while it runs.
+/// A change of a swarm's members while it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "roster", rename_all = "snake_case")]
 pub enum RosterChange {
-    /// One joins.
+    /// A member joins.
     Add {
-        /// Who.
+        /// The agent.
         agent: AgentName,
     },
-    /// One leaves.
+    /// A member leaves.
     Remove {
-        /// Who.
+        /// The agent.
         agent: AgentName,
     },
-    /// All others leave, and these join.
+    /// These agents replace all members.
     Replace {
-        /// Who is a member from now on.
+        /// The new members.
         members: Vec<AgentName>,
     },
 }
 
-/// One thing that was said in a team's own branch of the history.
+/// One entry of a team's own history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
 pub enum Entry {
-    /// What an agent was given: a person's message, or that of a hand-off.
+    /// The input of an agent: the user's message, or that of a handoff.
     Input {
-        /// Whose turn begins.
+        /// The agent.
         to: AgentName,
-        /// Who handed over; `None`: the person, or whoever asked the team.
+        /// The agent that handed over; `None`: the user, or the caller of the team.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<AgentName>,
-        /// What it is given.
+        /// The text.
         text: Arc<str>,
     },
-    /// What an agent said.
+    /// The reply of an agent.
     Said {
-        /// Who.
+        /// The agent.
         by: AgentName,
-        /// Its text.
+        /// Text of the reply.
         text: Arc<str>,
-        /// The tools that it called.
+        /// The tool calls of the reply.
         #[serde(default, skip_serializing_if = "no_calls")]
         calls: Arc<[ToolCall]>,
-        /// The reply's blocks, where there are any.
+        /// The provider's own parts of the reply, if there are any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blocks: Option<Arc<Value>>,
     },
-    /// What a call came to.
+    /// The result of a tool call.
     Result {
-        /// Who had called.
+        /// The agent that made the call.
         by: AgentName,
-        /// What.
+        /// The call.
         call: ToolCall,
-        /// What it was told.
+        /// Text of the result, as the model got it.
         text: Arc<str>,
     },
 }
@@ -142,23 +143,23 @@ fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
     calls.is_empty()
 }
 
-/// Where a run stands in its session.
+/// The place of a run in its session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionHead {
-    /// Which of the session's messages this run answers, from 1.
+    /// Number of the message that this run answers, from 1.
     pub message: u32,
     /// The message.
     pub text: Arc<str>,
-    /// The run that answered the message before.
+    /// The run that answered the previous message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<super::id::RunId>,
-    /// What the team remembers of the messages before.
+    /// The team's history of the previous messages.
     #[serde(default, skip_serializing_if = "nothing")]
     pub history: Arc<[Entry]>,
-    /// Who owned the last reply; the run starts there where the swarm says so.
+    /// The agent that owned the last reply; if the swarm says so, the run starts there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<AgentName>,
-    /// Who starts.
+    /// The agent that starts.
     pub starts: AgentName,
 }
 

@@ -1,5 +1,5 @@
-//! What a model is told that a call came to. Its prompt and the transcript have it from here, so they
-//! say the same.
+//! The text that a model gets as the result of a call. Prompt and transcript both take it from
+//! here, so they agree.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::call::Reply;
 use super::stop::StopReason;
 
-/// A value: a text as it stands, anything else as JSON.
+/// A value as text: a string as it is, anything else as JSON.
 pub fn value(value: &Value) -> Arc<str> {
     match value {
         Value::String(text) => text.as_str().into(),
@@ -17,21 +17,21 @@ pub fn value(value: &Value) -> Arc<str> {
     }
 }
 
-/// A reply: the value of a tool or of what stands in, else the text of an agent.
+/// The result of a tool or its fallback value, or the text of an agent's reply.
 pub fn reply(reply: &Reply) -> Arc<str> {
     reply.result.as_deref().map_or_else(|| Arc::clone(&reply.text), value)
 }
 
-/// That it came to nothing.
+/// An error.
 pub fn error(why: impl fmt::Display) -> Arc<str> {
     format!("error: {why}").into()
 }
 
-/// The failure of a call for good: the reason that it gives, and what its last attempt said, where
-/// that was made. Of a call that was never made: what the model can do now.
+/// A failed call: its stop reason and the error of its last attempt. If no attempt was made: what
+/// the model can do next.
 pub fn failure(reason: &StopReason, last: Option<&str>) -> Arc<str> {
     match (last, reason) {
-        // What an agent says of its end begins with the reason.
+        // The failure text of an agent begins with the stop reason already.
         (Some(last), _) if last.starts_with(&reason.to_string()) => error(last),
         (Some(last), _) => error(format_args!("{reason}: {last}")),
         (None, StopReason::CircuitOpen(tool)) => {

@@ -1,5 +1,4 @@
-//! The nouns of tools that stand in facts: their limits, how their breakers move, what stood in
-//! for them.
+//! The parts of events about tools: their limits, the moves of their breakers, their fallbacks.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +6,18 @@ use crate::scenario::name::ToolName;
 use crate::scenario::resilience::{BreakerCounts, BreakerMode, RetryBudgetLimits};
 use crate::scenario::tool::Fault;
 
-/// A tool behind the gateway, as a run was started with it.
+/// A tool behind the gateway, as the run was started with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolHead {
-    /// Its name; `llm` for the model.
+    /// Name of the tool; `llm` for the model.
     pub name: ToolName,
-    /// What answers: `model`, `fixture`, `http`, `command`, or `none`; of an agent that is
-    /// consulted or handed over to `agent`, `team` or `swarm`.
+    /// Kind of its implementation: `model`, `fixture`, `http`, `command` or `none`; `agent`, `team`
+    /// or `swarm` for an agent that is consulted or handed over to.
     pub kind: String,
-    /// Whether its breaker, bulkhead and budget are shared by the runs of one session.
+    /// Whether all runs of the process share its breaker, bulkhead and retry budget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
-    /// Its limits.
+    /// Its limits at the start.
     pub limits: ToolLimits,
     /// Faults that are injected from the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -26,7 +25,7 @@ pub struct ToolHead {
 }
 
 impl ToolHead {
-    /// Whether an agent answers: what the gateway counts of it is how often it was put to work.
+    /// Whether it is an agent: its calls are the times it was put to work.
     pub fn is_agent(&self) -> bool {
         matches!(self.kind.as_str(), "agent" | "team" | "swarm")
     }
@@ -35,24 +34,24 @@ impl ToolHead {
 /// The limits of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolLimits {
-    /// Milliseconds of one attempt.
+    /// Timeout of one attempt in milliseconds.
     pub timeout_ms: u64,
-    /// Attempts of one call, the first included.
+    /// Max attempts of one call, the first included.
     pub max_attempts: u32,
-    /// Milliseconds before attempt 2, 3, …; the last repeats.
+    /// Waits before attempts 2, 3, … in milliseconds; the last one repeats.
     pub backoff_ms: Vec<u64>,
-    /// Whether half of each wait is drawn.
+    /// Whether half of each wait is random.
     pub jitter: bool,
-    /// When the tool is no longer asked; `None`: always asked.
+    /// Limits of its breaker; `None`: it has no breaker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerHead>,
-    /// How many attempts may be out at once; `None`: any number.
+    /// Limits of its bulkhead; `None`: unlimited concurrency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bulkhead: Option<BulkheadHead>,
-    /// How many attempts may be repeats.
+    /// The share of attempts that may be retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_budget: Option<RetryBudgetLimits>,
-    /// Whether something may stand in for it, and what.
+    /// Its fallbacks, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_mode: Option<SafeModeHead>,
 }
@@ -60,15 +59,15 @@ pub struct ToolLimits {
 /// Limits of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerHead {
-    /// Failures in a row that open it.
+    /// Number of failures in a row that open it.
     pub fail_threshold: u32,
     /// Milliseconds that it stays open.
     pub open_for_ms: u64,
-    /// Attempts that half-open lets through.
+    /// Number of probes that half-open lets through.
     pub probe_permits: u32,
-    /// How it works.
+    /// How it closes again, and whether late results count.
     pub mode: BreakerMode,
-    /// What it counts.
+    /// Whether failed attempts or failed calls count.
     #[serde(default, skip_serializing_if = "BreakerCounts::is_of_source")]
     pub counts: BreakerCounts,
 }
@@ -76,134 +75,133 @@ pub struct BreakerHead {
 /// Limits of a bulkhead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BulkheadHead {
-    /// Attempts out at once.
+    /// Max concurrent attempts.
     pub max_in_flight: u32,
-    /// Milliseconds that an attempt may stand in line: 0 is not at all, `None` as long as the
-    /// run's time lasts.
+    /// Max milliseconds that an attempt may be queued: 0 means no queue; `None` means until the
+    /// run's time is up.
     pub max_wait_ms: Option<u64>,
 }
 
-/// What may stand in for a tool.
+/// Fallbacks of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SafeModeHead {
-    /// Whether the run may go on without it.
+    /// Whether the run may continue without a result.
     pub allow_partial: bool,
-    /// Milliseconds that its last good value may be old; `None`: it is not kept.
+    /// Max age of a cached value in milliseconds; `None`: no cache.
     pub cache_ttl_ms: Option<u64>,
-    /// Whether the scenario declares a value for it.
+    /// Whether the scenario has a default value.
     pub fallback: bool,
 }
 
-/// A change of one limit of a tool, live.
+/// A change of one limit of a tool in a running run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "limit", content = "value", rename_all = "snake_case")]
 pub enum LimitChange {
-    /// Milliseconds of one attempt.
+    /// Timeout of one attempt in milliseconds.
     TimeoutMs(u64),
-    /// Attempts of one call.
+    /// Max attempts of one call.
     MaxAttempts(u32),
-    /// Milliseconds before each further attempt.
+    /// Wait before each further attempt in milliseconds.
     WaitMs(u64),
-    /// Whether half of each wait is drawn.
+    /// Whether half of each wait is random.
     Jitter(bool),
-    /// Whether a call may be repeated at all.
+    /// Whether a call may be retried at all.
     Idempotent(bool),
-    /// Retries at most, in per cent of the attempts of the last minute.
+    /// Max retries, in percent of the attempts of the last minute.
     RetryPercent(u32),
-    /// Retries that are allowed however few attempts there were.
+    /// Number of retries that are always allowed.
     RetryMin(u32),
-    /// Failures in a row that open the breaker.
+    /// Number of failures in a row that open the breaker.
     FailThreshold(u32),
     /// Milliseconds that the breaker stays open.
     OpenForMs(u64),
-    /// Attempts that half-open lets through.
+    /// Number of probes that half-open lets through.
     ProbePermits(u32),
-    /// How the breaker works.
+    /// How the breaker closes again, and whether late results count.
     BreakerMode(BreakerMode),
-    /// Attempts out at once.
+    /// Max concurrent attempts.
     MaxInFlight(u32),
-    /// Milliseconds that an attempt may stand in line.
+    /// Max milliseconds that an attempt may be queued.
     MaxWaitMs(u64),
-    /// Whether something may stand in for the tool.
+    /// Whether fallbacks are used.
     SafeMode(bool),
-    /// Whether the run may go on without it.
+    /// Whether the run may continue without a result.
     AllowPartial(bool),
-    /// Milliseconds that its last good value may be old; 0: it is not kept.
+    /// Max age of a cached value in milliseconds; 0: no cache.
     CacheTtlMs(u64),
 }
 
-/// How a breaker stands.
+/// State of a breaker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerStage {
     /// Calls go through.
     #[default]
     Closed,
-    /// Calls are refused until its time is up.
+    /// Calls are refused until the cool-down is over.
     Open,
-    /// A few probes go through.
+    /// Some probes go through.
     HalfOpen,
-    /// Calls are refused until it is reset by hand.
+    /// Calls are refused until a manual reset.
     Held,
-    /// Calls go through, whatever fails.
+    /// All calls go through, even if they fail.
     Disabled,
 }
 
-/// Why a breaker moved.
+/// Why a breaker changed its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerWhy {
-    /// So many failures in a row.
+    /// Too many failures in a row.
     Failures,
-    /// Its open time was up, and the next call came.
+    /// The cool-down was over, and a call came.
     Cooled,
-    /// A probe was answered.
+    /// A probe succeeded.
     ProbeAnswered,
     /// A probe failed.
     ProbeFailed,
-    /// A late answer came (`mode = "source"`).
+    /// A late success closed it (`mode = "source"`).
     LateAnswer,
-    /// A late failure started its open time anew (`mode = "source"`).
+    /// A late failure restarted the cool-down (`mode = "source"`).
     LateFailure,
-    /// It asked to be left alone for a time (Retry-After), and its call was not retried.
+    /// The tool sent Retry-After, and the call was not retried.
     RetryAfter,
-    /// By hand.
+    /// A manual override.
     ByHand,
 }
 
 impl BreakerWhy {
-    /// Whether failures of the tool moved it, as opposed to a person or a request to wait.
+    /// Whether failures of the tool caused it, not the operator or a request to wait.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Failures | Self::ProbeFailed)
     }
 }
 
-/// Which limit keeps a failed attempt from being followed by another, though what it failed of may
-/// pass.
+/// The limit because of which a failed attempt is not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum RetryLimit {
     /// The retry budget of the tool is used up.
     RetryBudget {
-        /// Retries of the last minute.
+        /// Retries in the last minute.
         used: u64,
-        /// How many there may be.
+        /// Max retries in the last minute.
         allowed: u64,
     },
-    /// The run has less time left than the wait takes.
+    /// The wait is longer than the time left until the run's limit.
     Deadline {
-        /// Milliseconds of the wait.
+        /// The wait in milliseconds.
         wait_ms: u64,
-        /// Milliseconds that are left of the run.
+        /// Time left in milliseconds.
         left_ms: u64,
-        /// The tool asked for the wait (`Retry-After`).
+        /// Whether the tool itself requested the wait (`Retry-After`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         asked: bool,
     },
 }
 
 impl RetryLimit {
-    /// Its word in files.
+    /// The word in JSON.
     pub fn word(&self) -> &'static str {
         match self {
             Self::RetryBudget { .. } => "retry_budget",
@@ -211,21 +209,21 @@ impl RetryLimit {
         }
     }
 
-    /// What is in the way.
+    /// The reason, for display.
     pub fn words(&self) -> String {
         match *self {
             Self::RetryBudget { used, allowed } => {
                 format!("{used} of {allowed} retries of the last minute are used up")
             }
             Self::Deadline { wait_ms, left_ms, asked } => {
-                let wait = if asked { "it asked for a wait of" } else { "the wait is" };
+                let wait = if asked { "the requested wait is" } else { "the wait is" };
                 let (wait_for, left) = (seconds(wait_ms), seconds(left_ms));
-                format!("{wait} {wait_for}, and {left} of the run were left")
+                format!("{wait} {wait_for}, but only {left} of the run were left")
             }
         }
     }
 
-    /// It as a sentence, with the setting that states the limit for a tool of this name.
+    /// The reason as a sentence that names the setting for the tool with this name.
     pub fn sentence(&self, tool: &ToolName) -> String {
         let words = self.words();
         match self {
@@ -237,7 +235,7 @@ impl RetryLimit {
     }
 }
 
-/// A time for people, of milliseconds: `3600 s`, `1.5 s`, `40 ms`.
+/// A time in milliseconds for display: `3600 s`, `1.5 s`, `40 ms`.
 pub fn seconds(ms: u64) -> String {
     match (ms / 1_000, ms % 1_000 / 100) {
         (0, _) => format!("{ms} ms"),
@@ -246,23 +244,23 @@ pub fn seconds(ms: u64) -> String {
     }
 }
 
-/// What stood in for a tool that could not be had.
+/// The fallback that was used for a tool that was not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stand_in", rename_all = "snake_case")]
 pub enum StandIn {
-    /// Its last good value.
+    /// Its cached value.
     Cached {
-        /// How old it is, in milliseconds.
+        /// Age of the value in milliseconds.
         age_ms: u64,
     },
-    /// The value that the scenario declares.
+    /// The scenario's default value.
     Fallback,
-    /// Nothing: it was left out.
+    /// No value: the result was omitted.
     LeftOut,
 }
 
 impl StandIn {
-    /// Its word on the screen and in files.
+    /// The word on the screen and in JSON.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Cached { .. } => "cached",

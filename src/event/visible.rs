@@ -1,18 +1,18 @@
-//! Text from a model, a tool or a file is data: this makes what would steer a terminal, or hide in
-//! a text, visible.
+//! Text from models, tools and files is untrusted. This module makes characters visible that could
+//! control a terminal or hide in a text.
 
 use std::borrow::Cow;
 use std::iter;
 
-/// The most characters of foreign text that a stop reason carries (decisions: "at most 64").
+/// Most characters of untrusted text in a stop reason (docs/rules/decisions.md: "at most 64").
 pub const REASON_CHARS: usize = 64;
 
-/// What stands for a character that has no picture of its own.
+/// Replaces a character that has no symbol of its own.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Whether this character must never reach a terminal as it is: C0 and C1 controls, DEL, bidi
-/// controls, line and paragraph separators, and characters that show nothing and have no work to do
-/// in a text (Unicode's `Default_Ignorable_Code_Point` without what `is_joining` says).
+/// Whether this character must never reach a terminal: C0 and C1 controls, DEL, bidi controls, line
+/// and paragraph separators, and invisible characters without a function in text (Unicode's
+/// `Default_Ignorable_Code_Point` except those of `is_joining`).
 pub fn is_hostile(c: char) -> bool {
     if c < '\u{34f}' {
         return matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}');
@@ -26,8 +26,8 @@ pub fn is_hostile(c: char) -> bool {
         | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}')
 }
 
-/// Whether this character shows nothing itself and changes its neighbours: joiners and variation
-/// selectors. Emoji and several writings need them; elsewhere they only hide something.
+/// Whether this character is invisible and changes its neighbours: joiners and variation selectors.
+/// Emoji and several scripts need them; elsewhere they only hide something.
 fn is_joining(c: char) -> bool {
     c >= '\u{180b}'
         && matches!(c,
@@ -35,7 +35,7 @@ fn is_joining(c: char) -> bool {
             | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Whether a joiner or variation selector has work to do between these two.
+/// Whether a joiner or variation selector has a function between these two characters.
 fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
     let Some(before) = before else { return false };
     match c {
@@ -46,7 +46,7 @@ fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
             ends_emoji && after.is_some_and(is_pictograph)
         }
         '\u{200c}' => joins_letters(before),
-        // A keycap's base is a digit; every other base is a sign or a letter beyond ASCII.
+        // The base of a keycap is a digit; every other base is a symbol or a letter outside ASCII.
         '\u{fe00}'..='\u{fe0f}' => {
             matches!(before, '0'..='9' | '#' | '*')
                 || !(before.is_ascii() || before == REPLACEMENT || is_joining(before))
@@ -60,13 +60,13 @@ fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
     }
 }
 
-/// Letters of writings that have joiners in their words: Arabic, the Indic ones, Mongolian.
+/// Letters of scripts whose words contain joiners: Arabic, the Indic scripts, Mongolian.
 fn joins_letters(c: char) -> bool {
     matches!(c, '\u{620}'..='\u{6ff}' | '\u{750}'..='\u{77f}' | '\u{8a0}'..='\u{8ff}'
         | '\u{900}'..='\u{dff}' | '\u{1820}'..='\u{18aa}')
 }
 
-/// Signs that emoji are joined from.
+/// Symbols that emoji sequences consist of.
 fn is_pictograph(c: char) -> bool {
     matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}'
         | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{25a0}'..='\u{27bf}'
@@ -75,7 +75,7 @@ fn is_pictograph(c: char) -> bool {
         | '\u{1f400}'..='\u{1faff}')
 }
 
-/// Whether a text holds something that must not be shown as it is.
+/// Whether a text has a character that must not be shown as it is.
 ///
 /// ```
 /// use roundtable::event::visible::is_unclean;
@@ -101,8 +101,8 @@ pub fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
     })
 }
 
-/// The first character that must not be shown as it is. Every cell of every frame is asked: what
-/// holds no such character at all is gone through once and simply.
+/// The first character that must not be shown as it is. This runs for every cell of every frame, so
+/// a text without such characters takes one simple pass.
 pub fn first_hidden(text: &str) -> Option<char> {
     if !text.chars().any(|c| is_hostile(c) || is_joining(c)) {
         return None;
@@ -115,8 +115,8 @@ fn shown(text: &str) -> impl Iterator<Item = char> {
     judged(text).map(|(c, hides)| if hides { stand_in(c) } else { c })
 }
 
-/// The visible stand-in of a hostile character: the control pictures of Unicode where there is
-/// one (`␛` for escape), `�` else.
+/// The visible replacement of a hostile character: Unicode's control picture if there is one (`␛`
+/// for escape), else `�`.
 pub fn stand_in(c: char) -> char {
     match c {
         '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
@@ -125,9 +125,9 @@ pub fn stand_in(c: char) -> char {
     }
 }
 
-/// The text with every hostile character, line ends and tabs too, as its visible stand-in. Joiners
-/// and variation selectors stay where they have work to do: inside an emoji, in the words of writings
-/// that need them.
+/// The text with every hostile character replaced by a visible one, including line breaks and tabs.
+/// Joiners and variation selectors stay where they have a function: inside an emoji, and in words
+/// of scripts that need them.
 ///
 /// ```
 /// use roundtable::event::visible::visible;
@@ -138,8 +138,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if is_unclean(text) { Cow::Owned(shown(text).collect()) } else { Cow::Borrowed(text) }
 }
 
-/// [`visible`], but line ends and tabs stay: a text of many lines that leaves the program, such as
-/// for the clipboard. Line ends are `\n`.
+/// Like [`visible`], but keeps line breaks and tabs, for longer texts such as those for the
+/// clipboard. Line breaks become `\n`.
 ///
 /// ```
 /// use roundtable::event::visible::visible_lines;
@@ -164,14 +164,14 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// [`visible`], cut to `chars` characters, with `…` as the last where something was cut off.
+/// Like [`visible`], cut to `chars` characters; `…` is the last one if something was cut off.
 ///
 /// ```
 /// use roundtable::event::visible::visible_within;
 /// assert_eq!(visible_within("abcdef", 4), "abc…");
 /// ```
 pub fn visible_within(text: &str, chars: usize) -> String {
-    // Most words are short and plain, and shown as they are.
+    // Most words are short and plain, and stay as they are.
     if text.len() <= chars && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.to_owned();
     }
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn what_shows_nothing_is_made_visible_where_it_does_no_work() {
         for (text, shown) in [
-            // Joined, chosen and keycap emoji stay whole.
+            // Emoji sequences with joiners, variation selectors and keycaps stay whole.
             ("👩\u{200d}👩\u{200d}👧", "👩\u{200d}👩\u{200d}👧"),
             (
                 "👩🏽\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}",
@@ -204,7 +204,7 @@ mod tests {
             ("क्\u{200d}ष", "क्\u{200d}ष"),
             ("葛\u{e0100}", "葛\u{e0100}"),
             ("\u{182d}\u{180b}", "\u{182d}\u{180b}"),
-            // The same where they only hide.
+            // The same characters where they only hide something.
             ("ad\u{200d}min", "ad\u{fffd}min"),
             ("ad\u{200c}min \u{200d}", "ad\u{fffd}min \u{fffd}"),
             ("👩\u{200d}", "👩\u{fffd}"),

@@ -1,5 +1,5 @@
-//! About how many bytes a fact takes: what the memory of logs is bounded by. Texts and names count
-//! as if nothing else held them, since those of a log that was read from a file are its own.
+//! Estimates the bytes that an event takes, which limits the memory of logs. Texts and names are
+//! counted as if they were not shared, because in a log read from a file they are not.
 
 use std::mem::{size_of, size_of_val};
 
@@ -14,12 +14,12 @@ use super::plan_fault::PlanFault;
 use super::stop::{ContributionFault, StopReason};
 use crate::scenario::agent::HandoffPiece;
 
-/// What an entry of a table takes beside its name and value.
+/// Overhead of a map entry in bytes, without its key and value.
 const ENTRY: usize = 64;
-/// What a text that stands in a list takes beside its bytes.
+/// Overhead of a string in a list in bytes, without its text.
 const TEXT: usize = 24;
 
-/// About how many bytes a JSON value takes. It came through a parser that bounds its depth.
+/// Approximate bytes of a JSON value. It recurses: the parser has limited the depth.
 pub(crate) fn json_weight(value: &Value) -> usize {
     let held = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -34,7 +34,7 @@ fn entries<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Value)>) -> usi
     fields.into_iter().map(|(name, value)| ENTRY + name.len() + json_weight(value)).sum()
 }
 
-/// What a reason holds beside its own size.
+/// Bytes that a stop reason refers to, besides its own size.
 fn reason(reason: &StopReason) -> usize {
     match reason {
         StopReason::InvalidContribution(ContributionFault::AgentNotAllowed(name))
@@ -162,7 +162,7 @@ fn head(head: &RunStarted) -> usize {
 }
 
 impl EventKind {
-    /// About how many bytes a fact of this kind takes: what memory is bounded by.
+    /// Approximate bytes of an event of this kind.
     pub fn weight(&self) -> usize {
         let held = match self {
             Self::CallStarted(call) => {

@@ -1,7 +1,8 @@
-//! A fact as one line of JSON and back: `{"v":1,"seq":0,"at":0,"span":0,"kind":"run.started",…}`.
+//! An event as one line of JSON, written and read:
+//! `{"v":1,"seq":0,"at":0,"span":0,"kind":"run.started",…}`.
 //!
-//! `at` is the time since the start of the run in **microseconds** ([`Elapsed`]). Every other length of
-//! time in a fact or an outcome is in milliseconds: fields whose names end in `_ms`, and each `at` of an
+//! `at` is the time since the start of the run in **microseconds** ([`Elapsed`]). All other times
+//! in events and outcomes are in milliseconds: fields whose names end in `_ms`, and each `at` of an
 //! outcome.
 
 use serde::{Deserialize, Serialize};
@@ -10,11 +11,11 @@ use serde_json::{Map, Value};
 use super::kind::SCHEMA_VERSION;
 use super::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
 
-/// A line that holds no fact at all. A fact of an unknown kind is none of these.
+/// A line that is not an event. An event of an unknown kind is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
     /// Not JSON, or not an object with `seq`, `at`, `span` and `kind`.
-    #[error("not a fact of a run: {0}")]
+    #[error("not an event of a run: {0}")]
     NotAFact(#[from] serde_json::Error),
 }
 
@@ -50,21 +51,21 @@ struct Head {
 }
 
 impl Event {
-    /// The fact as one line of JSON, without a line end.
+    /// The event as one line of JSON, without a line break.
     ///
     /// # Errors
-    /// None that a fact of ours can cause; serde_json's signature has one.
+    /// No event of roundtable causes one; the signature is that of serde_json.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
         self.line(None)
     }
 
-    /// The fact as one line of JSON that names its run (`"run"`), so that lines of several logs can be
-    /// told apart. [`from_line`](Self::from_line) reads lines with and without it.
+    /// The event as one line of JSON with the id of its run (`"run"`), so that lines of several
+    /// logs can be told apart. [`from_line`](Self::from_line) reads lines with and without it.
     ///
     /// # Errors
     /// As [`to_line`](Self::to_line).
     pub fn to_line_of(&self, run: &RunId) -> Result<String, serde_json::Error> {
-        // Where a kind has a field of that name, it is the kind's.
+        // These kinds have their own `run` field.
         let has_its_own = match &self.kind {
             EventKind::RunStarted(_)
             | EventKind::SessionRunStarted { .. }
@@ -91,11 +92,11 @@ impl Event {
         })
     }
 
-    /// Reads a fact from a line. A kind, or fields of a kind, that this version does not know
-    /// become [`EventKind::Unknown`].
+    /// Reads an event from a line. An unknown kind, or a known kind with unknown fields, becomes
+    /// [`EventKind::Unknown`].
     ///
     /// # Errors
-    /// [`LineError::NotAFact`] when the line is not JSON or has no place in a log.
+    /// [`LineError::NotAFact`] if the line is not JSON, or lacks `seq`, `at`, `span` or `kind`.
     pub fn from_line(line: &str) -> Result<Event, LineError> {
         let value: Value = serde_json::from_str(line)?;
         let head = Head::deserialize(&value)?;

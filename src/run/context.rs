@@ -1,4 +1,4 @@
-//! The context of one run: everything that a pattern may ask for and that is not its own logic.
+//! The context of one run: everything that a pattern may use besides its own logic.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,37 +33,37 @@ use crate::tool::{
     Attempt, Belt, Call, CallFailed, CallScope, Callee, GuardedTool, Making, faults,
 };
 
-/// What a run is made of.
+/// Everything that a run's context is built from.
 pub struct RunSettings {
-    /// Its id.
+    /// Id of the run.
     pub id: RunId,
-    /// Its log.
+    /// Log of the run.
     pub bus: Bus,
-    /// Bound of the whole run, pauses not counted.
+    /// Time limit of the whole run, pauses not counted.
     pub max: Duration,
-    /// The flags at the start.
+    /// The flags and their positions at the start.
     pub flags: BTreeMap<FlagName, bool>,
-    /// Start of every random number.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Who answers.
+    /// The models that answer its calls.
     pub models: Models,
-    /// The tools behind the gateway, the model's guard (`llm`) first.
+    /// The tools behind the gateway; first the model's guard (`llm`).
     pub tools: Vec<Arc<GuardedTool>>,
-    /// Tasks at once at most, where the pattern has such a limit.
+    /// Largest number of concurrent tasks, if the pattern has such a limit.
     pub max_parallel: Option<u32>,
-    /// Where it stands in its session.
+    /// The message of a session that the run answers.
     pub session: Session,
-    /// Who is in the swarms of a team.
+    /// The members of each swarm.
     pub rosters: Rosters,
-    /// Whether the pauses that a scenario writes into its run are left out.
+    /// Whether the pauses that a scenario writes into its run are skipped.
     pub instant: bool,
-    /// The day on which it starts, in UTC, as its head has it.
+    /// The day on which the run starts, in UTC, as in its head.
     pub today: Day,
-    /// What it may spend on its models.
+    /// Limits of what the run may spend on its models.
     pub spending: SpendingLimits,
 }
 
-/// What a pattern is handed while it runs.
+/// Everything that a pattern may use while it runs.
 pub struct RunContext {
     id: RunId,
     bus: Bus,
@@ -80,37 +80,37 @@ pub struct RunContext {
     spending: Spending,
     in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<Phase>>,
-    /// The models and parameters that were told to be left out.
+    /// The pairs of model and parameter whose removal was published already (`request.adapted`).
     adapted: Mutex<BTreeSet<(String, String)>>,
-    /// What calls share that show nothing to conditions.
+    /// The empty bindings that calls share if their conditions may read nothing.
     nothing_shown: Arc<Shown>,
 }
 
-/// What is asked of the model.
+/// A request to the model.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// The span that the call stands in.
+    /// The span that the call belongs to.
     pub parent: SpanId,
-    /// On whose behalf.
+    /// What the call is for.
     pub purpose: Purpose,
-    /// Where in the run: the same text in every run, what random numbers hang on.
+    /// Name of the call within the run, the same in every run: random numbers are derived from it.
     pub path: String,
     /// The whole conversation.
     pub messages: Conversation,
-    /// What of it the log does not have yet.
+    /// The part of the conversation that the log does not have yet.
     pub prompt: Prompt,
     /// The tools that the model may call.
     pub tools: Arc<[ToolOffer]>,
-    /// The form that the reply must have.
+    /// The format that the reply must have.
     pub form: Form,
-    /// What conditions of a script may look at, where any do.
+    /// The values that conditions of a script may read, if there are conditions.
     pub shown: Option<Arc<Shown>>,
-    /// How often the same was asked before and the reply was refused.
+    /// How many replies to this request were refused before: the model is asked again.
     pub again: u32,
 }
 
 impl Ask {
-    /// One question that hangs on nothing said before.
+    /// A single question without an earlier conversation.
     pub fn once(
         parent: SpanId,
         purpose: Purpose,
@@ -132,8 +132,8 @@ impl Ask {
         }
     }
 
-    /// The same, asked again after a reply that was refused: in the same conversation, with what is
-    /// wrong with it.
+    /// The same request after a refused reply: the conversation continues with that reply and with
+    /// what is wrong with it.
     pub fn once_more(mut self, call: SpanId, reply: &Reply, wrong: String) -> Self {
         let wrong: Arc<[ChatMessage]> = [ChatMessage::new(Speaker::User, wrong)].into();
         // Some providers refuse a conversation with an empty message.
@@ -146,7 +146,7 @@ impl Ask {
         self
     }
 
-    /// Where in the run this call is, for random numbers of its own.
+    /// The path that random numbers are derived from: each request to repeat gets its own.
     fn draws(&self) -> Cow<'_, str> {
         match self.again {
             0 => Cow::Borrowed(&self.path),
@@ -199,7 +199,7 @@ impl RunContext {
         }
     }
 
-    /// The run.
+    /// Id of the run.
     pub fn id(&self) -> &RunId {
         &self.id
     }
@@ -209,56 +209,56 @@ impl RunContext {
         &self.belt
     }
 
-    /// How many tasks go at once.
+    /// The limit of concurrent tasks.
     pub fn lanes(&self) -> &Arc<Lanes> {
         &self.lanes
     }
 
-    /// Where the run stands in its session.
+    /// The session that the run belongs to, and its message.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Who is in the swarms of a team.
+    /// The members of each swarm.
     pub fn rosters(&self) -> &Arc<Rosters> {
         &self.rosters
     }
 
-    /// Whether an endpoint answers for the model, as opposed to a script.
+    /// Whether an endpoint answers the model calls, not a script.
     pub fn is_live(&self) -> bool {
         matches!(self.models.usual().label(), ModelLabel::Live { .. })
     }
 
-    /// The day on which the run started, in UTC: what its head says, so that it is the same when the
-    /// run is played again.
+    /// The day on which the run started, in UTC. It comes from the head, so a replay gets the same
+    /// day.
     pub fn today(&self) -> Day {
         self.today
     }
 
-    /// Random bits of their own: a hash of (seed, path, attempt, use).
+    /// 64 random bits: a hash of seed, path, attempt and use.
     pub fn draw(&self, path: &str, attempt: u32, what: &str) -> u64 {
         draw(self.seed, path, attempt, what)
     }
 
-    /// The gate that commands go to.
+    /// The gate that commands are sent to.
     pub fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 
-    /// Awaited before a pattern acts.
+    /// Every pattern awaits this before it acts.
     ///
     /// # Errors
-    /// [`Stop`] when the run has been cancelled or its time is up.
+    /// [`Stop`] if the run was cancelled or stopped, or its time is up.
     pub async fn boundary(&self, at: Boundary) -> Result<(), Stop> {
         self.gate.pass(&at).await
     }
 
-    /// Whether a flag is on; read it right after a boundary.
+    /// Whether a flag is on. Read it right after a boundary.
     pub fn flag(&self, flag: &FlagName) -> bool {
         self.gate.flag(flag)
     }
 
-    /// Waits as long as the scenario says, drawn by the seed; not at all in an instant run.
+    /// Waits for the scenario's latency, drawn from the seed. Does not wait in an instant run.
     pub async fn wait(&self, latency: Latency, path: &str, nth: u32) {
         if !self.instant {
             sleep(between(latency, self.draw(path, nth, "wait"))).await;
@@ -270,47 +270,47 @@ impl RunContext {
         &self.bus
     }
 
-    /// Appends a fact.
+    /// Appends an event.
     pub fn publish(&self, span: SpanId, kind: EventKind) -> Seq {
         self.bus.publish(span, kind)
     }
 
-    /// Opens a span with the fact that opens it.
+    /// Opens a span with the event that opens it, and returns its id.
     pub fn open(&self, kind: EventKind) -> SpanId {
         let span = self.bus.next_span();
         self.bus.publish(span, kind);
         span
     }
 
-    /// Says where the run is, in the words of the source (`round_2:risk_analyst`): what a stop at
-    /// any moment from now on is put down to.
+    /// Sets the phase of the run in the source document's words (`round_2:risk_analyst`). If the
+    /// run stops from now on, the outcome reports this phase.
     pub fn at_phase(&self, phase: impl Into<Phase>) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some(phase.into());
     }
 
-    /// Where the run is.
+    /// The current phase.
     pub fn phase(&self) -> Option<String> {
         let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
         phase.as_ref().map(Phase::to_string)
     }
 
-    /// The counter of attempts that are out.
+    /// Counter of the attempts in flight.
     pub fn flight(&self) -> Arc<AtomicU32> {
         Arc::clone(&self.in_flight)
     }
 
-    /// Attempts that are out.
+    /// Number of attempts in flight.
     pub fn in_flight(&self) -> u32 {
         self.in_flight.load(Ordering::Acquire)
     }
 
-    /// Whether the model's answers depend on what is shown to conditions (a script with `when`).
+    /// Whether the model's replies depend on conditions (a script with `when`).
     pub fn reads_conditions(&self) -> bool {
         self.models.usual().reads_conditions()
     }
 
-    /// Asks the model through the gateway. From this moment, not only from its first poll, the call
-    /// is a branch on its way, so a pause waits for it.
+    /// Calls the model through the gateway. The call counts as an active branch from this moment,
+    /// not from its first poll, so a pause waits for it.
     ///
     /// # Errors
     /// [`CallFailed`] with the run's stop reason after the last attempt.
@@ -352,8 +352,8 @@ impl RunContext {
         Ok((answered.span, answered.reply))
     }
 
-    /// Reserves what a call will use, where the run has a limit. Where there is no room the run ends, and
-    /// this does not come back.
+    /// Reserves what a call is estimated to use, if the run has a limit. If it does not fit, the
+    /// run is stopped and this never returns.
     async fn reserve(&self, ask: &Ask) -> Option<Reserved<'_>> {
         if !self.spending.is_limited() {
             return None;
@@ -371,7 +371,7 @@ impl RunContext {
         }
     }
 
-    /// An attempt goes out (`true`) or has come back (`false`).
+    /// Counts an attempt that starts (`true`) or has ended (`false`).
     pub(crate) fn count_in_flight(&self, out: bool) {
         if out {
             self.in_flight.fetch_add(1, Ordering::AcqRel);
@@ -381,7 +381,7 @@ impl RunContext {
     }
 }
 
-/// The name of the model at the gateway.
+/// Name of the model at the gateway.
 pub const LLM: &str = "llm";
 
 /// The model behind its guard.
@@ -404,7 +404,7 @@ struct AskScope<'a> {
     cx: &'a RunContext,
     path: &'a str,
     ask: &'a Ask,
-    /// What its attempts have used that failed.
+    /// Tokens that its failed attempts have used.
     lost: Mutex<Usage>,
 }
 
@@ -473,7 +473,7 @@ impl CallScope for AskScope<'_> {
     }
 }
 
-/// What a model call that failed for good gives the run (spec section 1, "Model failures").
+/// The stop reason of a run whose model call failed (docs/rules/patterns.md, *All patterns*).
 pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
     let error = match failure.class {
         FailureClass::Timeout => return StopReason::LlmTimeout,
@@ -495,7 +495,7 @@ pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
     StopReason::LlmError(error)
 }
 
-/// The model behind the gateway, with what it is asked.
+/// The model behind the gateway, with the request.
 struct Asked<'a> {
     scope: &'a AskScope<'a>,
     ask: &'a Ask,
@@ -535,14 +535,14 @@ impl Callee for Asked<'_> {
             if injected.is_empty() {
                 return said.await;
             }
-            // Seldom there: in a box of its own it makes no other attempt larger.
+            // Rare: boxed, so that it does not make every other attempt larger.
             let draw = self.scope.draw(attempt.number, "fault");
             Box::pin(faults::through(&injected, draw, said)).await
         })
     }
 }
 
-/// Puts what a model says while it speaks where readers find it.
+/// Writes a reply to the live slot while it is received.
 struct ToSlot<'a> {
     bus: &'a Bus,
     call: SpanId,

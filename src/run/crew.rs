@@ -1,6 +1,6 @@
-//! Several futures side by side inside one task: they go on while the task waits for something
-//! else, finish in any order, and are taken in their own. Dropping the crew cancels them all, so
-//! nothing of a run outlives it.
+//! Several futures that run concurrently inside one task. They make progress while the task waits
+//! for something else, they finish in any order, and their results are taken by number. Dropping
+//! the set cancels all of them, so nothing outlives the run.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 
-/// Futures that go on side by side, by their place.
+/// Concurrent futures, each with its number.
 pub struct Crew<'a, T> {
     going: FuturesUnordered<BoxFuture<'a, (usize, T)>>,
     done: BTreeMap<usize, T>,
@@ -23,13 +23,13 @@ impl<T> Default for Crew<'_, T> {
 }
 
 impl<'a, T: Send + 'a> Crew<'a, T> {
-    /// Starts another. It is first polled when the crew next waits for something that is not there
-    /// yet; whatever must be true from now on is done before.
+    /// Adds a future. It is first polled when the set next waits; the caller has to publish
+    /// whatever must be in the log before that.
     pub fn start(&mut self, place: usize, member: impl Future<Output = T> + Send + 'a) {
         self.going.push(member.map(move |result| (place, result)).boxed());
     }
 
-    /// Waits for something else while the members go on.
+    /// Waits for another future while these make progress.
     pub async fn meanwhile<U>(&mut self, wait: impl Future<Output = U>) -> U {
         let mut wait = pin!(wait);
         loop {
@@ -46,12 +46,12 @@ impl<'a, T: Send + 'a> Crew<'a, T> {
         }
     }
 
-    /// The result of the member at this place, if it is there already.
+    /// The result of the future with this number, if it has finished.
     pub fn taken(&mut self, place: usize) -> Option<T> {
         self.done.remove(&place)
     }
 
-    /// The result of the member at this place; `None` if no such member was started.
+    /// Waits for the result of the future with this number; `None` if no such future was started.
     pub async fn take(&mut self, place: usize) -> Option<T> {
         loop {
             if let Some(result) = self.done.remove(&place) {

@@ -1,9 +1,9 @@
-//! The one place where a run can be held: pause, step, breakpoints, flags, cancelling, the
-//! deadline, and readers of its log that are too far behind. Every branch of a pattern awaits
-//! [`Gate::pass`] before it acts.
+//! The one place where a run can be held: pause, step, breakpoints, flags, cancel, the deadline,
+//! and waiting for slow readers of the log. Every branch of a pattern awaits [`Gate::pass`] before
+//! it acts.
 //!
-//! A pause is `pausing` until every branch stands at a boundary; only then does the run's clock
-//! stop, and `max_seconds` with it.
+//! The run is `pausing` until every branch waits at a boundary. Only then does its clock stop, and
+//! `max_seconds` with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
@@ -20,7 +20,7 @@ use crate::event::kind::{By, Step};
 use crate::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
 use crate::scenario::name::FlagName;
 
-/// Why a branch must not go on.
+/// Why a branch must not continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop(pub StopReason);
 
@@ -40,46 +40,47 @@ pub struct Gate {
 
 struct State {
     started: Instant,
-    /// How long the clock has stood before now.
+    /// Time that the clock has been stopped so far.
     paused: Duration,
     hold: Hold,
-    /// The process is suspended since then: the clock stands at once, whoever is on their way.
+    /// Set while the process is suspended: the clock stops at once, even if branches are still
+    /// active.
     frozen: Option<Instant>,
-    /// The hold came with the suspension, and goes with it.
+    /// The hold came with the suspension, and ends with it.
     held_by_suspend: bool,
-    /// A running run rests at the next boundary that ends a round.
+    /// A running run pauses at the next boundary that ends a round.
     rest_at_round: bool,
-    /// Branches on their way: neither standing at a boundary nor done.
+    /// Number of active branches: neither waiting at a boundary nor done.
     branches: u32,
-    /// Branches standing at a boundary, in the order they came.
+    /// Branches that wait at a boundary, in the order of their arrival.
     standing: BTreeMap<u64, BoundaryId>,
     arrivals: u64,
     breaks: BTreeSet<BoundaryId>,
     flags: BTreeMap<FlagName, bool>,
     asked: Vec<(FlagName, bool, By)>,
     scheduled: Vec<(BoundaryId, FlagName, bool)>,
-    /// Boundaries to rest at that were named before the run began, and have not come so far.
+    /// Boundaries to pause at that were given before the run began and were not reached so far.
     awaited: BTreeSet<BoundaryId>,
     /// The last boundary that was passed.
     last: Option<Boundary>,
     cancelled: bool,
-    /// The run may not go on, for this reason.
+    /// Set if the run must stop, with the reason.
     stopped: Option<StopReason>,
     closed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hold {
-    /// Boundaries let through.
+    /// Branches pass boundaries.
     Going,
-    /// They do not, and branches are still on their way.
+    /// Branches wait at boundaries; some are still active.
     Pausing,
-    /// Every branch stands; the clock stands since then.
+    /// Every branch waits; the clock has been stopped since then.
     Paused(Instant),
 }
 
 impl Gate {
-    /// A gate whose clock starts now, for a run with one branch.
+    /// A gate for a run with one branch. The run's clock starts now.
     pub fn new(bus: Bus, max: Duration, flags: BTreeMap<FlagName, bool>) -> Arc<Self> {
         Arc::new(Self {
             bus,
@@ -116,31 +117,32 @@ impl Gate {
         self.bus.publish(SpanId::RUN, kind);
     }
 
-    /// Turns a flag when this boundary comes, as `--flag NAME=on@BOUNDARY` asks.
+    /// Schedules a flag to be switched at this boundary (`--flag NAME=on@BOUNDARY`).
     pub fn schedule(&self, at: BoundaryId, flag: FlagName, on: bool) {
         self.lock().scheduled.push((at, flag, on));
     }
 
-    /// Rests at this boundary when it comes, as `--pause-at BOUNDARY` asks.
+    /// Schedules a pause at this boundary (`--pause-at BOUNDARY`).
     pub fn rest_at(&self, at: BoundaryId) {
         self.lock().awaited.insert(at.clone());
         self.command(Command::Break { at, set: true });
     }
 
-    /// What was asked for at boundaries that have not come, a line each.
+    /// One warning for each scheduled change whose boundary was never reached.
     pub fn not_come(&self) -> Vec<String> {
         let state = self.lock();
         let flags = state.scheduled.iter().map(|(at, flag, on)| {
             let position = if *on { "on" } else { "off" };
-            format!("{at} did not come in this run: the flag {flag} was not turned {position}")
+            format!("{at} was never reached: the flag {flag} was not switched {position}")
         });
-        let rests =
-            state.awaited.iter().map(|at| format!("{at} did not come in this run: no pause there"));
+        let rests = state
+            .awaited
+            .iter()
+            .map(|at| format!("{at} was never reached: the run did not pause there"));
         flags.chain(rests).collect()
     }
 
-    /// Takes a command. It becomes facts when it takes effect; one that changes nothing becomes
-    /// none.
+    /// Takes a command. It becomes events when it takes effect, and none if it changes nothing.
     pub fn command(&self, command: Command) {
         let mut state = self.lock();
         if state.closed {
@@ -168,7 +170,8 @@ impl Gate {
                     self.publish(EventKind::Resumed { by, paused_ms });
                 }
                 if state.rest_at_round && by == By::Suspend {
-                    // The rest at the next round was asked for before the suspension, and still is.
+                    // The pause at the next round was requested before the suspension, and still
+                    // applies.
                     self.publish(EventKind::Pausing { by: By::You });
                 } else {
                     state.rest_at_round = false;
@@ -216,7 +219,7 @@ impl Gate {
                 }
             }
             Command::Cancel => state.cancelled = true,
-            // These go to what they are about, past the gate.
+            // These take effect elsewhere, not at the gate.
             Command::SetParallel { .. }
             | Command::Roster { .. }
             | Command::SetLimit { .. }
@@ -237,7 +240,7 @@ impl Gate {
         }
     }
 
-    /// Stops the clock once nothing is on its way any more.
+    /// Stops the clock if no branch is active.
     fn rest_if_all_stand(&self, state: &mut State) {
         if state.hold == Hold::Pausing && state.branches == 0 && !state.standing.is_empty() {
             state.hold = Hold::Paused(state.frozen.take().unwrap_or_else(Instant::now));
@@ -245,16 +248,15 @@ impl Gate {
         }
     }
 
-    /// Awaited by a branch before it acts: lets it through, or holds it while the run is paused.
-    /// Flags that were asked for take effect here. Where the log is bounded and a reader is too far
-    /// behind, a branch waits for it first, on its way: the run's clock goes on, as for anything that
-    /// writes to a slow pipe.
+    /// A branch awaits this before it acts: it passes, or waits while the run is paused. Pending
+    /// flag changes take effect here. If the log is limited and a reader is too far behind, the
+    /// branch first waits for the reader; it stays active meanwhile, so the run's clock continues.
     ///
     /// # Errors
-    /// [`Stop`] when the run has been cancelled or stopped, or its time is up.
+    /// [`Stop`] if the run was cancelled or stopped, or its time is up.
     pub async fn pass(&self, boundary: &Boundary) -> Result<(), Stop> {
         if !self.bus.has_room() {
-            // At once also where the run is over meanwhile: whoever holds the facts may never read.
+            // Ends at once if the run is over meanwhile: the slow reader may never read on.
             tokio::select! {
                 biased;
                 reason = self.over_now() => return Err(Stop(reason)),
@@ -288,7 +290,8 @@ impl Gate {
             state.branches -= 1;
             state.standing.insert(arrival, id.clone());
             if let Hold::Paused(_) = state.hold {
-                // One more that stands while the run does: where is told anew.
+                // The run is paused and one more branch has arrived: publish the new list of
+                // boundaries.
                 self.publish(EventKind::Paused { at: state.standing.values().cloned().collect() });
             }
             self.rest_if_all_stand(&mut state);
@@ -330,22 +333,22 @@ impl Gate {
         }
     }
 
-    /// A further branch sets out beside the one that calls this; it is on its way until the
-    /// returned guard is dropped.
+    /// Starts one more branch next to the caller's. It is active until the returned guard is
+    /// dropped.
     pub fn branch(self: &Arc<Self>) -> Branch {
         self.lock().branches += 1;
         Branch(Arc::clone(self))
     }
 
-    /// The branch that calls this goes on as so many, at least one, until all of them are
-    /// [done](Fork::done): the last goes on as the one.
+    /// Splits the caller's branch into this many branches, at least one. Each calls
+    /// [done](Fork::done) at its end; the last one continues as the caller's branch.
     pub fn fork(&self, branches: u32) -> Fork<'_> {
         self.lock().branches += branches.saturating_sub(1);
         Fork { gate: self, left: AtomicU32::new(branches.max(1)) }
     }
 
-    /// The branch that calls this only waits for others until the returned guard is dropped: a
-    /// pause does not wait for it.
+    /// The caller only waits for other branches until the returned guard is dropped, so a pause
+    /// does not wait for the caller.
     pub fn only_waits(&self) -> OnlyWaits<'_> {
         let mut state = self.lock();
         state.branches -= 1;
@@ -353,7 +356,7 @@ impl Gate {
         OnlyWaits(self)
     }
 
-    /// Whether a flag is on now. Read it right after a boundary: between two it does not change.
+    /// Whether a flag is on now. Read it right after a boundary: it does not change between two.
     pub fn flag(&self, flag: &FlagName) -> bool {
         self.lock().flags.get(flag).copied().unwrap_or(false)
     }
@@ -363,28 +366,29 @@ impl Gate {
         self.lock().flags.clone()
     }
 
-    /// Time the run has been going, pauses left out.
+    /// Time that the run has been active, pauses not counted.
     pub fn active(&self) -> Duration {
         self.lock().active()
     }
 
-    /// What is left of the run's time.
+    /// Time left until the run's limit.
     pub fn remaining(&self) -> Duration {
         self.max.saturating_sub(self.active())
     }
 
-    /// Completes with the reason when the run has been cancelled or stopped, or its time is up.
+    /// Completes with the reason when the run is cancelled or stopped, or its time is up.
     pub async fn over_now(&self) -> StopReason {
         self.wait_for(self.max, |state| self.over(state)).await
     }
 
-    /// Completes once the run has gone on for so long from now, pauses left out.
+    /// Sleeps for this much active (unpaused) run time.
     pub async fn has_gone_on(&self, for_so_long: Duration) {
         let until = self.active().saturating_add(for_so_long);
         self.wait_for(until, |state| (state.active() >= until).then_some(())).await;
     }
 
-    /// Looks again at each change, and once the run has gone on until then.
+    /// Waits until `found` returns a value. Checks after each change, and when the active time
+    /// reaches `until`.
     async fn wait_for<T>(&self, until: Duration, found: impl Fn(&State) -> Option<T>) -> T {
         loop {
             let changed = self.changed.notified();
@@ -414,7 +418,7 @@ impl Gate {
         }
     }
 
-    /// Ends the run for this reason, wherever its branches are.
+    /// Ends the run for this reason, wherever its branches are. The first reason counts.
     pub fn stop(&self, reason: StopReason) {
         self.lock().stopped.get_or_insert(reason);
         self.changed.notify_waiters();
@@ -432,8 +436,8 @@ impl Gate {
         }
     }
 
-    /// Closes the gate: no command takes effect any more. Gives the time the run was going, the
-    /// time it stood, and the last boundary that was passed.
+    /// Closes the gate: no command takes effect from now on. Returns the active time, the paused
+    /// time, and the last boundary that was passed.
     pub fn close(&self) -> (Duration, Duration, Option<BoundaryId>) {
         let mut state = self.lock();
         state.start_clock();
@@ -444,7 +448,7 @@ impl Gate {
 }
 
 impl State {
-    /// Whether nothing is to happen at the next boundary, wherever it is.
+    /// Whether the next boundary needs no check at all.
     fn is_free(&self) -> bool {
         self.hold == Hold::Going
             && !self.rest_at_round
@@ -454,7 +458,7 @@ impl State {
             && self.scheduled.is_empty()
     }
 
-    /// Since when the clock stands, if it does.
+    /// The moment when the clock stopped, if it is stopped.
     fn standing_since(&self) -> Option<Instant> {
         match self.hold {
             Hold::Paused(since) => Some(since),
@@ -467,7 +471,7 @@ impl State {
         self.started.elapsed().saturating_sub(self.paused).saturating_sub(standing)
     }
 
-    /// Lets the clock go on; gives how long it stood.
+    /// Starts the clock again; returns how long it was stopped.
     fn start_clock(&mut self) -> Duration {
         let stood = self.standing_since().map_or(Duration::ZERO, |since| since.elapsed());
         self.frozen = None;
@@ -475,14 +479,14 @@ impl State {
         stood
     }
 
-    /// Lets a clock that only the suspension had stopped go on.
+    /// Starts a clock again that only the suspension had stopped.
     fn unfreeze(&mut self) {
         if let Some(since) = self.frozen.take() {
             self.paused += since.elapsed();
         }
     }
 
-    /// A branch that stood is on its way again.
+    /// Makes a waiting branch active again.
     fn set_out(&mut self, arrival: u64) {
         if self.standing.remove(&arrival).is_some() {
             self.branches += 1;
@@ -494,7 +498,7 @@ impl State {
     }
 }
 
-/// A branch that stands at a boundary; on its way again when this is dropped, however the wait
+/// A branch that waits at a boundary. It is active again when this is dropped, however the wait
 /// ended.
 struct Standing<'a> {
     gate: &'a Gate,
@@ -507,7 +511,7 @@ impl Drop for Standing<'_> {
     }
 }
 
-/// A branch that only waits for others; on its way again when this is dropped.
+/// A branch that only waits for others. It is active again when this is dropped.
 pub struct OnlyWaits<'a>(&'a Gate);
 
 impl Drop for OnlyWaits<'_> {
@@ -516,15 +520,15 @@ impl Drop for OnlyWaits<'_> {
     }
 }
 
-/// A branch that goes on as several. Whatever of them is dropped in the middle, the one that they
-/// came from is on its way when this is dropped; they are to be dropped before it.
+/// A branch that was split into several. When this is dropped, the original branch is active again,
+/// even if some of the several were dropped early. They have to be dropped before this.
 pub struct Fork<'a> {
     gate: &'a Gate,
     left: AtomicU32,
 }
 
 impl Fork<'_> {
-    /// One of them has come to its end.
+    /// One of the branches has finished.
     pub fn done(&self) {
         let mut state = self.gate.lock();
         if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
@@ -541,7 +545,7 @@ impl Drop for Fork<'_> {
     }
 }
 
-/// A branch on its way beside the one that started it.
+/// An active branch next to the one that started it.
 pub struct Branch(Arc<Gate>);
 
 impl Drop for Branch {

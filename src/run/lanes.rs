@@ -1,4 +1,4 @@
-//! How many tasks of a run go at once: a limit that can change while they do.
+//! The limit of concurrent tasks of a run, which can change while tasks run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,8 @@ use crate::bus::Bus;
 use crate::event::kind::By;
 use crate::event::{EventKind, SpanId};
 
-/// The lanes of a run. A lane does one task after another; one that is too many ends with its task.
+/// The limit of concurrent tasks. Each slot does one task after another; a slot above a lowered
+/// limit closes after its task.
 pub struct Lanes {
     bus: Bus,
     state: Mutex<State>,
@@ -22,11 +23,11 @@ struct State {
     live: bool,
 }
 
-/// The most that may go at once, as in a scenario's file.
+/// Largest limit, as in the scenario format.
 const MOST: u32 = 1_024;
 
 impl Lanes {
-    /// So many at most; `None`: the pattern has no such limit.
+    /// `most` is the limit at the start; `None`: the pattern has no such limit.
     pub fn new(bus: Bus, most: Option<u32>) -> Self {
         let live = most.is_some();
         let state = Mutex::new(State { most: most.unwrap_or(1).clamp(1, MOST), open: 0, live });
@@ -37,7 +38,7 @@ impl Lanes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes how many there are at most. Tasks that are out go on.
+    /// Changes the limit. Running tasks continue.
     pub fn set(&self, most: u32, by: By) {
         let mut state = self.lock();
         let max_parallel = most.clamp(1, MOST);
@@ -49,12 +50,12 @@ impl Lanes {
         }
     }
 
-    /// The run has ended: the limit changes no more.
+    /// The run has ended: the limit does not change any more.
     pub fn end(&self) {
         self.lock().live = false;
     }
 
-    /// Opens one more lane, where one more may be open.
+    /// Opens one more slot if the limit allows it.
     pub fn open(&self) -> bool {
         let mut state = self.lock();
         let may = state.open < state.most;
@@ -62,8 +63,8 @@ impl Lanes {
         may
     }
 
-    /// Whether a lane that has done its task is to end because there are too many; it is closed
-    /// then.
+    /// Closes a slot that has finished its task if there are more than the limit; returns whether
+    /// it did.
     pub fn close_surplus(&self) -> bool {
         let mut state = self.lock();
         let surplus = state.open > state.most;
@@ -71,13 +72,13 @@ impl Lanes {
         surplus
     }
 
-    /// A lane has ended.
+    /// Closes a slot.
     pub fn close(&self) {
         let mut state = self.lock();
         state.open = state.open.saturating_sub(1);
     }
 
-    /// Waits until the limit has changed since this was last called.
+    /// Waits until the limit has changed since the last call.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }

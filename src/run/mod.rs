@@ -1,7 +1,7 @@
-//! What a pattern is handed while it runs: the [`RunContext`] with its boundaries, flags, deadline
-//! and model, and the [`Crew`] that lets several calls go on side by side inside one task.
+//! What a pattern gets to run with: the [`RunContext`] with its boundaries, flags, deadline and
+//! model, and the [`Crew`] that runs several calls concurrently inside one task.
 //!
-//! Pausing, stepping, breakpoints, cancelling and the deadline are all in [`gate`], nowhere else.
+//! Pause, step, breakpoints, cancel and the deadline are all in [`gate`] and nowhere else.
 
 mod context;
 mod crew;

@@ -1,24 +1,24 @@
-//! Where a run is, for the stop that may come there.
+//! The phase of a run, which an outcome reports if the run stops there.
 
 use std::fmt;
 
 use crate::scenario::name::RoleName;
 
-/// Where a run is. Most runs are never stopped, so the text is made only where it is told.
+/// The phase of a run. The text is made only when it is needed: most runs are never stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// In these words.
+    /// Any other phase, as its text.
     Text(String),
     /// In a round, from 1: `round_2`.
     Round(u32),
     /// At a seat of a round: `round_2:risk_analyst`.
     Seat {
-        /// The round, from 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// Who sits there.
+        /// The role of the seat.
         role: RoleName,
     },
-    /// Before the result is put together: `finalize`.
+    /// Before the answer is composed: `finalize`.
     Finalize,
 }
 

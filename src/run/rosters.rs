@@ -1,4 +1,4 @@
-//! Who is in the swarms of a run, which can change while it goes on.
+//! The members of the swarms of a run, which can change while it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::scenario::name::AgentName;
 #[derive(Debug, Default)]
 pub struct Rosters {
     state: Mutex<State>,
-    /// Who may join: only model agents hand over.
+    /// Agents that may join: only model agents can hand over.
     able: BTreeSet<AgentName>,
 }
 
@@ -31,7 +31,7 @@ struct Roster {
 }
 
 impl Rosters {
-    /// The swarms of a team, with the members that a session left them.
+    /// The swarms of a team. `left` has the members that earlier runs of the session changed.
     pub fn of(spec: &TeamSpec, left: &BTreeMap<AgentName, Arc<[AgentName]>>) -> Self {
         let swarms = spec.agents.values().filter_map(|agent| {
             let AgentKind::Swarm(swarm) = &agent.kind else { return None };
@@ -51,20 +51,20 @@ impl Rosters {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is in a swarm now; nobody where there is no such swarm.
+    /// The current members of a swarm; empty if there is no such swarm.
     pub fn members(&self, swarm: &AgentName) -> Arc<[AgentName]> {
         self.lock().swarms.get(swarm).map_or_else(|| [].into(), |it| Arc::clone(&it.members))
     }
 
-    /// The swarms whose members are not those of the start.
+    /// The swarms whose members differ from those at the start.
     pub fn changed(&self) -> BTreeMap<AgentName, Arc<[AgentName]>> {
         let state = self.lock();
         let changed = state.swarms.iter().filter(|(_, it)| it.members != it.at_start);
         changed.map(|(name, roster)| (name.clone(), Arc::clone(&roster.members))).collect()
     }
 
-    /// Changes who is in a swarm, and tells the log. What cannot be changes nothing: the entry
-    /// cannot leave, and only model agents of the scenario can join.
+    /// Changes the members of a swarm and publishes it. An impossible change is ignored: the entry
+    /// agent cannot leave, and only the scenario's model agents can join.
     pub fn change(&self, bus: &Bus, swarm: &AgentName, change: RosterChange, by: By) {
         let mut state = self.lock();
         if state.closed {
@@ -88,7 +88,7 @@ impl Rosters {
         bus.publish(SpanId::RUN, EventKind::RosterChanged { swarm, members, change, by });
     }
 
-    /// The run has ended: nobody joins or leaves any more.
+    /// The run has ended: members do not change any more.
     pub fn close(&self) {
         self.lock().closed = true;
     }

@@ -1,4 +1,4 @@
-//! A session: messages that one team answers, a run each.
+//! Sessions: a team answers one message after another, each in a run of its own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,16 +7,16 @@ use crate::event::RunId;
 use crate::event::kind::Entry;
 use crate::scenario::name::AgentName;
 
-/// Where a run stands in its session, and what it leaves to the next.
+/// The place of a run in its session, and what it leaves to the next run.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Which of the session's messages the run answers, from 1.
+    /// Number of the message that the run answers, from 1.
     pub message: u32,
     /// The message.
     pub text: Arc<str>,
-    /// The run that answered the message before.
+    /// The run that answered the previous message.
     pub after: Option<RunId>,
-    /// What was there at its start.
+    /// What the team remembered at the start of the run.
     pub before: Memory,
     left: Arc<Mutex<Option<Memory>>>,
 }
@@ -24,11 +24,11 @@ pub struct Session {
 /// What a team remembers from one message of a session to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// What was said in the root's own branch.
+    /// The root agent's history.
     pub history: Arc<[Entry]>,
-    /// Who owned the last reply.
+    /// The agent that owned the last reply.
     pub owner: Option<AgentName>,
-    /// The members of swarms whose members are not those of the scenario any more.
+    /// The members of the swarms that differ from the scenario.
     pub rosters: BTreeMap<AgentName, Arc<[AgentName]>>,
 }
 
@@ -39,14 +39,15 @@ impl Session {
         Self { message: 1, text: text.into(), after: None, before, left }
     }
 
-    /// The same session's next message, after this run; `None` while it has left nothing yet.
+    /// The next message of the same session, after this run; `None` if the run has left nothing
+    /// yet.
     pub fn next(&self, run: RunId, text: impl Into<Arc<str>>) -> Option<Self> {
         let before = self.left.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let message = self.message.saturating_add(1);
         Some(Self { message, text: text.into(), after: Some(run), before, left: Arc::default() })
     }
 
-    /// Leaves this to the next message, in place of what was left before.
+    /// Stores what the next message starts with; replaces what was stored before.
     pub fn leave(&self, memory: Memory) {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
     }

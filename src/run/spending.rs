@@ -1,9 +1,9 @@
-//! What a run may spend on its models, in tokens and in US dollars. A call reserves its estimate before it
-//! is made, so calls that are made at once cannot all find the same room. A call that would go beyond the
-//! limit waits for those that are out, and stops the run where it does not fit even without them.
+//! What a run may spend on its models, in tokens and in US dollars. A call reserves its estimate
+//! first, so concurrent calls cannot use the same room twice. A call that does not fit waits for
+//! the calls in flight, and stops the run if it does not fit even without them.
 //!
-//! The bound that holds: a run spends at most its limit, and what the replies of calls that were out went
-//! beyond their estimates.
+//! The guarantee: a run spends at most its limit, plus what the replies of calls in flight exceeded
+//! their estimates by.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::scenario::price::Price;
 use crate::scenario::tool::ToolOffer;
 use crate::scenario::tuning::REPLY_TOKENS;
 
-/// Bytes that are taken for a token where nobody counted.
+/// Estimated bytes of one token, if nobody counted.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// The spending of one run.
@@ -25,7 +25,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub struct Spending {
     limits: SpendingLimits,
     state: Mutex<State>,
-    /// A call has come back.
+    /// Signals that a call has ended.
     came_back: Notify,
 }
 
@@ -60,12 +60,12 @@ impl Amount {
 }
 
 impl Spending {
-    /// Nothing is spent yet.
+    /// Starts with nothing spent.
     pub fn new(limits: SpendingLimits) -> Self {
         Self { limits, state: Mutex::default(), came_back: Notify::new() }
     }
 
-    /// Whether there is a limit at all: where not, nothing need be estimated.
+    /// Whether there is a limit; if not, no estimate is needed.
     pub fn is_limited(&self) -> bool {
         !self.limits.is_none()
     }
@@ -74,10 +74,10 @@ impl Spending {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves what a call is estimated to use, once there is room for it.
+    /// Reserves the estimate of a call, once there is room for it.
     ///
     /// # Errors
-    /// There would be no room even if no other call were out.
+    /// The reason and the limit, if the call would not fit even if no other call were in flight.
     pub async fn reserve(
         &self,
         estimate: Usage,
@@ -103,7 +103,7 @@ impl Spending {
         }
     }
 
-    /// The limit that this much more would go beyond.
+    /// The limit that this much more would exceed.
     fn beyond(&self, used: Amount, more: Amount) -> Option<(StopReason, BudgetReached)> {
         let all = used.and(more);
         if let Some(limit) = self.limits.max_total_tokens
@@ -124,7 +124,7 @@ impl Spending {
     }
 }
 
-/// What a call has reserved. It is released when this is dropped.
+/// The reservation of a call. It is released when this is dropped.
 #[derive(Debug)]
 pub struct Reserved<'a> {
     spending: &'a Spending,
@@ -133,7 +133,7 @@ pub struct Reserved<'a> {
 }
 
 impl Reserved<'_> {
-    /// The call has used this much.
+    /// Records what the call really used.
     pub fn used(self, usage: &Usage) {
         let mut state = self.spending.lock();
         state.spent = state.spent.and(Amount::of(usage, self.price));
@@ -149,12 +149,12 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// About how many tokens a text of so many bytes has.
+/// Estimated number of tokens in a text of this many bytes.
 fn tokens_of(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(BYTES_PER_TOKEN)
 }
 
-/// Bytes of all that a call says.
+/// Bytes of a request: its messages and tools.
 fn bytes_asked(messages: &Conversation, tools: &[ToolOffer]) -> usize {
     let said = messages.iter().map(|message| {
         let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
@@ -166,14 +166,15 @@ fn bytes_asked(messages: &Conversation, tools: &[ToolOffer]) -> usize {
     said.sum::<usize>() + offered.sum::<usize>()
 }
 
-/// What a call is taken to use before it is made: its own size, and the longest reply that there can be.
-/// `max_tokens` is the bound of the reply, where one is set.
+/// Estimated tokens of a call before it is made: its request, and the longest possible reply.
+/// `max_tokens` is the limit of the reply, if one is set.
 pub fn estimate(messages: &Conversation, tools: &[ToolOffer], max_tokens: Option<u32>) -> Usage {
     let reply = u64::from(max_tokens.unwrap_or(REPLY_TOKENS));
     Usage::new(tokens_of(bytes_asked(messages, tools)), reply)
 }
 
-/// What a call is taken to have used whose endpoint did not count it, when so many bytes of a reply came.
+/// Estimated tokens of a call that the endpoint did not count; `came` is the bytes of the reply
+/// received.
 pub fn uncounted(messages: &Conversation, tools: &[ToolOffer], came: usize) -> Usage {
     Usage::new(tokens_of(bytes_asked(messages, tools)), tokens_of(came))
 }
@@ -195,7 +196,7 @@ mod tests {
         Spending::new(SpendingLimits { max_total_tokens: tokens, max_cost_usd: usd })
     }
 
-    /// What comes of a reservation at once: `None`: it waits.
+    /// Result of a reservation that does not wait; `None` if it would wait.
     fn now(spending: &Spending, tokens: u64) -> Option<Result<Reserved<'_>, BudgetReached>> {
         let reserved = spending.reserve(Usage::new(tokens, 0), None).now_or_never()?;
         Some(reserved.map_err(|(_, reached)| reached))
@@ -205,7 +206,7 @@ mod tests {
     fn a_call_that_does_not_fit_stops_and_one_that_may_fit_later_waits() {
         let spending = limited(Some(100), None);
         let first = now(&spending, 60).expect("there is room").expect("there is room");
-        assert!(now(&spending, 60).is_none(), "it fits once the first has come back");
+        assert!(now(&spending, 60).is_none(), "it fits after the first call has ended");
         let reached = BudgetReached::Tokens { limit: 100, spent: 0, estimate: 101 };
         assert_eq!(now(&spending, 101).expect("at once").err(), Some(reached));
         first.used(&Usage::new(10, 5));
@@ -232,12 +233,12 @@ mod tests {
         assert_eq!(reason, StopReason::MaxCostBudget);
         let BudgetReached::Cost { limit, spent, estimate } = reached else { panic!("a cost") };
         assert!((limit - 1.0).abs() + (spent - 0.11).abs() + (estimate - 0.9).abs() < 1e-9);
-        assert!(reserve(None).is_ok(), "what has no price costs nothing here");
+        assert!(reserve(None).is_ok(), "calls without a price cost nothing here");
     }
 
     proptest! {
-        /// Whatever is asked for and comes back in whatever order: what is reserved and spent together
-        /// never goes beyond the limit by more than what replies went beyond their estimates.
+        /// For any order of reservations and ends: reserved and spent together never exceed the
+        /// limit by more than replies exceeded their estimates.
         #[test]
         fn the_limit_holds_but_for_what_replies_went_beyond_their_estimates(
             limit in 1_u64..500,

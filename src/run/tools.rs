@@ -1,4 +1,4 @@
-//! How a pattern asks a tool: through the gateway, with the pattern's own policy before each
+//! How a pattern calls a tool: through the gateway, with the pattern's own policy before each
 //! attempt.
 
 use std::sync::Arc;
@@ -18,32 +18,33 @@ use crate::tool::{
     faults,
 };
 
-/// The argument that tells a tool which call it is asked in.
+/// The argument that tells a tool the id of the call.
 pub const REQUEST_ID: &str = "request_id";
 
-/// What is asked of a tool.
+/// A request to a tool.
 pub struct ToolAsk<'a> {
-    /// The span that the call stands in.
+    /// The span that the call belongs to.
     pub parent: SpanId,
     /// The tool's name at the gateway.
     pub tool: &'a ToolName,
-    /// On whose behalf.
+    /// What the call is for.
     pub purpose: Purpose,
-    /// Where in the run: the same text in every run, what random numbers hang on.
+    /// Name of the call within the run, the same in every run: random numbers are derived from it.
     pub path: String,
-    /// What the tool is given.
+    /// The arguments of the tool.
     pub args: Arc<Map<String, Value>>,
-    /// What tells this call from any other, the same in each of its attempts: given to the tool as
-    /// `request_id` beside the arguments, where it is to know (source `001`).
+    /// Id of the call, the same in each of its attempts. A tool that wants it gets it as
+    /// `request_id` next to the arguments (orchestrator source document).
     pub request_id: Option<String>,
     /// The pattern's own policy.
     pub caller: &'a dyn Caller,
-    /// How often the tool's own client asks again by itself, unseen by the gateway's policies: 0
-    /// but for the naive gateway of source `003`.
+    /// How often the tool's own client retries, unseen by the gateway's policies: 0 except in a
+    /// naive run (cascading failures source document).
     pub client_retries: u32,
 }
 
-/// The pattern that asks: its policy before each attempt, and what a failure means to it.
+/// The pattern that makes the call: its policy before each attempt, and its stop reason for a
+/// failure.
 pub trait Caller: Send + Sync {
     /// Awaited before each attempt.
     ///
@@ -53,7 +54,7 @@ pub trait Caller: Send + Sync {
         let _ = attempt;
         None
     }
-    /// The reason that a failed attempt gives when it was the last.
+    /// The stop reason if this failed attempt was the last one.
     fn reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
         StopReason::ToolError(tool.clone(), failure.class)
     }
@@ -64,8 +65,7 @@ pub trait Caller: Send + Sync {
 }
 
 impl RunContext {
-    /// Whether the run may not go on without a tool that cannot be had: safe mode is on, and allows
-    /// no partial results.
+    /// Whether the run needs this tool to continue: safe mode is on and allows no partial results.
     pub fn needs(&self, tool: &ToolName) -> bool {
         self.belt().get(tool).is_some_and(|tool| {
             let (policy, _) = tool.guard.policy();
@@ -73,10 +73,10 @@ impl RunContext {
         })
     }
 
-    /// Asks a tool through the gateway. A tool that nothing stands behind fails each attempt.
+    /// Calls a tool through the gateway. A tool without an implementation fails each attempt.
     ///
     /// # Errors
-    /// [`CallFailed`] after the last attempt, where nothing stands in for the tool.
+    /// [`CallFailed`] after the last attempt, if there is no fallback.
     pub async fn ask_tool(&self, ask: ToolAsk<'_>) -> Result<Answered, Box<CallFailed>> {
         let Some(guarded) = self.belt().get(ask.tool).map(Arc::clone) else {
             let reason = StopReason::ToolError(ask.tool.clone(), FailureClass::Tool);
@@ -112,7 +112,7 @@ impl RunContext {
     }
 }
 
-/// Arguments as one text, keys sorted: what a stand-in is looked up by.
+/// Arguments as one text with sorted keys: the key that fallbacks are looked up by.
 fn canonical_text(args: &Map<String, Value>) -> String {
     crate::scenario::canonical::text(&Value::Object(args.clone()))
 }
@@ -153,12 +153,12 @@ impl CallScope for ToolScope<'_> {
     }
 }
 
-/// Neighbouring draws are made far ones.
+/// Spreads similar random numbers far apart.
 fn hashed(draw: u64) -> u64 {
     crate::scenario::draw::draw(draw, "", 0, "fault")
 }
 
-/// The tool behind the gateway, with what it is asked.
+/// The tool behind the gateway, with the request.
 struct AskedTool<'a> {
     scope: &'a ToolScope<'a>,
     guarded: &'a GuardedTool,
@@ -169,7 +169,7 @@ impl AskedTool<'_> {
     async fn ask(&self, attempt: Attempt<'_>) -> Result<Reply, Box<AttemptFailed>> {
         let ask = self.scope.ask;
         let Some(tool) = &self.guarded.tool else {
-            let text = format!("nothing stands behind the tool {}", ask.tool);
+            let text = format!("the tool {} has no implementation", ask.tool);
             return Err(AttemptFailed::of(FailureClass::Tool, text));
         };
         let mut request = 1;
@@ -183,7 +183,7 @@ impl AskedTool<'_> {
                 draw: draw(what),
                 active: self.scope.cx.gate().active(),
             };
-            // Whatever is injected stands before the tool, so its own client meets it too.
+            // Injected faults apply before the tool, so its own client sees them too.
             let injected = self.guarded.guard.faults();
             let answered = if injected.is_empty() {
                 tool.ask(asked).await

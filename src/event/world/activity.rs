@@ -1,13 +1,14 @@
-//! How much happened when: the sparkline of the scrubber, in bounded memory whatever the length.
+//! Number of events over time, for the sparkline of the scrubber. Memory is bounded for a run of
+//! any length.
 
 use crate::event::Elapsed;
 
-/// Buckets kept; their width doubles whenever time runs past the last.
+/// Number of buckets; their width doubles whenever the time exceeds the last one.
 const BUCKETS: usize = 256;
-/// The width that a bucket starts with, in microseconds.
+/// Width of a bucket at the start, in microseconds.
 const FINEST: u64 = 25_000;
 
-/// Facts over time.
+/// Number of events over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Activity {
     counts: Vec<u32>,
@@ -39,8 +40,8 @@ impl Activity {
         self.counts[bucket] = self.counts[bucket].saturating_add(1);
     }
 
-    /// The facts between the start and `end`, in `columns` columns of equal time. The sum of the
-    /// columns is the number of facts up to the bucket that holds `end`.
+    /// The events from the start until `end`, in `columns` columns of equal time. The columns add
+    /// up to the number of events up to the bucket of `end`.
     pub fn columns(&self, end: Elapsed, columns: usize) -> Vec<u32> {
         let mut out = vec![0u32; columns];
         if columns == 0 {

@@ -1,5 +1,6 @@
-//! What a person is alerted of while a run goes on: thresholds of the scenario against the facts of
-//! the last minute (source `003`, checklist: "breaker open rate, tool error rates, tool latency").
+//! Alerts to the operator during a run: the scenario's thresholds, checked against the last minute
+//! (cascading failures source document, checklist: "breaker open rate, tool error rates, tool
+//! latency").
 
 use std::collections::VecDeque;
 use std::mem::{Discriminant, discriminant};
@@ -14,40 +15,40 @@ use crate::scenario::name::ToolName;
 
 use super::spans::Spans;
 
-/// How far back is looked.
+/// Length of the window that is checked.
 const WINDOW: Duration = Duration::from_secs(60);
-/// An error rate of fewer judged attempts says nothing.
+/// Min number of counted attempts for an error rate.
 const ENOUGH: u64 = 10;
-/// Alerts kept; further ones are counted.
+/// Most alerts to keep; further ones are only counted.
 const KEPT: usize = 256;
-/// The share of a limit on spending from which on a person is alerted.
+/// Share of a spending limit at which the operator is alerted.
 const SPENT: f64 = 0.8;
-/// The name of the model at the gateway.
+/// Name of the model at the gateway.
 const MODEL: &str = "llm";
-/// A p95 is looked at whenever so many more calls were answered.
+/// The p95 is checked after this many more answered calls.
 const EVERY: u64 = 8;
 
-/// The alerts of a run, the first first.
+/// The alerts of a run, in the order they were raised.
 #[derive(Clone, Debug, Default)]
 pub struct Alerts {
     limits: AlertLimits,
     raised: Vec<Alert>,
     left_out: u64,
-    /// Those that are not over, kept or not.
+    /// Active alerts, whether kept or only counted.
     current: Vec<Current>,
     windows: Vec<Window>,
 }
 
-/// An alert that is not over.
+/// An active alert.
 #[derive(Clone, Debug)]
 struct Current {
     tool: ToolName,
     what: Discriminant<AlertKind>,
-    /// Where it stands among those that are kept; `None`: it is only counted.
+    /// Index among the kept alerts; `None`: it is only counted.
     kept: Option<usize>,
 }
 
-/// The judged attempts of one tool in the last minute.
+/// The counted attempts of one tool in the last minute.
 #[derive(Clone, Debug, Default)]
 struct Window {
     slots: VecDeque<Slot>,
@@ -62,38 +63,38 @@ struct Slot {
     bad: u64,
 }
 
-/// An alert, from the moment a threshold was passed until it no longer was.
+/// An alert, from the moment a threshold was exceeded until it no longer was.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alert {
     /// When it was raised.
     pub at: Elapsed,
-    /// The fact that raised it.
+    /// The event that raised it.
     pub seq: Seq,
-    /// When it was over, if it is.
+    /// When it ended, if it has.
     pub over: Option<Elapsed>,
-    /// Whose.
+    /// Name of the tool.
     pub tool: ToolName,
-    /// What.
+    /// The threshold, with the value that exceeded it.
     pub what: AlertKind,
 }
 
-/// What an alert is about, with the value that raised it.
+/// The threshold of an alert, with the value that exceeded it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AlertKind {
-    /// The breaker opened so often within a minute.
+    /// Number of times that the breaker opened within a minute.
     BreakerOpens(u32),
-    /// This share of the attempts of the last minute failed.
+    /// Share of failed attempts in the last minute.
     ErrorRate(f64),
-    /// The 95th percentile of the latest calls.
+    /// 95th percentile of the latest calls.
     P95(Duration),
-    /// This share of the tokens that the run may use is used.
+    /// Used share of the token budget.
     TokensUsed(f64),
-    /// This share of what the run may cost is used, by estimate.
+    /// Used share of the cost budget, estimated.
     CostUsed(f64),
 }
 
 impl AlertKind {
-    /// Its name in files, as the scenario's threshold.
+    /// The word in JSON: the scenario's key for the threshold.
     pub fn word(&self) -> &'static str {
         match self {
             Self::BreakerOpens(_) => "breaker_opens_per_minute",
@@ -106,7 +107,7 @@ impl AlertKind {
 }
 
 impl Window {
-    /// Forgets what is too old.
+    /// Drops the slots that are older than the window.
     fn age(&mut self, now: Elapsed) {
         let oldest = (now.0 / 1_000_000).saturating_sub(WINDOW.as_secs());
         while let Some(slot) = self.slots.front().filter(|slot| slot.second < oldest).copied() {
@@ -138,17 +139,17 @@ impl Window {
 }
 
 impl Alerts {
-    /// All that were raised, the first first.
+    /// All kept alerts, in the order they were raised.
     pub fn raised(&self) -> &[Alert] {
         &self.raised
     }
 
-    /// Those that are not over.
+    /// The active alerts.
     pub fn now(&self) -> impl Iterator<Item = &Alert> {
         self.raised.iter().filter(|alert| alert.over.is_none())
     }
 
-    /// Alerts beyond those that are kept.
+    /// Number of alerts that were not kept.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
@@ -157,7 +158,7 @@ impl Alerts {
         self.limits = limits;
     }
 
-    /// Looks at a fact after the tools have taken it.
+    /// Checks the thresholds after the tools have processed the event.
     pub(super) fn apply(&mut self, event: &Event, tools: &Tools, spans: &Spans) {
         let limits = self.limits;
         if !self.current.is_empty() {
@@ -190,7 +191,7 @@ impl Alerts {
         }
     }
 
-    /// Looks at what the run has used of a limit on its spending.
+    /// Checks how much of a spending limit is used.
     pub(super) fn spent(&mut self, event: &Event, used: SpendingUsed) {
         let share = used.share();
         let what = match used {
@@ -200,7 +201,7 @@ impl Alerts {
         self.set(event, &ToolName::from(MODEL), what, share >= SPENT);
     }
 
-    /// Ends what time alone has ended: no fact of the tool's own need tell.
+    /// Ends alerts that end by the passing of time, without an event of the tool.
     fn age(&mut self, now: Elapsed, tools: &Tools) {
         let opens = discriminant(&AlertKind::BreakerOpens(0));
         let errors = discriminant(&AlertKind::ErrorRate(0.0));
@@ -242,7 +243,7 @@ impl Alerts {
         }
     }
 
-    /// Raises an alert that is not raised yet, or ends one that is.
+    /// Raises an alert if it is not active yet, or ends it if it is.
     fn set(&mut self, event: &Event, tool: &ToolName, what: AlertKind, passed: bool) {
         let (at, seq) = (event.at, event.seq);
         let kind = discriminant(&what);

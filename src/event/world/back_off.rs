@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::spans::Spans;
 use crate::event::{Event, EventKind, SpanId};
 
-/// Calls in back-off, by their span: a call is in it once, whatever ends its wait.
+/// Calls in backoff, by their span. Each counts once, no matter how its wait ends.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BackOff(BTreeSet<SpanId>);
 
 impl BackOff {
-    /// Folds a fact that the tree of spans has taken.
+    /// Processes an event, after the span tree.
     pub(super) fn apply(&mut self, event: &Event, spans: &Spans) {
         match &event.kind {
             EventKind::CallRetried { .. }
@@ -32,7 +32,7 @@ impl BackOff {
         }
     }
 
-    /// How many there are.
+    /// Number of calls in backoff.
     pub(super) fn len(&self) -> u64 {
         self.0.len() as u64
     }

@@ -1,5 +1,5 @@
-//! A list that grows at its end and is shared between copies: what has not changed since a copy
-//! was made is not made again.
+//! A list that grows at its end and is shared between copies: only chunks that changed since the
+//! copy are duplicated.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ impl<T> Default for Chunked<T> {
 }
 
 impl<T> Chunked<T> {
-    /// How many there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The row at this place.
+    /// The row at this index.
     pub fn get(&self, place: usize) -> Option<&T> {
         self.chunks.get(place / CHUNK)?.get(place % CHUNK)
     }
@@ -40,7 +40,7 @@ impl<T> Chunked<T> {
         self.get(self.len.checked_sub(1)?)
     }
 
-    /// The rows from this place on.
+    /// The rows from this index on.
     pub fn from(&self, place: usize) -> impl Iterator<Item = &T> {
         let first = self
             .chunks
@@ -50,14 +50,14 @@ impl<T> Chunked<T> {
         first.chain(self.chunks.iter().skip(place / CHUNK + 1).flat_map(|chunk| chunk.iter()))
     }
 
-    /// All rows in their order.
+    /// All rows in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 }
 
 impl<T: Clone> Chunked<T> {
-    /// Adds a row; gives its place.
+    /// Appends a row; returns its index.
     pub(super) fn push(&mut self, row: T) -> usize {
         match self.chunks.last_mut().filter(|chunk| chunk.len() < CHUNK) {
             Some(chunk) => Arc::make_mut(chunk).push(row),
@@ -67,7 +67,7 @@ impl<T: Clone> Chunked<T> {
         self.len - 1
     }
 
-    /// The row at this place, to be changed.
+    /// The row at this index, mutable. Copies a shared chunk.
     pub(super) fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(place / CHUNK)?;
         chunk.get(place % CHUNK)?;

@@ -1,4 +1,4 @@
-//! Projection of pattern `000`: rounds, seats, contributions, and what the table decided.
+//! Projection of a collaboration: rounds, seats, contributions, and the decision.
 
 use std::sync::Arc;
 
@@ -11,92 +11,92 @@ use crate::scenario::name::RoleName;
 
 use super::spans::{SpanKind, Spans};
 
-/// A collaboration run as its log tells it.
+/// State of a collaboration run.
 #[derive(Clone, Debug, Default)]
 pub struct Collaboration {
-    /// The rounds in order; a closed one is shared between copies of the world.
+    /// The rounds in order; copies of the world share closed ones.
     pub rounds: Vec<Arc<Round>>,
-    /// Messages used.
+    /// Messages used so far.
     pub messages: u32,
-    /// The call that puts the answer together, once it is made.
+    /// The call that composes the answer, once it is made.
     pub finalize: Option<SpanId>,
 }
 
 /// One round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
-    /// From 1.
+    /// Number of the round, from 1.
     pub number: u32,
-    /// Its span.
+    /// Span of the round.
     pub span: SpanId,
-    /// When it was opened.
+    /// When it started.
     pub opened: Elapsed,
-    /// When it was closed.
+    /// When it ended.
     pub closed: Option<Elapsed>,
-    /// The seats of the sequence, taken or not.
+    /// The seats of the sequence, including those that are not asked.
     pub seats: Vec<Seat>,
-    /// What `detect_conflicts` found, once the round is closed.
+    /// Result of `detect_conflicts`, once the round is closed.
     pub conflicts: Vec<Conflict>,
-    /// What was decided; `None` while open and where another round follows.
+    /// The decision; `None` while the round is open, or if another round follows.
     pub decision: Option<Decision>,
 }
 
 /// A seat in one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seat {
-    /// Who sits there.
+    /// Its role.
     pub role: RoleName,
-    /// Whether it is asked.
+    /// Whether it is asked in this round.
     pub asked: Asked,
-    /// How far it is.
+    /// Its progress.
     pub state: SeatState,
     /// Its call, once it is made.
     pub call: Option<SpanId>,
-    /// The model that it asks, in a run that asks more than one.
+    /// Name of its model, in a run that uses more than one.
     pub model: Option<Arc<str>>,
-    /// Attempts made; of the last call, where the model was asked again.
+    /// Attempts made; if the model was asked again, those of the last call.
     pub attempts: u32,
     /// How often the model was asked again because its reply was refused.
     pub asked_again: u32,
-    /// What was wrong with the last reply that was refused.
+    /// What was wrong with the last refused reply.
     pub detail: Option<Box<str>>,
     /// Its contribution once accepted.
     pub contribution: Option<Arc<Contribution>>,
-    /// Keys beyond the contract that were dropped from it.
+    /// Number of keys outside the contract, which were dropped.
     pub extra_keys: u32,
-    /// Actions beyond the third that were dropped from it.
+    /// Number of actions after the third, which were dropped.
     pub extra_actions: u32,
-    /// Why it was refused, if it was.
+    /// The stop reason, if it was refused.
     pub refused: Option<StopReason>,
-    /// What the model gave where it was refused.
+    /// The refused reply.
     pub raw: Option<Value>,
 }
 
-/// How far a seat is in its round.
+/// Progress of a seat in its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeatState {
     /// Its turn has not come.
     Waiting,
-    /// Its flag is off, or the run is sure to stop before it.
+    /// Its flag is off, or the run will stop before its turn.
     Off,
-    /// The model is asked.
+    /// Its model call is in flight.
     Speaking,
-    /// The next attempt waits.
+    /// It waits for the next attempt.
     Retrying,
-    /// The reply is there and waits for the seats before it to be accepted.
+    /// It has replied and waits for earlier seats.
     Answered,
-    /// The gateway took its contribution.
+    /// Its contribution was accepted.
     Accepted,
-    /// The gateway refused it; the run stops.
+    /// Its contribution was refused; the run stops.
     Refused,
-    /// The model could not be had; the run stops.
+    /// It got no reply; the run stops.
     Failed,
-    /// The run was stopped while it spoke.
+    /// The run was stopped during its call.
     Cancelled,
 }
 
 impl Round {
-    /// The votes for this stance among the accepted contributions.
+    /// Number of votes for this stance among the accepted contributions.
     pub fn votes(&self, stance: Stance) -> usize {
         self.contributions().filter(|contribution| contribution.stance == stance).count()
     }
@@ -106,28 +106,28 @@ impl Round {
         self.seats.iter().filter_map(|seat| seat.contribution.as_ref())
     }
 
-    /// Seats that are asked in this round.
+    /// Number of seats that are asked in this round.
     pub fn asked(&self) -> usize {
         self.seats.iter().filter(|seat| seat.asked == Asked::Yes).count()
     }
 }
 
 impl Seat {
-    /// Its stance in this round, once accepted.
+    /// The seat's stance in this round, once accepted.
     pub fn stance(&self) -> Option<Stance> {
         self.contribution.as_ref().map(|contribution| contribution.stance)
     }
 }
 
 impl Collaboration {
-    /// The round that is open, else the last.
+    /// The open round, or else the last one.
     pub fn current(&self) -> Option<&Round> {
         self.rounds.last().map(|round| &**round)
     }
 
-    /// The round of this number.
+    /// The round with this number.
     pub fn round(&self, number: u32) -> Option<&Round> {
-        // Where it stands in every log of ours; a file may hold any order.
+        // Its usual index; in a log from a file the order may differ.
         let place = usize::try_from(number.checked_sub(1)?).ok()?;
         let there = self.rounds.get(place).filter(|round| round.number == number);
         let last = self.rounds.last()?.number;
@@ -137,19 +137,19 @@ impl Collaboration {
         self.rounds.iter().rev().find(|round| round.number == number).map(|round| &**round)
     }
 
-    /// The same seat one round before.
+    /// The same seat in the previous round.
     pub fn before(&self, round: u32, seat: usize) -> Option<&Seat> {
         self.round(round.checked_sub(1)?)?.seats.get(seat)
     }
 
-    /// Whether a seat's stance is another than in the round before.
+    /// Whether a seat's stance differs from the previous round.
     pub fn changed(&self, round: u32, seat: usize) -> bool {
         let now = self.round(round).and_then(|round| round.seats.get(seat)).and_then(Seat::stance);
         let before = self.before(round, seat).and_then(Seat::stance);
         matches!((before, now), (Some(before), Some(now)) if before != now)
     }
 
-    /// What was decided, if it was.
+    /// The decision of the last round, if there is one.
     pub fn decision(&self) -> Option<Decision> {
         self.rounds.last().and_then(|round| round.decision)
     }
@@ -221,7 +221,8 @@ impl Collaboration {
                 if let Some(seat) = self.seat_of(event.span, spans) {
                     seat.asked_again = refused.again.unwrap_or(seat.asked_again);
                     seat.detail = Some(refused.detail.clone());
-                    // Its turn may never come: another seat may stop the run first.
+                    // Shown now: its turn may never come, since another seat may stop the run
+                    // first.
                     if refused.again.is_none() {
                         seat.state = SeatState::Refused;
                     }
@@ -278,7 +279,7 @@ impl Collaboration {
     }
 }
 
-/// What a round may still cost before it starts: the messages that remain.
+/// Messages left before a round starts.
 pub fn messages_left(plan: &CollaborationPlan, used: u32) -> u32 {
     plan.max_messages.saturating_sub(used)
 }

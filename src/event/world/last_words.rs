@@ -1,5 +1,5 @@
-//! What the last attempt of a model's call said that failed for good, and which limit kept it from
-//! another: the cause behind a stop such as `llm_error:bad_response`.
+//! The last error of each failed model call, and the limit that prevented a retry: the cause behind
+//! a stop such as `llm_error:bad_response`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use crate::event::kind::{Purpose, RetryLimit};
 use crate::event::stop::StopClass;
 use crate::event::{Event, EventKind, SpanId, StopReason};
 
-/// What failed attempts said.
+/// The last errors of model calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastWords {
-    /// Of calls that are open, by their spans.
+    /// Of open calls, by their spans.
     open: BTreeMap<SpanId, Said>,
-    /// For each reason that a model's call gave the run, the call that counts.
+    /// For each stop reason of a model call, the call that counts.
     failed: Vec<Failed>,
 }
 
-/// What an attempt said, and what kept its call from another.
+/// Error of the last attempt of a call, and what prevented another attempt.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
-    /// Its text.
+    /// Text of the error.
     pub text: Arc<str>,
-    /// The limit in the way, where there was one.
+    /// The limit that prevented a retry, if there was one.
     pub limit: Option<RetryLimit>,
-    /// An attempt after it that was refused: its number, and why.
+    /// A later attempt that was refused: its number, and the reason.
     pub refused: Option<(u32, StopReason)>,
-    /// Attempts of its call; one that was refused counts.
+    /// Attempts of the call, refused ones included.
     pub attempts: u32,
-    /// Those of them that were sent again without a parameter, which is no retry.
+    /// Attempts that only repeated a request without a parameter; they are no retries.
     pub adapted: u32,
-    /// The longest wait that an attempt before it was asked for, in milliseconds; its own stands in its
-    /// text.
+    /// Longest wait in milliseconds that an earlier attempt was asked for (`Retry-After`). The text
+    /// already has that of the last attempt.
     pub asked_ms: Option<u64>,
     own_ms: Option<u64>,
 }
@@ -91,7 +91,8 @@ impl LastWords {
     }
 
     fn note(&mut self, reason: &StopReason, call: SpanId, said: Said, what: &SpanKind) {
-        // Seats speak at once: the first of the sequence stops the run, whichever failed first.
+        // Concurrent seats: the first one in the sequence stops the run, no matter which one failed
+        // first.
         let first_counts = match what {
             SpanKind::Call(Purpose::Contribution { .. }) => true,
             SpanKind::Call(
@@ -101,7 +102,7 @@ impl LastWords {
                 | Purpose::Synthesize
                 | Purpose::Finalize,
             ) => false,
-            // A tool, or an agent that fails of its model's call and says no more than that it did.
+            // A tool, or an agent whose own model call has the cause already.
             _ => return,
         };
         match self.failed.iter_mut().find(|failed| failed.reason == *reason) {
@@ -111,10 +112,10 @@ impl LastWords {
         }
     }
 
-    /// What the call said that stopped a run for this reason, if it was a model's.
+    /// The last error of the model call that stopped a run with this reason, if there is one.
     pub fn of(&self, stop: &StopReason) -> Option<&Said> {
         let failed = self.failed.iter().find(|failed| failed.reason == *stop)?;
-        // A script that has no reply says whose, and what to add.
+        // For a missing script row, the text already says whose row it is and what to add.
         let told = matches!(stop, StopReason::ScriptMissing(_));
         (told || stop.class() == StopClass::Unreachable).then_some(&failed.said)
     }

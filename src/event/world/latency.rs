@@ -1,10 +1,10 @@
-//! How long the latest calls took, in bounded memory.
+//! Durations of the latest calls, in bounded memory.
 
 use std::time::Duration;
 
-/// Samples kept; further ones take the place of the oldest.
+/// Number of samples; further ones replace the oldest.
 const SAMPLES: usize = 256;
-/// Percentiles of fewer samples say nothing.
+/// Min number of samples for a percentile.
 pub const ENOUGH: usize = 5;
 
 /// The latest durations, for their percentiles.
@@ -16,7 +16,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Takes one more.
+    /// Adds a duration.
     pub fn note(&mut self, took: Duration) {
         let sample = u32::try_from(took.as_micros() / 100).unwrap_or(u32::MAX);
         self.count += 1;
@@ -28,18 +28,18 @@ impl Latencies {
         }
     }
 
-    /// How many there were in all.
+    /// Number of durations ever added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest of the latest.
+    /// The longest of the latest durations.
     pub fn longest(&self) -> Option<Duration> {
         self.samples.iter().max().map(|sample| Duration::from_micros(u64::from(*sample) * 100))
     }
 
-    /// The duration that `percent` of the latest calls did not exceed (nearest rank, to a tenth of
-    /// a millisecond); `None` with fewer than [`ENOUGH`] samples.
+    /// The `percent`th percentile of the latest durations (nearest rank, to a tenth of a
+    /// millisecond); `None` with fewer than [`ENOUGH`] samples.
     pub fn percentile(&self, percent: u32) -> Option<Duration> {
         if self.samples.len() < ENOUGH {
             return None;

@@ -1,7 +1,8 @@
-//! The only fold of a log: what every screen, result and export shows. [`World::apply`] is total:
-//! any fact, in any order that a file may hold, changes something or nothing, and never fails.
+//! The only fold of a log: every screen, result and export shows its state. [`World::apply`] is
+//! total: any event in any order, as a file may have them, changes something or nothing, and never
+//! fails.
 //!
-//! What all patterns share stands here; each pattern has a projection of its own in a file beside.
+//! This module has what all patterns share; each pattern has its own projection in its own module.
 
 pub mod activity;
 pub mod alerts;
@@ -54,15 +55,15 @@ use super::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::{AgentName, FlagName, ToolName};
 use crate::scenario::price::Price;
 
-/// Marks kept for the scrubber; further ones are counted in [`World::marks_left_out`].
+/// Most marks for the scrubber; further ones are counted in [`World::marks_left_out`].
 const MARKS: usize = 2048;
 
-/// A run as its log tells it so far.
+/// State of a run after the events so far.
 #[derive(Clone, Debug, Default)]
 pub struct World {
-    /// What was asked; `None` before the first fact.
+    /// The setup of the run; `None` before the first event.
     pub head: Option<Arc<RunStarted>>,
-    /// How the run stands.
+    /// Whether the run is running, paused or closed.
     pub stage: Stage,
     /// The tree of spans.
     pub spans: Spans,
@@ -71,35 +72,35 @@ pub struct World {
     spending: Spending,
     /// The flags, in the scenario's order.
     pub flags: Vec<FlagNow>,
-    /// Moments worth a mark on the scrubber, in order.
+    /// Moments to mark on the scrubber, in order.
     pub marks: Vec<Mark>,
-    /// Marks beyond the cap.
+    /// Number of marks that were not kept.
     pub marks_left_out: u64,
-    /// Facts over time.
+    /// Number of events over time.
     pub activity: Activity,
     /// The tools behind the gateway.
     pub tools: Tools,
-    /// What a person was alerted of.
+    /// Alerts to the operator.
     pub alerts: Alerts,
-    /// The models of a run that asks more than one.
+    /// The models of a run that uses more than one.
     pub models: AskedModels,
     last_words: LastWords,
     refusals: Refusals,
-    /// The call that was not made because of what the run may spend.
+    /// The call that was not made because it would exceed the budget.
     budget_reached: Option<BudgetReached>,
     /// The pattern's own projection.
     pub pattern: PatternWorld,
     /// The answer, once it is composed.
     pub answer: Option<Arc<str>>,
-    /// Whether the run rests at the next round, as it was asked to while it stood.
+    /// Whether the last step was one to the next round, where the run will pause.
     pub to_round: bool,
-    /// Where the run will rest when it comes there.
+    /// Boundaries at which the run will pause.
     pub breakpoints: BTreeSet<BoundaryId>,
-    /// How it ended, once it has.
+    /// How the run ended, once it has.
     pub closed: Option<Arc<RunClosed>>,
-    /// Time of the last fact.
+    /// Time of the last event.
     pub at: Elapsed,
-    /// The place after the last fact.
+    /// Sequence number of the next event.
     pub next: Seq,
     pauses: Duration,
     rests: Rests,
@@ -112,36 +113,36 @@ pub enum PatternWorld {
     /// No head yet.
     #[default]
     None,
-    /// Source `000`.
+    /// A collaboration.
     Collaboration(Collaboration),
-    /// Source `001`.
+    /// An orchestrator.
     Orchestrator(Orchestrator),
-    /// Source `002`.
+    /// A team or swarm.
     Team(Team),
-    /// Source `003`.
+    /// A resilience run.
     Resilience(Resilience),
-    /// Source `004`.
+    /// A research run.
     Research(Box<Research>),
 }
 
-/// How a run stands.
+/// Whether a run is running, paused or closed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Stage {
-    /// No fact yet.
+    /// No event yet.
     #[default]
     Empty,
-    /// On its way.
+    /// Running.
     Running,
-    /// A pause was asked for; branches still on their way finish first.
+    /// A pause was requested; active branches finish first.
     Pausing {
-        /// Who asked.
+        /// Who requested it.
         by: By,
     },
-    /// Every branch stands at a boundary.
+    /// Every branch waits at a boundary.
     Paused {
-        /// Where, the first to go on first.
+        /// The boundaries; the first one resumes first.
         at: Vec<BoundaryId>,
-        /// Since when.
+        /// When the pause began.
         since: Elapsed,
     },
     /// Ended; [`World::closed`] says how.
@@ -151,110 +152,110 @@ pub enum Stage {
 /// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Facts.
+    /// Events.
     pub facts: u64,
-    /// Calls asked for.
+    /// Calls started.
     pub calls: u64,
-    /// Calls answered.
+    /// Calls with a reply or result.
     pub answered: u64,
-    /// Calls failed for good.
+    /// Calls without a result.
     pub failed: u64,
-    /// Calls that something stood in for, or that were left out.
+    /// Calls with a fallback or an omitted result.
     pub degraded: u64,
-    /// Calls that the run cancelled when it stopped.
+    /// Calls that were cancelled because the run stopped.
     pub cancelled: u64,
     /// Attempts made.
     pub attempts: u64,
     /// Attempts that failed.
     pub failed_attempts: u64,
-    /// Attempts that repeated an earlier one.
+    /// Attempts after the first of their call.
     pub retries: u64,
-    /// Attempts that policy refused before the tool was asked.
+    /// Attempts that policy refused before the tool was called.
     pub refused: u64,
-    /// Calls whose next attempt waits now.
+    /// Calls that wait for their next attempt now.
     pub retrying: u64,
     /// Tokens of the replies, counted or estimated.
     pub usage: Usage,
-    /// Replies whose endpoint counted no tokens: they are estimated.
+    /// Replies whose tokens are estimated because the endpoint did not count them.
     pub estimated: u64,
-    /// Replies of which nothing is known; only logs of earlier versions have such.
+    /// Replies whose tokens are unknown; only in logs of earlier versions.
     pub uncounted: u64,
-    /// Facts of kinds that this version does not know.
+    /// Events of kinds that this version does not know.
     pub unknown: u64,
 }
 
 impl Tally {
-    /// Calls open now.
+    /// Number of open calls.
     pub fn open(&self) -> u64 {
         let over = self.answered + self.failed + self.degraded + self.cancelled;
         self.calls.saturating_sub(over)
     }
 }
 
-/// A flag as it stands.
+/// A flag and its current position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlagNow {
-    /// Which.
+    /// Name of the flag.
     pub name: FlagName,
-    /// What it does, for people.
+    /// What the flag does, for display.
     pub label: String,
-    /// Its position.
+    /// The current position.
     pub on: bool,
-    /// Its position at the start.
+    /// The position at the start.
     pub at_start: bool,
-    /// Its last change: when, where and by whom.
+    /// The last change: when, at which boundary, and by whom.
     pub changed: Option<(Elapsed, BoundaryId, By)>,
 }
 
-/// A moment worth a mark on the scrubber.
+/// A moment to mark on the scrubber.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When.
+    /// Time of the event.
     pub at: Elapsed,
-    /// The fact.
+    /// The event.
     pub seq: Seq,
-    /// What.
+    /// What to mark.
     pub what: MarkKind,
 }
 
-/// What a mark stands for.
+/// The meaning of a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarkKind {
-    /// A round was opened.
+    /// A round started.
     Round(u32),
     /// The answer is being composed.
     Finalize,
     /// A flag was switched.
     Flag(FlagName, bool),
-    /// Control of a swarm went over to an agent.
+    /// An agent of a swarm took over.
     Handoff(AgentName),
-    /// The agent that the person talks to consults another.
+    /// The root agent consults another agent.
     Consulted(AgentName),
     /// A source's page was read.
     Page(SourceNo),
-    /// A call is tried again.
+    /// A call is retried.
     Retry,
-    /// A tool's breaker moved.
+    /// A tool's breaker changed its state.
     Breaker(ToolName, BreakerStage),
-    /// A fault was injected into a tool, or taken away.
+    /// A fault was injected into a tool (`true`) or removed.
     Fault(ToolName, bool),
     /// The run was paused.
     Paused,
-    /// The limits of a swarm refused a hand-off, or an allowlist a source.
+    /// A handoff was refused by the limits of a swarm, or a source by an allowlist.
     Refused,
-    /// A call or a contribution failed for good.
+    /// A call or a contribution failed.
     Failed,
     /// The run ended.
     Closed,
 }
 
 impl World {
-    /// A world before its first fact.
+    /// The state before the first event.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The world of these facts.
+    /// The state after these events.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut world = Self::new();
         for event in events {
@@ -263,7 +264,7 @@ impl World {
         world
     }
 
-    /// Folds one fact.
+    /// Processes one event.
     pub fn apply(&mut self, event: &Event) {
         self.tally.facts += 1;
         self.at = self.at.max(event.at);
@@ -325,7 +326,7 @@ impl World {
             EventKind::Paused { at } => {
                 self.to_round = false;
                 let since = match self.stage {
-                    // One more branch came to stand: the clock stands since before.
+                    // One more branch has arrived: the pause began earlier.
                     Stage::Paused { since, .. } => since,
                     _ => {
                         self.mark(event, MarkKind::Paused);
@@ -422,7 +423,7 @@ impl World {
                 }
                 None => self.tally.uncounted += 1,
             },
-            // Asked again in another way: nothing has failed.
+            // The request is repeated without a parameter: nothing has failed.
             EventKind::AttemptFailed(failed) if failed.adapted.is_some() => {}
             EventKind::AttemptFailed(failed) => {
                 self.tally.failed_attempts += 1;
@@ -459,14 +460,14 @@ impl World {
         }
     }
 
-    /// Forgets the calls that ended before this fact and of which there is no end: what is left tells
-    /// the same outcome. Whoever follows a run without end calls it now and then, with a fact that lies
-    /// some way back: screens and lines look at calls that have just ended.
+    /// Forgets ended calls of endless kinds that closed before this event; the outcome stays the
+    /// same. A host that follows an endless run calls this now and then, with an event some way
+    /// back, because screens still show calls that have just ended.
     pub fn forget_before(&mut self, fact: Seq) {
         self.spans.forget_before(fact);
     }
 
-    /// How long the run has been going at `now`, pauses left out: what `max_seconds` bounds.
+    /// Time that the run has been active until `now`, without pauses: `max_seconds` limits it.
     pub fn active(&self, now: Elapsed) -> Duration {
         if let Some(closed) = &self.closed {
             return Duration::from_millis(closed.elapsed_ms);
@@ -478,7 +479,7 @@ impl World {
         now.duration().saturating_sub(self.pauses).saturating_sub(standing)
     }
 
-    /// From one moment to another, the rests between left out.
+    /// Time between two moments, without the pauses between them.
     pub fn took(&self, from: Elapsed, until: Elapsed) -> Duration {
         let standing = match &self.stage {
             Stage::Paused { since, .. } => until.since((*since).max(from)),
@@ -487,14 +488,14 @@ impl World {
         until.since(from).saturating_sub(self.rests.between(from, until)).saturating_sub(standing)
     }
 
-    /// The run goes on after it stood for so long.
+    /// The run resumes at `until` after a pause of `paused_ms`.
     fn rested(&mut self, until: Elapsed, paused_ms: u64) {
         self.pauses = self.pauses.saturating_add(Duration::from_millis(paused_ms));
         let from = until.0.saturating_sub(paused_ms.saturating_mul(1_000));
         self.rests.note(Elapsed(from), until);
     }
 
-    /// What the run has used of each limit on its spending.
+    /// How much of each spending limit the run has used.
     pub fn spending_used(&self) -> Vec<SpendingUsed> {
         let limits = self.head.as_ref().map(|head| head.spending).unwrap_or_default();
         let tokens = limits
@@ -506,8 +507,8 @@ impl World {
         tokens.into_iter().chain(cost).collect()
     }
 
-    /// An estimate of what the run has cost so far, in US dollars: `None` where a model that it may ask
-    /// has no price, or a reply did not count its tokens.
+    /// Estimated cost of the run so far in US dollars; `None` if a model that it may use has no
+    /// price, or the tokens of a reply are unknown.
     pub fn cost_usd(&self) -> Option<f64> {
         let head = self.head.as_ref()?;
         if self.tally.uncounted > 0 {
@@ -519,12 +520,12 @@ impl World {
         }
     }
 
-    /// Whether the run is neither empty nor closed.
+    /// Whether the run has started and is not closed.
     pub fn is_live(&self) -> bool {
         !matches!(self.stage, Stage::Empty | Stage::Closed)
     }
 
-    /// The collaboration's projection and plan, where the run is one.
+    /// Projection and plan of a collaboration; `None` for other patterns.
     pub fn collaboration(&self) -> Option<(&Collaboration, &CollaborationPlan)> {
         match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
             (PatternWorld::Collaboration(world), Some(PatternPlan::Collaboration(plan))) => {
@@ -534,7 +535,7 @@ impl World {
         }
     }
 
-    /// The orchestrator's projection and plan, where the run is one.
+    /// Projection and plan of an orchestrator; `None` for other patterns.
     pub fn orchestrator(&self) -> Option<(&Orchestrator, &OrchestratorPlan)> {
         match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
             (PatternWorld::Orchestrator(world), Some(PatternPlan::Orchestrator(plan))) => {
@@ -544,7 +545,7 @@ impl World {
         }
     }
 
-    /// The projection and plan of a team or swarm, where the run is one.
+    /// Projection and plan of a team or swarm; `None` for other patterns.
     pub fn team(&self) -> Option<(&Team, &TeamPlan)> {
         match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
             (
@@ -555,8 +556,8 @@ impl World {
         }
     }
 
-    /// Whether an attempt was one of a model, whose tokens count: not one of a tool, nor of an
-    /// agent, whose own calls are counted.
+    /// Whether an attempt is a model call, whose tokens count: not that of a tool or an agent,
+    /// because an agent's own calls are counted.
     fn is_of_model(&self, attempt: SpanId) -> bool {
         let call = self.spans.get(attempt).and_then(|span| self.spans.get(span.parent));
         !matches!(
@@ -573,7 +574,7 @@ impl World {
         )
     }
 
-    /// The projection and plan of a resilience run, where the run is one.
+    /// Projection and plan of a resilience run; `None` for other patterns.
     pub fn resilience(&self) -> Option<(&Resilience, &ResiliencePlan)> {
         match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
             (PatternWorld::Resilience(world), Some(PatternPlan::Resilience(plan))) => {
@@ -583,7 +584,7 @@ impl World {
         }
     }
 
-    /// The projection and plan of a research run, where the run is one.
+    /// Projection and plan of a research run; `None` for other patterns.
     pub fn research(&self) -> Option<(&Research, &ResearchPlan)> {
         match (&self.pattern, self.head.as_ref().map(|head| &head.plan)) {
             (PatternWorld::Research(world), Some(PatternPlan::Research(plan))) => {
@@ -593,14 +594,14 @@ impl World {
         }
     }
 
-    /// Whether something was replaced by a fallback or left out.
+    /// Whether a result was replaced by a fallback or omitted.
     pub fn is_degraded(&self) -> bool {
         self.tally.degraded > 0
             || self.orchestrator().is_some_and(|(orchestrator, _)| orchestrator.is_degraded())
             || self.team().is_some_and(|(team, _)| team.incomplete)
     }
 
-    /// A closed run stays closed, whatever a file says after it.
+    /// A closed run stays closed, whatever follows in a file.
     fn set_stage(&mut self, stage: Stage) {
         if self.is_live() {
             self.stage = stage;

@@ -1,18 +1,18 @@
-//! The models of a run that asks more than one, by who asks them, as far as calls have named them.
+//! The models of a run that uses more than one, by caller, as far as calls have named them.
 
 use std::sync::Arc;
 
 use crate::event::kind::{CallStarted, Purpose};
 use crate::scenario::seated::Caller;
 
-/// The model of each caller; empty in a run that asks one model, which the head names.
+/// The model of each caller. Empty in a run that uses one model: its head names it.
 #[derive(Clone, Debug, Default)]
 pub struct AskedModels {
     of: Vec<(Caller, Arc<str>)>,
 }
 
 impl AskedModels {
-    /// Folds a call.
+    /// Records the model of a call.
     pub(super) fn asked(&mut self, call: &CallStarted) {
         let Some((caller, model)) = call.purpose.caller().zip(call.model.as_ref()) else { return };
         match self.of.iter_mut().find(|(known, _)| *known == caller) {
@@ -21,12 +21,12 @@ impl AskedModels {
         }
     }
 
-    /// Whether no call has named its model: the run asks one alone.
+    /// Whether no call has named its model: the run uses only one.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// The model that calls of this purpose ask. Of a member or a hop it is the agent's own.
+    /// The model for calls with this purpose; for a member or a hop, that of the agent.
     pub fn of(&self, purpose: &Purpose) -> Option<&str> {
         match purpose {
             Purpose::Member { agent, .. } | Purpose::Hop { agent, .. } => {
@@ -41,22 +41,22 @@ impl AskedModels {
         self.find(|caller| matches!(caller, Caller::Agent(name) if name.as_str() == agent))
     }
 
-    /// The planner's model: of tasks, or of the steps of research.
+    /// The planner's model, in an orchestrator or research.
     pub fn plan(&self) -> Option<&str> {
         self.find(|caller| *caller == Caller::Plan)
     }
 
-    /// The model that takes notes of pages.
+    /// The model that takes notes from pages.
     pub fn notes(&self) -> Option<&str> {
         self.find(|caller| *caller == Caller::Notes)
     }
 
-    /// The model that puts the answer of research together.
+    /// The model that writes the answer of research.
     pub fn answer(&self) -> Option<&str> {
         self.find(|caller| *caller == Caller::Answer)
     }
 
-    /// The model that writes the text at the end.
+    /// The model that writes the answer or the report at the end.
     pub fn finalize(&self) -> Option<&str> {
         self.find(|caller| *caller == Caller::Finalize)
     }

@@ -1,4 +1,4 @@
-//! Projection of pattern `001`: the plan, its tasks with their attempts, the aggregate.
+//! Projection of an orchestrator: the plan, its tasks with their attempts, the aggregate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,97 +10,97 @@ use crate::event::kind::{FailureClass, OrchestratorPlan, Purpose, StandIn, Task}
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 use crate::scenario::name::TaskId;
 
-/// An orchestrator run as its log tells it.
+/// State of an orchestrator run.
 #[derive(Clone, Debug, Default)]
 pub struct Orchestrator {
-    /// The call that asks for the plan, once it is made.
+    /// The call that requests the plan, once it is made.
     pub plan_call: Option<SpanId>,
-    /// Why the plan was refused, and what the planner gave.
+    /// The stop reason and the reply, if the plan was refused.
     pub refused: Option<(StopReason, Value)>,
-    /// What of it was refused, where the reason alone does not say.
+    /// Details of the refusal, if the reason alone does not explain it.
     pub refused_details: Option<Value>,
-    /// The tasks in plan order; one that has ended is shared between copies of the world.
+    /// The tasks in the order of the plan; copies of the world share ended ones.
     pub tasks: Vec<Arc<TaskRow>>,
-    /// Tasks at once at most, as of now.
+    /// The current limit of concurrent tasks.
     pub max_parallel: u32,
     /// Attempts dispatched.
     pub dispatches: u32,
-    /// Tasks that have one of the places at once.
+    /// Number of running tasks.
     pub running: u32,
-    /// What the results came to.
+    /// The combined results.
     pub aggregate: Option<Arc<Value>>,
     /// Tasks whose result was replaced by a later one of the same worker.
     pub overwritten: Vec<TaskId>,
-    /// The call that puts the report together, once it is made.
+    /// The call that writes the report, once it is made.
     pub finalize: Option<SpanId>,
-    /// Which task a call is for, by its span.
+    /// Index of the task of each call, by the call's span.
     calls: BTreeMap<SpanId, usize>,
-    /// Where a task stands in the plan, by its id; the plan stays, so copies of the world share it.
+    /// Index of each task in the plan, by its id. Copies of the world share it: it does not change.
     places: Arc<BTreeMap<TaskId, usize>>,
 }
 
 /// A task of the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskRow {
-    /// What was planned.
+    /// The task as planned.
     pub task: Task,
-    /// How far it is.
+    /// Its progress.
     pub state: TaskState,
-    /// Its span, once it has one of the places.
+    /// Its span, once it has started.
     pub span: Option<SpanId>,
-    /// Its arguments, hashed; empty before it starts.
+    /// Hash of its arguments; empty before it starts.
     pub args_hash: String,
-    /// When it got its place.
+    /// When it started.
     pub opened: Option<Elapsed>,
     /// When it ended.
     pub closed: Option<Elapsed>,
     /// Its call, once it is made.
     pub call: Option<SpanId>,
-    /// Its attempts in order, refused ones among them.
+    /// Its attempts in order, refused ones included.
     pub attempts: Vec<AttemptBar>,
     /// When the wait for the next attempt ends, while it waits.
     pub retry_at: Option<Elapsed>,
-    /// Attempts used, as the source counts them: refused ones too.
+    /// Attempts used, counted as in the orchestrator source document: refused ones included.
     pub attempts_used: u32,
-    /// Why it failed, or would have without what stood in.
+    /// Why it failed, or why a fallback was used.
     pub reason: Option<StopReason>,
-    /// What its last failed attempt said: bounded, and without secrets.
+    /// Error of its last failed attempt; limited in length, without secrets.
     pub error: Option<Arc<str>>,
-    /// Its result, or what stood in for it.
+    /// Its result or the fallback value.
     pub result: Option<Arc<Value>>,
-    /// What stood in for its worker, where something did.
+    /// The kind of fallback, if one was used.
     pub stand_in: Option<StandIn>,
 }
 
-/// How far a task is.
+/// Progress of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
-    /// No place is free for it yet.
+    /// It waits for the concurrency limit.
     Waiting,
-    /// An attempt is out, or about to be.
+    /// An attempt is in flight or about to start.
     Running,
-    /// The next attempt waits.
+    /// It waits for the next attempt.
     Retrying,
-    /// Its result is there.
+    /// It has a result.
     Done,
-    /// Something stands in for its result.
+    /// It has a fallback instead of a result.
     Degraded,
     /// It has no result.
     Failed,
-    /// The run was stopped in the middle of it.
+    /// The run was stopped during the task.
     Cancelled,
 }
 
 /// An attempt as a segment of the waterfall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptBar {
-    /// From 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
-    /// Its span; `None` for one that was refused.
+    /// Its span; `None` if it was refused.
     pub span: Option<SpanId>,
-    /// When it went out.
+    /// When it started.
     pub opened: Elapsed,
-    /// When it came back.
+    /// When it ended.
     pub closed: Option<Elapsed>,
     /// How it ended.
     pub end: AttemptEnd,
@@ -109,13 +109,13 @@ pub struct AttemptBar {
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
-    /// It has not.
+    /// It is in flight.
     Out,
-    /// Answered.
+    /// It got a result.
     Answered,
-    /// Failed.
+    /// It failed.
     Failed(FailureClass),
-    /// Not made: policy refused it.
+    /// Policy refused it, so it was not made.
     Refused,
 }
 
@@ -139,7 +139,7 @@ impl TaskRow {
         }
     }
 
-    /// Whether the run does without its result, or with what stood in for it.
+    /// Whether its result was replaced by a fallback or omitted.
     pub fn is_replaced(&self) -> bool {
         match self.state {
             TaskState::Degraded => true,
@@ -159,23 +159,23 @@ impl Orchestrator {
         Self { max_parallel: plan.max_parallel, ..Self::default() }
     }
 
-    /// How many tasks stand so.
+    /// Number of tasks in this state.
     pub fn count(&self, state: TaskState) -> usize {
         self.tasks.iter().filter(|row| row.state == state).count()
     }
 
-    /// Tasks that have ended, however.
+    /// Number of tasks that have ended.
     pub fn over(&self) -> usize {
         self.tasks.iter().filter(|row| row.is_over()).count()
     }
 
-    /// The task of this id, with its place in the plan.
+    /// The task with this id, and its index in the plan.
     pub fn task(&self, id: &str) -> Option<(usize, &TaskRow)> {
         let place = *self.places.get(id)?;
         Some((place, self.tasks.get(place)?))
     }
 
-    /// Whether the run does without a task's result, or with what stood in for one.
+    /// Whether a task's result was replaced by a fallback or omitted.
     pub fn is_degraded(&self) -> bool {
         self.tasks.iter().any(|row| row.is_replaced())
     }
@@ -189,7 +189,7 @@ impl Orchestrator {
         self.row(index)
     }
 
-    /// A call that is over is of no task any more, and waits for no further attempt.
+    /// Removes an ended call from its task, which then waits for no further attempt.
     fn close_call(&mut self, call: SpanId) {
         if let Some(row) = self.of_call(call) {
             row.retry_at = None;
@@ -212,7 +212,7 @@ impl Orchestrator {
         match &event.kind {
             EventKind::PlanAccepted { tasks } if self.tasks.is_empty() => {
                 self.tasks = tasks.iter().cloned().map(TaskRow::new).map(Arc::new).collect();
-                // Backwards, so that the first of one id counts.
+                // In reverse order, so that the first task with an id wins.
                 let ids = tasks.iter().enumerate().rev();
                 self.places = Arc::new(ids.map(|(place, task)| (task.id.clone(), place)).collect());
             }
@@ -257,7 +257,7 @@ impl Orchestrator {
                 self.dispatches += 1;
             }
             EventKind::AttemptRefused { attempt, reason, .. } => {
-                // The end of the budget or of the run came before it was dispatched.
+                // Refused before it was dispatched, because the budget or the run had ended.
                 let dispatched = !matches!(
                     reason,
                     StopReason::MaxDispatches | StopReason::MaxSeconds | StopReason::Cancelled

@@ -1,5 +1,4 @@
-//! The replies of models that were refused, as far as an outcome needs them: for each reason, the one
-//! that stops the run.
+//! The refused replies that an outcome needs: for each stop reason, the one that stops the run.
 
 use std::sync::Arc;
 
@@ -7,21 +6,22 @@ use super::spans::{SpanKind, Spans};
 use crate::event::kind::{Purpose, ReplyRefused};
 use crate::event::{Event, EventKind, StopReason};
 
-/// What was refused.
+/// The refused replies of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusals {
-    /// For each reason, the refusal that counts: there are few reasons.
+    /// For each stop reason, the refusal that counts.
     stops: Vec<Stops>,
 }
 
 #[derive(Clone, Debug)]
 struct Stops {
-    /// Round and seat, where seats are asked at once: the first of the sequence stops the run.
+    /// Round and seat, if seats are asked in parallel: the first seat of the sequence stops the
+    /// run.
     seat: Option<(u32, u16)>,
     refused: Arc<ReplyRefused>,
 }
 
-/// Reasons that are kept: those of a model's own words are as many as it likes.
+/// Most reasons to keep: reasons that quote a model's own words may be many.
 const MOST: usize = 64;
 
 impl Refusals {
@@ -53,7 +53,7 @@ impl Refusals {
         }
     }
 
-    /// The refused reply that stops a run for this reason, if one does.
+    /// The refused reply that stops a run with this reason, if there is one.
     pub fn of(&self, stop: &StopReason) -> Option<&Arc<ReplyRefused>> {
         self.stops.iter().map(|it| &it.refused).find(|refused| refused.reason == *stop)
     }

@@ -1,5 +1,5 @@
-//! Projection of pattern `004`: the sources that were found and how each came out, the notes with
-//! their quotes, what was verified, the sentences of the answer.
+//! Projection of a research run: the sources and their outcomes, the notes with their quotes, the
+//! verification, the sentences of the answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,230 +13,229 @@ use crate::event::kind::{
 };
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
 
-/// A research run as its log tells it.
+/// State of a research run.
 #[derive(Clone, Debug, Default)]
 pub struct Research {
-    /// The call that asks for the plan, once it is made.
+    /// The call that requests the plan, once it is made.
     pub plan_call: Option<SpanId>,
-    /// The steps of the plan, and when they were taken.
+    /// The accepted steps of the plan, and when they were accepted.
     pub steps: Option<(Arc<[PlannedStep]>, Elapsed)>,
-    /// A plan that was refused.
+    /// The plan, if it was refused.
     pub refused_plan: Option<RefusedPlan>,
     /// The call that searches, once it is made.
     pub search_call: Option<SpanId>,
-    /// What was searched, and when it was found.
+    /// The query, and when its results arrived.
     pub query: Option<(Arc<str>, Elapsed)>,
-    /// Documents that could not be searched, by reason.
+    /// Number of documents that could not be searched, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Every source that was found, in its order; one that has not changed is shared between
-    /// copies of the world.
+    /// Every source in the order of the search; copies of the world share unchanged ones.
     pub sources: Vec<Arc<SourceRow>>,
-    /// Those that were kept, in the order in which they are looked at; and when that was settled.
+    /// The kept sources in the order of reading, and when that order was set.
     pub kept: Option<(Arc<[SourceNo]>, Elapsed)>,
-    /// Why no further source is looked at, and since when.
+    /// Why no more sources are read, and since when.
     pub reading_end: Option<(ReadingEnd, Elapsed)>,
-    /// The notes that were taken, in their order.
+    /// The accepted notes in order.
     pub notes: Vec<NoteRow>,
-    /// The notes that were refused.
+    /// The refused notes.
     pub refused: Vec<Arc<NoteRefused>>,
-    /// What the notes say of one another.
+    /// Agreement and conflicts between the notes.
     pub compared: NotesCompared,
-    /// What verification found, and when.
+    /// Result of the verification.
     pub verified: Option<Verified>,
-    /// The call that puts the answer together, once it is made.
+    /// The call that writes the answer, once it is made.
     pub answer_call: Option<SpanId>,
-    /// An answer that was refused: why, and what the model gave.
+    /// The stop reason and the reply, if the answer was refused.
     pub refused_answer: Option<(StopReason, Value)>,
     /// The sentences of the answer.
     pub sentences: Arc<[Sentence]>,
-    /// What the answer cites, in its order.
+    /// Ids of the notes that the answer cites, in its order.
     pub citations: Arc<[NoteId]>,
-    /// When the answer was taken.
+    /// When the answer was accepted.
     pub answered: Option<Elapsed>,
-    /// What calls that read have answered, until their pages are taken.
+    /// Results of reading calls, until their pages are recorded.
     answers: BTreeMap<SpanId, Arc<Value>>,
 }
 
-/// A plan that was refused.
+/// A refused plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefusedPlan {
-    /// Why.
+    /// The stop reason.
     pub reason: StopReason,
-    /// What the planner gave.
+    /// The refused reply.
     pub raw: Value,
-    /// What was wanted and what came.
+    /// Expected and received value.
     pub details: Option<Value>,
 }
 
-/// What verification found.
+/// Result of the verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// Notes that were looked at.
+    /// Number of notes that were checked.
     pub checked: u32,
-    /// What is wrong, in the order of the notes.
+    /// The problems, in the order of the notes.
     pub issues: Arc<[IssueOf]>,
-    /// When.
+    /// When it was done.
     pub at: Elapsed,
 }
 
 /// A source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceRow {
-    /// Which.
+    /// Number of the source.
     pub no: SourceNo,
-    /// As it was found.
+    /// The source as the search gave it.
     pub found: Found,
-    /// Its address, normalized; `None` before it is kept, or where it is not.
+    /// Its normalized address; `None` if it is not kept, or not yet.
     pub url: Option<Arc<str>>,
-    /// Its domain; empty where it is not kept.
+    /// Its domain; empty if it is not kept.
     pub domain: Arc<str>,
-    /// How far its domain is trusted; `None` where it is not kept.
+    /// How much its domain is trusted, from 0 to 1; `None` if it is not kept.
     pub trust: Option<f64>,
-    /// How far it is.
+    /// Its progress.
     pub state: SourceState,
-    /// Its span, once it is looked at.
+    /// Its span, once its check begins.
     pub span: Option<SpanId>,
-    /// When it was begun.
+    /// When its check began.
     pub opened: Option<Elapsed>,
-    /// When it came out.
+    /// When it ended.
     pub closed: Option<Elapsed>,
     /// The call that reads it, once it is made.
     pub read_call: Option<SpanId>,
-    /// The call that takes notes of it, once it is made.
+    /// The call that takes notes from it, once it is made.
     pub notes_call: Option<SpanId>,
     /// Its page, once it is read.
     pub page: Option<Page>,
-    /// What was cut of the notes that were proposed of it.
+    /// The notes that were proposed beyond the limit, if any were.
     pub cut: Option<NotesCut>,
 }
 
-/// A page as it was read.
+/// A page that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
-    /// Where it was found in the end, normalized.
+    /// Its final address after redirects, normalized.
     pub url: Arc<str>,
     /// Its title.
     pub title: Arc<str>,
-    /// When it was published; empty: it does not say.
+    /// Date of publication; empty if the page gives none.
     pub published_at: Arc<str>,
-    /// Days from then until the day that the run asks about, where both are known.
+    /// Age in days, counted back from the run's `as_of`, if both dates are known.
     pub age_days: Option<i64>,
     /// Characters of its text.
     pub chars: u64,
-    /// Whether that day is when its file was last changed: the page itself says none.
+    /// Whether the date is the last change of the file, because the page itself gives none.
     pub modified: bool,
     answer: Option<Arc<Value>>,
 }
 
 impl Page {
-    /// Its text, paragraphs with a blank line between; empty where the log does not have it.
+    /// Its text, with blank lines between paragraphs; empty if the log does not have it.
     pub fn text(&self) -> &str {
         let data = self.answer.as_deref().and_then(|answer| answer.get("data"));
         data.and_then(|data| data.get("body")).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Something else that the tool says of it, such as `content_type` or `redirects`.
+    /// Another field of the tool's result, such as `content_type` or `redirects`.
     pub fn told(&self, name: &str) -> Option<&Value> {
         self.answer.as_deref()?.get("data")?.get(name)
     }
 }
 
-/// How far a source is.
+/// Progress of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceState {
-    /// It was found.
+    /// It is in the search results.
     Found,
-    /// It fell out before any gate.
+    /// It was dropped before the allowlists were checked.
     Dropped(DropReason),
-    /// It is kept, and its turn has not come.
+    /// It is kept; its turn has not come.
     Waiting,
-    /// It is looked at: its gate is asked, or its page is read.
+    /// Its allowlists are checked, or its page is read.
     Reading,
-    /// Notes of it are taken.
+    /// Notes are taken from it.
     Noting,
-    /// An allowlist refused it, or where it leads to.
+    /// An allowlist refused it, or the address it redirects to.
     Denied {
-        /// Which.
+        /// The allowlist.
         reason: Denial,
-        /// Where it leads to, where that was refused.
+        /// The address it redirects to, if that was refused.
         location: Option<Arc<str>>,
     },
-    /// Its page could not be had, or is of no use.
+    /// Its page could not be fetched or used.
     Skipped {
-        /// Why, in a word.
+        /// Word for the reason.
         reason: Arc<str>,
-        /// Why, for people.
+        /// The reason, for display.
         text: Arc<str>,
     },
     /// It was read.
     Read {
-        /// Notes that were taken.
+        /// Number of accepted notes.
         notes: u32,
-        /// Notes that were refused.
+        /// Number of refused notes.
         refused: u32,
     },
-    /// Its turn did not come: the budget was spent before.
+    /// Its turn did not come, because a limit was reached before.
     NotReached(ReadingEnd),
-    /// The run ended in the middle of it, or before its turn.
+    /// The run ended before or during its turn.
     Cancelled,
 }
 
-/// A note that was taken.
+/// An accepted note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteRow {
-    /// Of which source.
+    /// Number of its source.
     pub source: SourceNo,
     /// The note.
     pub note: Arc<Note>,
-    /// When.
+    /// When it was accepted.
     pub at: Elapsed,
 }
 
-/// How many came how far.
+/// Number of items that passed each stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Funnel {
-    /// Sources that were found.
+    /// Sources in the search results.
     pub found: usize,
     /// Sources that were kept.
     pub deduped: usize,
-    /// Sources that passed both allowlists.
+    /// Sources that both allowlists allowed.
     pub allowed: usize,
     /// Pages that were read.
     pub read: usize,
-    /// Notes that were taken.
+    /// Notes that were accepted.
     pub notes: usize,
     /// Notes that the answer cites.
     pub cited: usize,
 }
 
 impl Research {
-    /// The source of this number.
+    /// The source with this number.
     pub fn source(&self, no: SourceNo) -> Option<&SourceRow> {
         self.sources.get(no.place()?).map(|row| &**row)
     }
 
-    /// The sources that were kept, in the order in which they are looked at.
+    /// The kept sources in the order of reading.
     pub fn kept(&self) -> impl Iterator<Item = &SourceRow> {
         let kept = self.kept.as_ref().map_or(&[][..], |(kept, _)| kept);
         kept.iter().filter_map(|no| self.source(*no))
     }
 
-    /// The note of this id.
+    /// The note with this id.
     pub fn note(&self, id: &NoteId) -> Option<&NoteRow> {
         self.notes.iter().find(|row| row.note.id == *id)
     }
 
-    /// Whether the answer cites a note.
+    /// Whether the answer cites this note.
     pub fn is_cited(&self, id: &NoteId) -> bool {
         self.citations.contains(id)
     }
 
-    /// Pages that were read, those of no use among them.
+    /// Number of pages that were read, including unusable ones.
     pub fn pages_read(&self) -> usize {
         self.sources.iter().filter(|row| row.page.is_some()).count()
     }
 
-    /// How many came how far.
+    /// Number of items that passed each stage.
     pub fn funnel(&self) -> Funnel {
         let allowed = |row: &&Arc<SourceRow>| {
             row.read_call.is_some() && !matches!(row.state, SourceState::Denied { .. })
@@ -262,7 +261,7 @@ impl Research {
         }
     }
 
-    /// The call of an attempt, where it reads.
+    /// The call of an attempt, if it reads a page.
     fn reading_call(span: SpanId, spans: &Spans) -> Option<SpanId> {
         let call = spans.get(span)?.parent;
         let reads = matches!(spans.get(call)?.what, SpanKind::Call(Purpose::Read { .. }));
@@ -358,7 +357,7 @@ impl Research {
                     SourceCame::Read { notes, refused } => SourceState::Read { notes, refused },
                     SourceCame::Cancelled => SourceState::Cancelled,
                 };
-                // What a page that was not taken had answered is of no use any more.
+                // The result of a page that was not used is not needed any more.
                 if let Some(call) = row.read_call {
                     self.answers.remove(&call);
                 }
@@ -408,7 +407,7 @@ impl Research {
         }
     }
 
-    /// Those whose turn has not come are left.
+    /// Sets the state of all sources whose turn has not come.
     fn leave_waiting(&mut self, how: &SourceState) {
         for row in self.sources.iter_mut().filter(|row| row.state == SourceState::Waiting) {
             Arc::make_mut(row).state = how.clone();
@@ -435,18 +434,18 @@ impl SourceRow {
         })
     }
 
-    /// Its address as it is known best: normalized, else as it was found.
+    /// Its best known address: normalized, or else as the search gave it.
     pub fn address(&self) -> &str {
         self.url.as_deref().unwrap_or(&self.found.url)
     }
 
-    /// Its title: the page's own, else as it was found.
+    /// Its title: that of the page, or else as the search gave it.
     pub fn title(&self) -> &str {
         let own = self.page.as_ref().map(|page| &*page.title).filter(|title| !title.is_empty());
         own.unwrap_or(&self.found.title)
     }
 
-    /// The word for why it fell out, where it did.
+    /// The word for why it was dropped, denied, skipped or not reached; `None` otherwise.
     pub fn fell_out(&self) -> Option<&str> {
         Some(match &self.state {
             SourceState::Dropped(reason) => reason.word(),

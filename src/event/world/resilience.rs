@@ -1,5 +1,5 @@
-//! Projection of pattern `003`: the agents, and the call slots they share. What each tool bears is
-//! in [`Tools`](super::Tools).
+//! Projection of a resilience run: the agents, and the call slots they share. The counts of each
+//! tool are in [`Tools`](super::Tools).
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use crate::event::kind::{Purpose, ResiliencePlan};
 use crate::event::{Event, EventKind, SpanId, StopReason};
 use crate::scenario::name::ToolName;
 
-/// A resilience run as its log tells it.
+/// State of a resilience run.
 #[derive(Clone, Debug, Default)]
 pub struct Resilience {
-    /// The agents, the first first.
+    /// The agents in order.
     pub agents: Vec<Agent>,
     /// Call slots in use.
     pub in_use: u32,
-    /// The most that were in use at once.
+    /// Most call slots in use at the same time.
     pub peak: u32,
-    /// Calls that wait for a slot now.
+    /// Number of calls that wait for a slot now.
     pub waiting: u32,
-    /// The most that waited at once.
+    /// Most calls that waited at the same time.
     pub peak_waiting: u32,
-    /// Calls that got an answer.
+    /// Calls with a result.
     pub answered: u64,
-    /// Calls that something stood in for, or that were left out.
+    /// Calls with a fallback or an omitted result.
     pub degraded: u64,
-    /// Calls that got nothing.
+    /// Calls without a result.
     pub failed: u64,
-    /// Slots there are.
+    /// Total number of call slots.
     pool: u32,
-    /// Calls that are open: whose they are, and whether they have a slot.
+    /// Open calls: the agent of each, and whether it has a slot.
     open: BTreeMap<SpanId, Open>,
 }
 
@@ -41,23 +41,23 @@ struct Open {
 /// One agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agent {
-    /// Which of its turns it is in, from 1; 0 before the first.
+    /// Number of its current turn, from 1; 0 before the first.
     pub turn: u32,
-    /// What it asks now.
+    /// The tool it calls now.
     pub asks: Option<ToolName>,
-    /// Whether that waits for a slot.
+    /// Whether that call waits for a slot.
     pub waits: bool,
-    /// Its calls that got an answer.
+    /// Its calls with a result.
     pub answered: u32,
-    /// Its calls that something stood in for, or that were left out.
+    /// Its calls with a fallback or an omitted result.
     pub degraded: u32,
-    /// Its calls that got nothing.
+    /// Its calls without a result.
     pub failed: u32,
 }
 
 impl Resilience {
     pub(super) fn new(plan: &ResiliencePlan) -> Self {
-        // A file may name any number; agents beyond those a run of ours can have are not drawn.
+        // A file may give any number; no run has more agents than this.
         let agents = plan.agents.min(100_000) as usize;
         Self { agents: vec![Agent::default(); agents], pool: plan.pool, ..Self::default() }
     }

@@ -1,12 +1,11 @@
-//! When a run stood still: what is left out of how long something took, as `max_seconds` leaves it
-//! out.
+//! The pauses of a run, which do not count in durations, just as `max_seconds` does not count them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::Elapsed;
 
-/// The rests of a run, in order. Copies share them until one of them grows.
+/// The pauses of a run in order. Copies share the list until one of them grows.
 #[derive(Clone, Debug, Default)]
 pub struct Rests(Arc<Vec<Rest>>);
 
@@ -14,19 +13,19 @@ pub struct Rests(Arc<Vec<Rest>>);
 struct Rest {
     from: Elapsed,
     until: Elapsed,
-    /// How long the run stood in all before this one.
+    /// Total length of the earlier pauses.
     before: Duration,
 }
 
 impl Rest {
-    /// How long the run stood in all before `at`, which is not before this rest.
+    /// Total paused time before `at`, which must not be before this pause.
     fn stood(&self, at: Elapsed) -> Duration {
         self.before.saturating_add(at.min(self.until).since(self.from))
     }
 }
 
 impl Rests {
-    /// A rest has ended at `until`. One that a file puts before an earlier one is left out.
+    /// Records a pause. The part of it that overlaps an earlier one is ignored.
     pub(super) fn note(&mut self, from: Elapsed, until: Elapsed) {
         let last = self.0.last().copied();
         let from = last.map_or(from, |last| from.max(last.until));
@@ -36,7 +35,7 @@ impl Rests {
         }
     }
 
-    /// How long the run stood between two moments.
+    /// Paused time between two moments.
     pub fn between(&self, from: Elapsed, until: Elapsed) -> Duration {
         self.before(until).saturating_sub(self.before(from))
     }
@@ -63,7 +62,7 @@ mod tests {
         let mut rests = Rests::default();
         rests.note(at(100), at(200));
         rests.note(at(500), at(900));
-        rests.note(at(50), at(60)); // no log of ours
+        rests.note(at(50), at(60)); // never in a log of roundtable
         let stood = |from, until| rests.between(at(from), at(until)).as_millis();
         let table = [
             ((0, 50), 0),

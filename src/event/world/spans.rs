@@ -1,4 +1,4 @@
-//! The tree of spans, folded from the facts that open and close them.
+//! The tree of spans, built from the events that open and close them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,15 +6,14 @@ use std::sync::Arc;
 use crate::event::kind::{FailureClass, Purpose, SourceCame, SourceNo};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 
-/// Rows in one shared chunk. Chunks are copied on write, so that a checkpoint of a world shares
-/// all that has not changed since.
+/// Rows in one shared chunk. Chunks are copied on write, so a checkpoint of a world shares
+/// everything that has not changed since.
 const CHUNK: u32 = 64;
-/// Rows that a chunk has room for at first: most runs open few spans, and a whole chunk takes more
-/// memory than all else of such a world.
+/// Rows that a new chunk has room for: most runs open few spans, and a full chunk would be the
+/// largest part of such a world.
 const FEW: usize = 16;
 
-/// Every span that was opened and is not forgotten. Any ids that a file may
-/// hold are taken.
+/// Every span that was opened and is not forgotten. Accepts any ids that a file may have.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
     chunks: BTreeMap<u32, Arc<Vec<Option<Span>>>>,
@@ -26,21 +25,21 @@ pub struct Spans {
 /// One span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// Its id.
+    /// Id of the span.
     pub id: SpanId,
-    /// The span it stands in; the run's own is its own parent.
+    /// Its parent; the run's own span is its own parent.
     pub parent: SpanId,
-    /// What it is.
+    /// The kind of span.
     pub what: SpanKind,
     /// When it was opened.
     pub opened: Elapsed,
     /// When it was closed, if it was.
     pub closed: Option<Elapsed>,
-    /// How it ended, or that it has not.
+    /// Whether it is open, done or failed.
     pub state: SpanState,
-    /// The fact that opened it.
+    /// The event that opened it.
     pub opened_by: Seq,
-    /// The fact that closed it.
+    /// The event that closed it.
     pub closed_by: Option<Seq>,
     /// Its first child.
     pub first_child: Option<SpanId>,
@@ -57,49 +56,49 @@ impl Span {
     }
 }
 
-/// What a span is.
+/// The kind of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpanKind {
     /// The run.
     Run,
-    /// A round, from 1.
+    /// A round; its number, from 1.
     Round(u32),
     /// A task of a plan.
     Task {
-        /// Which, from 0.
+        /// Index of the task, from 0.
         index: u32,
     },
     /// A source of research.
     Source(SourceNo),
-    /// A call for someone.
+    /// A call.
     Call(Purpose),
-    /// An attempt of a call, from 1.
+    /// An attempt of a call; its number, from 1.
     Attempt(u32),
 }
 
-/// How a span stands.
+/// State of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanState {
     /// Not closed yet.
     Open,
-    /// Closed well.
+    /// Closed with success.
     Done,
     /// Closed with a failure.
     Failed(Option<FailureClass>),
 }
 
 impl Spans {
-    /// The span of this id.
+    /// The span with this id.
     pub fn get(&self, id: SpanId) -> Option<&Span> {
         self.chunks.get(&(id.0 / CHUNK))?.get((id.0 % CHUNK) as usize)?.as_ref()
     }
 
-    /// How many were opened.
+    /// Number of spans that were opened.
     pub fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// How many are open now.
+    /// Number of spans that are open now.
     pub fn open(&self) -> u64 {
         self.open
     }
@@ -123,8 +122,8 @@ impl Spans {
         Arc::make_mut(chunk).get_mut((id.0 % CHUNK) as usize)?.as_mut()
     }
 
-    /// Folds what a fact does to the tree. A span that is opened twice keeps its first opening; a
-    /// fact about a span that was never opened changes nothing.
+    /// Processes an event. A span that is opened twice keeps its first opening; an event about an
+    /// unknown span is ignored.
     pub(super) fn apply(&mut self, event: &Event) {
         if let Some(parent) = event.kind.opens() {
             let what = match &event.kind {
@@ -204,18 +203,19 @@ impl Spans {
         }
     }
 
-    /// How many are forgotten.
+    /// Number of forgotten spans.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Forgets what was closed before this fact, is not bounded by a plan, and is looked at by nobody
-    /// any more: the steps of agents and what agents say, with their attempts. Rounds, tasks and
-    /// sources stay, and so do the calls of members, hops and tools: a run's outcome has them.
+    /// Forgets spans that closed before this event, whose number no plan limits, and that nothing
+    /// refers to any more: the steps of resilience agents and the model calls of team agents, with
+    /// their attempts. Rounds, tasks, sources and the calls of members, hops and tools stay: a
+    /// run's outcome needs them.
     pub(super) fn forget_before(&mut self, fact: Seq) {
         let chunks: Vec<u32> = self.chunks.keys().rev().copied().collect();
         for at in chunks {
-            // Backwards: an attempt has a higher id than its call, and goes before it.
+            // In reverse order: an attempt has a higher id than its call, and has to go first.
             let (mut slot, mut gone) = (CHUNK as usize, false);
             while let Some(id) = self.last_over(at, slot, fact) {
                 slot = (id.0 % CHUNK) as usize;
@@ -250,8 +250,8 @@ impl Spans {
             }
     }
 
-    /// Whether no fact refers any more to what an agent said: the agent has ended, or has spoken
-    /// again. Until then its calls are carried out, and those that are refused stand with it.
+    /// Whether no event refers to this model call any more: its agent has ended, or has called its
+    /// model again. Until then its tool calls are carried out, and refused ones belong to it.
     fn is_followed(&self, say: &Span) -> bool {
         let is_say = |span: &Span| matches!(span.what, SpanKind::Call(Purpose::Say { .. }));
         let next = |span: &Span| span.next_sibling.and_then(|next| self.get(next));

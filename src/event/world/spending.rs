@@ -1,4 +1,4 @@
-//! Tokens by the model that was asked, in a run whose models have prices.
+//! Tokens and cost by model, in a run whose models have prices.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use crate::event::SpanId;
 use crate::event::kind::{ModelPriceHead, Usage};
 use crate::scenario::price::Price;
 
-/// What a run has used of a limit on its spending.
+/// How much of a spending limit a run has used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SpendingUsed {
-    /// Tokens, of prompts and replies together.
+    /// Tokens of prompts and replies together.
     Tokens {
-        /// Used.
+        /// Tokens used.
         used: u64,
-        /// Allowed.
+        /// The limit.
         limit: u64,
     },
     /// US dollars, estimated.
     Cost {
-        /// Used.
+        /// US dollars spent.
         used: f64,
-        /// Allowed.
+        /// The limit.
         limit: f64,
     },
 }
 
 impl SpendingUsed {
-    /// The share of the limit, from 0; 1 is all of it.
+    /// Used share of the limit; 1 is all of it.
     pub fn share(&self) -> f64 {
         match *self {
             Self::Tokens { limit: 0, .. } => 1.0,
@@ -37,18 +37,18 @@ impl SpendingUsed {
     }
 }
 
-/// Tokens of the models of a run, each at its price. Sums are of whole tokens, so the cost does not
-/// depend on the order in which replies came.
+/// Tokens of the models of a run, each with its price. It adds up whole tokens, so the cost does
+/// not depend on the order of the replies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spending {
     models: Vec<ModelSpending>,
-    /// The open calls that name their model, by its place in `models`; `None`: it is not there.
+    /// Index in `models` of the model of each open call; `None`: the head does not name it.
     open: BTreeMap<SpanId, Option<usize>>,
-    /// Tokens were used that no model of the head accounts for.
+    /// Whether tokens were used by a model that the head does not name.
     unknown: bool,
 }
 
-/// What one model has used.
+/// Tokens of one model.
 #[derive(Clone, Debug)]
 struct ModelSpending {
     model: String,
@@ -57,7 +57,7 @@ struct ModelSpending {
 }
 
 impl Spending {
-    /// The run may ask these models.
+    /// Sets the models that the run may use.
     pub fn begin(&mut self, models: &[ModelPriceHead]) {
         let spent = |it: &ModelPriceHead| ModelSpending {
             model: it.model.clone(),
@@ -67,7 +67,7 @@ impl Spending {
         self.models = models.iter().map(spent).collect();
     }
 
-    /// A call begins; it names its model where the run asks several.
+    /// A call begins; it names its model if the run uses several.
     pub fn asked(&mut self, call: SpanId, model: Option<&str>) {
         if let Some(model) = model.filter(|_| !self.models.is_empty()) {
             let at = self.models.iter().position(|spent| spent.model == model);
@@ -75,12 +75,12 @@ impl Spending {
         }
     }
 
-    /// A reply to this call used so many tokens.
+    /// A reply to this call used these tokens.
     pub fn used(&mut self, call: Option<SpanId>, usage: Usage) {
         let named = call.and_then(|call| self.open.get(&call).copied());
         let at = match named {
             Some(at) => at,
-            // The only model there is need not be named.
+            // If there is only one model, calls do not name it.
             None if self.models.len() == 1 => Some(0),
             None => None,
         };
@@ -95,7 +95,7 @@ impl Spending {
         self.open.remove(&span);
     }
 
-    /// US dollars; `None` where there are no prices, or a model has none.
+    /// Estimated US dollars; `None` if there are no prices, or a model has none.
     pub fn cost(&self) -> Option<f64> {
         if self.models.is_empty() || self.unknown {
             return None;

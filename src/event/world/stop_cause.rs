@@ -1,5 +1,5 @@
-//! What lies behind a stop, and what can be done about it: the reason alone does not say what failed,
-//! nor which limit was in the way.
+//! The cause of a stop and the advice for it: the stop reason alone does not say what failed, or
+//! which limit prevented a retry.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::event::kind::{BreakerWhy, ReplyRefused, RetryLimit, seconds};
 use crate::event::stop::LlmError;
 use crate::scenario::name::ToolName;
 
-/// The name of the model at the gateway.
+/// Name of the model at the gateway.
 const LLM: &str = "llm";
 
 impl World {
-    /// What lies behind the end of a run, where a call of its model or an open breaker stopped it:
-    /// what the last attempt said and which limit kept it from another, or what opened the breaker.
+    /// The cause of the end of a run, if a model call or an open breaker stopped it: the last error
+    /// and the limit that prevented a retry, or what opened the breaker.
     pub fn stop_cause(&self) -> Option<Arc<str>> {
         let reason = &self.closed.as_ref()?.reason;
         match reason {
@@ -30,12 +30,12 @@ impl World {
         }
     }
 
-    /// The reply of a model that stopped the run because it was refused.
+    /// The refused reply that stopped the run, if one did.
     pub fn stop_refusal(&self) -> Option<&Arc<ReplyRefused>> {
         self.refusals.of(&self.closed.as_ref()?.reason)
     }
 
-    /// What a person can do about the end of a run, in one sentence; `None` for a success.
+    /// What to do about the end of the run, in one sentence; `None` for a success.
     pub fn stop_advice(&self) -> Option<&'static str> {
         let reason = &self.closed.as_ref()?.reason;
         let limit = self.last_words.of(reason).and_then(|said| said.limit);
@@ -43,8 +43,8 @@ impl World {
             (
                 StopReason::LlmError(LlmError::RateLimited),
                 Some(RetryLimit::Deadline { asked: true, .. }),
-            ) => Some("Start the run again when that time is over, or give it more max_seconds."),
-            // More retries reach no server that is not there.
+            ) => Some("Start the run again after that time, or raise max_seconds."),
+            // Retries do not help if the server is not there.
             (
                 StopReason::LlmError(LlmError::Connection) | StopReason::LlmTimeout,
                 Some(RetryLimit::RetryBudget { .. }),
@@ -53,7 +53,7 @@ impl World {
                 Some("Start the run again later, or raise tools.llm.retry_budget.min.")
             }
             _ if self.stop_refusal().is_some_and(|refused| refused.asked_again > 0) => {
-                Some("It was asked again in vain: fix the prompt, or use another model.")
+                Some("Asking the model again did not help: fix the prompt, or use another model.")
             }
             _ => reason.advice(),
         }
@@ -64,22 +64,24 @@ impl World {
         let opened =
             row.history.iter().rev().find(|it| it.opened_by.is_some() || it.by.is_some())?;
         let by = match (&opened.opened_by, opened.why) {
-            (_, BreakerWhy::ByHand) | (None, _) => "by hand.",
+            (_, BreakerWhy::ByHand) | (None, _) => "manual override.",
             (Some(text), _) => &**text,
         };
-        Some(format!("The breaker of {tool} was open, so it was not asked. Opened by: {by}").into())
+        Some(
+            format!("The breaker of {tool} was open, so it was not called. Opened by: {by}").into(),
+        )
     }
 }
 
 impl Said {
-    /// What it said, the wait that it asked for, and what kept its call from another attempt, of which
-    /// there may be `most`.
+    /// The error, the wait that the endpoint requested, and what prevented another attempt; a call
+    /// may have `most` attempts.
     fn cause(&self, most: Option<u32>) -> Arc<str> {
         let mut text = self.text.to_string();
-        // A limit that the wait itself met says how long it is.
+        // If the wait itself exceeded a limit, the text of that limit states it.
         let said = matches!(self.limit, Some(RetryLimit::Deadline { asked: true, .. }));
         if let Some(ms) = self.asked_ms.filter(|ms| *ms > 0 && !said) {
-            text.push_str(&format!(" It asked to wait {}.", seconds(ms)));
+            text.push_str(&format!(" The endpoint asked to wait {}.", seconds(ms)));
         }
         let made = self.attempts - self.adapted.min(self.attempts);
         match (&self.refused, &self.limit) {

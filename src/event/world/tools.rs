@@ -1,5 +1,5 @@
-//! Projection of the gateway: what each tool was asked, what it cost, how its breaker and bulkhead
-//! stand (source `003`). The same for every pattern.
+//! Projection of the gateway: the counts of each tool, and the state of its breaker and bulkhead
+//! (cascading failures source document). It is the same for every pattern.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -14,55 +14,55 @@ use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::name::ToolName;
 use crate::scenario::tool::Fault;
 
-/// Marks kept of each tool: its latest attempts and refusals.
+/// Marks to keep per tool: its latest attempts and refusals.
 pub const MARKS: usize = 40;
-/// Moves of each breaker that are kept; the oldest go first.
+/// State changes to keep per breaker; the oldest are dropped first.
 const HISTORY: usize = 256;
 
 /// Every tool behind the gateway.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     rows: Vec<ToolRow>,
-    /// Calls that are open, and whose they are.
+    /// Index of the tool of each open call.
     open: BTreeMap<SpanId, usize>,
-    /// Calls with an attempt in line at a bulkhead.
+    /// Calls with an attempt in the bulkhead's queue.
     in_line: BTreeSet<SpanId>,
-    /// Whose call was closed last.
+    /// Index of the tool whose call was closed last.
     closed: Option<usize>,
 }
 
 /// One tool.
 #[derive(Clone, Debug)]
 pub struct ToolRow {
-    /// What it is; its limits are those of now.
+    /// Its setup; the limits are the current ones.
     pub head: ToolHead,
-    /// Counts.
+    /// Its counts.
     pub tally: ToolTally,
-    /// Attempts out now.
+    /// Attempts in flight now.
     pub in_flight: u32,
-    /// The most attempts that were out at once.
+    /// Most attempts in flight at the same time.
     pub peak: u32,
-    /// Attempts that stand in line at the bulkhead now.
+    /// Attempts in the bulkhead's queue now.
     pub queued: u32,
     /// Its latest attempts and refusals, the oldest first, at most [`MARKS`].
     pub marks: VecDeque<CallMark>,
-    /// Milliseconds: the oldest last good value that stood in for it.
+    /// Age of the oldest cached value that was used, in milliseconds.
     pub oldest_ms: u64,
-    /// How long its answered calls took, from being asked for to their end.
+    /// Durations of its answered calls, from start to end.
     pub latencies: Latencies,
     /// Requests over time: the load on the tool.
     pub load: Activity,
-    /// How its breaker stands.
+    /// State of its breaker.
     pub stage: BreakerStage,
-    /// When it came to stand so.
+    /// When the breaker got into this state.
     pub since: Elapsed,
-    /// When it lets a call through again, where it is open and that is known.
+    /// When it lets a call through again, if it is open and that is known.
     pub until: Option<Elapsed>,
     /// Failures in a row.
     pub failures: u32,
-    /// What the last attempt said that failed.
+    /// Error of the last failed attempt.
     pub last_failure: Option<Arc<str>>,
-    /// Its moves, the oldest first.
+    /// State changes of its breaker, the oldest first.
     pub history: VecDeque<BreakerMove>,
     /// Faults that are injected now.
     pub faults: Vec<Fault>,
@@ -71,39 +71,39 @@ pub struct ToolRow {
 /// Counts of one tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToolTally {
-    /// Calls asked for; an agent's repeats of the same are not among them.
+    /// Calls requested; an agent's repeats of the same call are not counted.
     pub asked: u64,
-    /// Calls that repeat one that got no answer.
+    /// Calls that repeat a call without a result.
     pub repeats: u64,
-    /// Calls answered.
+    /// Calls with a result.
     pub answered: u64,
-    /// Calls failed for good, with nothing in their place.
+    /// Calls without a result or fallback.
     pub failed: u64,
-    /// Calls cancelled with their run.
+    /// Calls that were cancelled with their run.
     pub cancelled: u64,
     /// Attempts made.
     pub attempts: u64,
-    /// Requests that the tool's own client repeated by itself.
+    /// Retries by the tool's own client.
     pub client_retries: u64,
-    /// Attempts that repeated an earlier one of their call.
+    /// Attempts after the first of their call.
     pub retries: u64,
-    /// Attempts answered.
+    /// Attempts with a result.
     pub good: u64,
-    /// Attempts that failed by the tool's fault.
+    /// Attempts that failed because of the tool.
     pub bad: u64,
     /// Attempts refused by an open breaker.
     pub circuit_open: u64,
     /// Attempts refused by a full bulkhead.
     pub bulkhead_full: u64,
-    /// Milliseconds spent in line at the bulkhead.
+    /// Milliseconds in the bulkhead's queue.
     pub waited_ms: u64,
-    /// Calls that the last good value stood in for.
+    /// Calls answered with a cached value.
     pub cached: u64,
-    /// Calls that the declared value stood in for.
+    /// Calls answered with the default value.
     pub fallback: u64,
-    /// Calls that were left out.
+    /// Calls whose result was omitted.
     pub left_out: u64,
-    /// Results that came after the breaker had moved on.
+    /// Late results that were ignored.
     pub stale: u64,
 }
 
@@ -113,58 +113,58 @@ impl ToolTally {
         self.attempts + self.client_retries
     }
 
-    /// Calls that something stood in for, or that were left out.
+    /// Calls with a fallback or an omitted result.
     pub fn degraded(&self) -> u64 {
         self.cached + self.fallback + self.left_out
     }
 
-    /// Attempts that were refused without asking the tool.
+    /// Attempts that were refused without calling the tool.
     pub fn refused(&self) -> u64 {
         self.circuit_open + self.bulkhead_full
     }
 
-    /// Requests made for each call asked for: what source `003` is about. `None` before the first
-    /// call.
+    /// Requests per call: the amplification that the cascading failures source document is about.
+    /// `None` before the first call.
     pub fn amplification(&self) -> Option<f64> {
         (self.asked > 0).then(|| self.requests() as f64 / self.asked as f64)
     }
 
-    /// Share of the judged attempts that failed; rejections are not mixed in.
+    /// Share of failed attempts among those that count; refused ones do not count.
     pub fn error_rate(&self) -> Option<f64> {
         let judged = self.good + self.bad;
         (judged > 0).then(|| self.bad as f64 / judged as f64)
     }
 }
 
-/// How an attempt ended, or that it was not made.
+/// Result of an attempt, as a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallMark {
-    /// Answered.
+    /// Success.
     Good,
-    /// Answered, but it took more than half of what it may.
+    /// Success, but it took more than half of its timeout.
     Slow,
-    /// Failed by the tool's fault.
+    /// Failed because of the tool.
     Bad,
-    /// Failed, and not by the tool's fault: a rate limit, a refused request, a cancellation.
+    /// Failed for another reason: a rate limit, a refused request, a cancellation.
     Neither,
-    /// Refused without asking the tool.
+    /// Refused without calling the tool.
     Refused,
 }
 
-/// A move of a breaker.
+/// A state change of a breaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BreakerMove {
-    /// When.
+    /// When it happened.
     pub at: Elapsed,
-    /// The fact.
+    /// The event.
     pub seq: Seq,
-    /// How it stood from then on.
+    /// The new state.
     pub to: BreakerStage,
-    /// Why.
+    /// The cause.
     pub why: BreakerWhy,
-    /// Who moved it, where it was moved by hand.
+    /// Who changed it, if it was changed manually.
     pub by: Option<By>,
-    /// What the attempt said that opened it, where one of this run did.
+    /// Error of the attempt that opened it, if it was one of this run.
     pub opened_by: Option<Arc<str>>,
 }
 
@@ -193,18 +193,18 @@ impl ToolRow {
         }
     }
 
-    /// Its name.
+    /// Name of the tool.
     pub fn name(&self) -> &ToolName {
         &self.head.name
     }
 
-    /// How long until its breaker lets a call through again; `None` where it is not open or held.
+    /// Time until its open breaker lets a call through again; `None` in any other state.
     pub fn opens_in(&self, now: Elapsed) -> Option<Duration> {
         self.until.filter(|_| self.stage == BreakerStage::Open).map(|until| until.since(now))
     }
 
-    /// How often failures opened its breaker in the minute before `now`; what a person opened, or
-    /// Retry-After, is no sign of trouble that nobody knows of.
+    /// How often failures opened its breaker in the minute before `now`. Openings by the operator
+    /// or by Retry-After do not count: they are not unexpected.
     pub fn opened_lately(&self, now: Elapsed) -> u32 {
         let lately = |it: &&BreakerMove| now.since(it.at) <= Duration::from_secs(60);
         let moves = self.history.iter().rev().take_while(lately);
@@ -222,27 +222,27 @@ impl ToolRow {
 }
 
 impl Tools {
-    /// Whether a call stands in line at a bulkhead just now.
+    /// Whether an attempt of this call is in a bulkhead's queue now.
     pub fn in_line(&self, call: SpanId) -> bool {
         self.in_line.contains(&call)
     }
 
-    /// The tools, in the order of the log's head; one that the head does not name stands last.
+    /// The tools in the order of the log's head; tools that it does not name come last.
     pub fn rows(&self) -> &[ToolRow] {
         &self.rows
     }
 
-    /// The tool of this name.
+    /// The tool with this name.
     pub fn get(&self, name: &str) -> Option<&ToolRow> {
         self.rows.iter().find(|row| row.head.name.as_str() == name)
     }
 
-    /// The tool that an open call asks.
+    /// The tool of an open call.
     pub fn of_call(&self, call: SpanId) -> Option<&ToolRow> {
         self.rows.get(*self.open.get(&call)?)
     }
 
-    /// Requests made for each call asked for, over all tools but the model.
+    /// Requests per call, over all tools except the model.
     pub fn amplification(&self) -> Option<f64> {
         let tools = self.rows.iter().filter(|row| row.head.name.as_str() != "llm");
         let (asked, requests) = tools.fold((0, 0), |(asked, requests), row| {
@@ -284,7 +284,7 @@ impl Tools {
         self.rows.get_mut(place)
     }
 
-    /// The tool that an attempt asks; its call is open while it is.
+    /// The tool of an open attempt.
     fn row_of_attempt(&mut self, attempt: SpanId, spans: &Spans) -> Option<&mut ToolRow> {
         self.row(spans.get(attempt)?.parent)
     }
@@ -294,7 +294,7 @@ impl Tools {
             EventKind::CallStarted(call) => self.asked(event.span, call),
             EventKind::CallAnswered { .. } => {
                 let took = spans.get(event.span).map(|span| {
-                    // A call may stand at the boundary of its next attempt while the run rests.
+                    // A call may wait at the boundary of its next attempt while the run is paused.
                     span.took(event.at).saturating_sub(rests.between(span.opened, event.at))
                 });
                 self.close(event.span, |row| {

@@ -1,4 +1,4 @@
-//! The fields of a collaboration's outcome (`000`).
+//! The fields of a collaboration's outcome (collaboration source document).
 
 use serde::Serialize;
 use serde::Serializer;

@@ -1,4 +1,5 @@
-//! What a run came to: the one outcome object, in the words of the sources, with ours added.
+//! The outcome of a run: one object, in the words of the source documents, with fields that
+//! roundtable adds.
 
 mod collaboration;
 mod orchestrator;
@@ -21,61 +22,62 @@ use super::World;
 use crate::event::kind::Usage;
 use crate::event::{RunId, StopReason};
 
-/// The outcome of a finished run. Its JSON has the source's fields in the source's order, then
-/// ours.
+/// The outcome of a finished run. Its JSON has the fields of the source document in their order,
+/// then those that roundtable adds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// `ok` or `stopped`.
     pub status: &'static str,
     /// Why it ended.
     pub stop_reason: StopReason,
-    /// Where, when it was stopped.
+    /// The phase in which it was stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// What exactly was wrong with the reply that stopped the run.
+    /// What was wrong with the reply that stopped the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<str>>,
-    /// What lies behind the stop, where a call of the model or an open breaker caused it: what the
-    /// last attempt said, which limit kept it from another, what opened the breaker.
+    /// The cause of the stop, if a model call or an open breaker caused it: the last error, the
+    /// limit that prevented a retry, or what opened the breaker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
-    /// The pattern's own fields, `trace` and `history` last.
+    /// The pattern's own fields; `trace` and `history` come last.
     #[serde(flatten)]
     pub fields: Fields,
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// The pattern.
+    /// Name of the pattern.
     pub pattern: &'static str,
     /// Calls, tokens, cost.
     pub usage: OutcomeUsage,
-    /// Milliseconds, pauses left out.
+    /// Milliseconds, pauses not counted.
     pub elapsed_ms: u64,
     /// Milliseconds of pauses.
     pub paused_ms: u64,
-    /// Whether something was replaced by a stand-in or left out.
+    /// Whether a result was replaced by a fallback or omitted.
     pub degraded: bool,
-    /// What was replaced by what, or left out.
+    /// The replaced and omitted results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Replaced>,
-    /// What each tool was asked and what that cost; none where only a model was asked.
+    /// Calls and requests of each tool; empty if only a model was called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolOutcome>,
-    /// What a person was alerted of.
+    /// Alerts to the operator.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alerts: Vec<AlertOutcome>,
 }
 
-/// Fields of an outcome in their order, each as the JSON that is written of it.
+/// Fields of an outcome in order, each as its JSON text.
 #[derive(Clone, Debug, Default)]
 pub struct Fields(Vec<(&'static str, Box<RawValue>)>);
 
 impl Fields {
-    /// Adds a field. It is `null` where it cannot be written as JSON, which ours always can.
+    /// Adds a field. It is `null` if it cannot be written as JSON, which does not happen for our
+    /// values.
     fn add(&mut self, name: &'static str, value: &impl Serialize) {
         self.0.push((name, to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())));
     }
 
-    /// A field, read again.
+    /// Value of a field, parsed from its JSON.
     pub fn get(&self, name: &str) -> Option<Value> {
         let (_, raw) = self.0.iter().find(|(field, _)| *field == name)?;
         serde_json::from_str(raw.get()).ok()
@@ -88,29 +90,30 @@ impl Serialize for Fields {
     }
 }
 
-/// What a run used.
+/// Calls, tokens and cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OutcomeUsage {
-    /// Calls asked for.
+    /// Calls started.
     pub calls: u64,
     /// Attempts made.
     pub attempts: u64,
-    /// Tokens, of the replies that counted them.
+    /// Tokens of the replies, counted or estimated.
     #[serde(flatten)]
     pub tokens: Usage,
-    /// US dollars, an estimate; `null` where a model has no price, or a reply did not count its tokens.
+    /// Estimated cost in US dollars; `null` if a model has no price, or the tokens of a reply are
+    /// unknown.
     pub cost_usd: Option<f64>,
-    /// What the cost is worth: `estimate`. It is worked out from list prices, and no bill.
+    /// `estimate` if there is a cost: it is computed from list prices and is not a bill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_note: Option<&'static str>,
 }
 
-/// What is said of a cost, where there is one.
+/// The note on a cost, if there is a cost.
 fn cost_note(cost_usd: Option<f64>) -> Option<&'static str> {
     cost_usd.map(|_| "estimate")
 }
 
-/// A value of ours as JSON: ours always can be.
+/// A value as JSON; our values can always be written.
 fn value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or(Value::Null)
 }

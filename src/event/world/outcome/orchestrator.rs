@@ -1,4 +1,4 @@
-//! The fields of an orchestrator's outcome (`001`).
+//! The fields of an orchestrator's outcome (orchestrator source document).
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ impl World {
         let success = closed.reason.is_success();
         let phase = closed.phase.as_deref();
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
-        // What had ended stays, whatever stopped the run.
+        // Ended tasks are reported, whatever stopped the run.
         let over = || world.tasks.iter().filter(|row| is_in(row));
         if success {
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
@@ -57,7 +57,7 @@ impl World {
         });
         add("trace", trace.collect());
         add("history", over().map(|row| item(row)).collect());
-        // Ours: the source has no rows of tasks that its stop left behind.
+        // Added by roundtable: the tasks that the stop left unfinished.
         let left = world.tasks.iter().filter(|row| !is_in(row)).map(|row| unfinished(row));
         let left: Vec<Value> = left.collect();
         if !left.is_empty() && !success && phase == Some("dispatch") {
@@ -66,7 +66,7 @@ impl World {
     }
 }
 
-/// A task that was out, or had not begun, when the run was stopped.
+/// A task that was running, or had not started, when the run was stopped.
 fn unfinished(row: &TaskRow) -> Value {
     json!({
         "task_id": row.task.id,
@@ -75,7 +75,7 @@ fn unfinished(row: &TaskRow) -> Value {
     })
 }
 
-/// Whether a task came to something.
+/// Whether a task has a result, a fallback or a failure.
 fn is_in(row: &TaskRow) -> bool {
     matches!(row.state, TaskState::Done | TaskState::Degraded | TaskState::Failed)
 }
@@ -84,7 +84,7 @@ fn status(row: &TaskRow) -> &'static str {
     if row.state == TaskState::Failed { "failed" } else { "done" }
 }
 
-/// A task as the source's `history` holds it.
+/// A task as an entry of `history` in the orchestrator source document.
 fn item(row: &TaskRow) -> Value {
     let mut item = json!({
         "task_id": row.task.id,
@@ -108,8 +108,8 @@ fn item(row: &TaskRow) -> Value {
     item
 }
 
-/// Ours: what a failed task's last attempt said, and what stood in for the worker, where something
-/// did.
+/// Fields that roundtable adds: the error of a failed task's last attempt, and the kind of
+/// fallback, if one was used.
 fn added(row: &TaskRow, line: &mut Value) {
     if let Some(error) = &row.error
         && row.state == TaskState::Failed

@@ -1,4 +1,4 @@
-//! The fields of a research run's outcome (`004`).
+//! The fields of a research run's outcome (research source document).
 
 use serde_json::{Value, json};
 
@@ -24,13 +24,13 @@ impl World {
             add("citations", value(&world.citations));
             let cited = world.notes.iter().filter(|row| world.is_cited(&row.note.id));
             add("citation_details", cited.map(citation).collect());
-            // Ours: what each sentence stands on.
+            // Added by roundtable: the notes that support each sentence.
             add("sentences", world.sentences.iter().map(value).collect());
             add("aggregate", self.aggregate(world));
         } else {
             stopped(world, closed, &mut add);
         }
-        // Ours: what the source does not tell of.
+        // Added by roundtable: what was dropped, skipped, refused and cut.
         let dropped: Vec<Value> = world.sources.iter().filter_map(|row| dropped(row)).collect();
         let skipped: Vec<Value> = world.kept().filter_map(skipped).collect();
         let refused: Vec<Value> = world.refused.iter().map(|note| value(&**note)).collect();
@@ -57,7 +57,7 @@ impl World {
         if !world.notes.is_empty() {
             add("notes", world.notes.iter().map(|row| value(&*row.note)).collect());
         }
-        // Notes that the policy refused end the step before it is told of.
+        // Notes that the policy refused end the step before it is reported.
         let noted = !world.notes.is_empty()
             && world.reading_end.is_some()
             && !matches!(closed.reason, StopReason::InvalidNotes(_));
@@ -122,7 +122,7 @@ impl World {
     }
 }
 
-/// What the source tells of a run that was stopped there.
+/// The fields that the research source document defines for this kind of stop.
 fn stopped(world: &Research, closed: &RunClosed, add: &mut impl FnMut(&'static str, Value)) {
     match &closed.reason {
         StopReason::InvalidPlan(_) | StopReason::InvalidStep(_) => {
@@ -203,7 +203,7 @@ fn citation(row: &NoteRow) -> Value {
         "title": *note.title,
         "published_at": *note.published_at,
     });
-    // Ours: the day is not the page's own.
+    // Added by roundtable: the date is that of the file's last change.
     if note.modified {
         detail["dated_by"] = "modified".into();
     }

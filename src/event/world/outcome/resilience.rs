@@ -1,4 +1,4 @@
-//! The fields of a resilience run's outcome (`003`).
+//! The fields of a resilience run's outcome (cascading failures source document).
 
 use serde::Serialize;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::event::world::World;
 use crate::event::world::resilience::Resilience;
 use crate::scenario::name::ToolName;
 
-/// A move of a tool's breaker.
+/// A change of state of a tool's breaker.
 #[derive(Serialize)]
 struct MoveRow<'a> {
     at_ms: u64,
@@ -19,7 +19,7 @@ struct MoveRow<'a> {
     why: BreakerWhy,
 }
 
-/// What an agent got, and the last turn it was in.
+/// Results of an agent, and the last turn it reached.
 #[derive(Serialize)]
 struct AgentRow {
     agent: usize,

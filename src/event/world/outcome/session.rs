@@ -1,4 +1,4 @@
-//! What a session came to: the outcomes of its runs, and what they add up to.
+//! The outcome of a session: the outcomes of its runs, and their sums.
 
 use serde::Serialize;
 
@@ -9,18 +9,18 @@ use crate::event::kind::Usage;
 /// The outcome of a session of several messages.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionOutcome {
-    /// `ok` where every message was answered, else `stopped`.
+    /// `ok` if every message was answered, else `stopped`.
     pub status: &'static str,
-    /// Of the first run that was stopped; `success` where none was.
+    /// The reason of the first stopped run; `success` if none was stopped.
     pub stop_reason: StopReason,
-    /// Messages that the session was to have: as many as there are outcomes, unless it was
-    /// cancelled before.
+    /// Number of messages of the session. It equals the number of outcomes unless the session was
+    /// cancelled early.
     pub messages: usize,
     /// Messages that were answered.
     pub answered: usize,
     /// Calls, tokens and cost of all runs.
     pub usage: OutcomeUsage,
-    /// Milliseconds of all runs, pauses left out.
+    /// Milliseconds of all runs, pauses not counted.
     pub elapsed_ms: u64,
     /// Milliseconds of pauses.
     pub paused_ms: u64,
@@ -31,7 +31,7 @@ pub struct SessionOutcome {
 }
 
 impl SessionOutcome {
-    /// What these runs of a session of so many messages came to.
+    /// The outcome of a session of this many messages with these runs.
     pub fn of(session: Vec<Outcome>, messages: usize) -> Self {
         let stopped = session.iter().map(|run| &run.stop_reason).find(|why| !why.is_success());
         let answered = session.iter().filter(|run| run.stop_reason.is_success()).count();

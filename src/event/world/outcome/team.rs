@@ -1,4 +1,4 @@
-//! The fields of a team's or swarm's outcome (`002`).
+//! The fields of a team's or swarm's outcome (teams source document).
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl World {
         if success {
             add("answer", self.answer.as_deref().map_or(Value::Null, Value::from));
             add("final_agent", value(&world.answered_by));
-            // Ours: calls whose failure the answer does not tell of.
+            // Added by roundtable: failed calls that the answer does not mention.
             if !world.missing.is_empty() {
                 add("missing", value(&world.missing));
             }
@@ -31,10 +31,10 @@ impl World {
         let handoffs = world.hops.iter().filter(|hop| hop.kind == HopKind::Handoff);
         let made = handoffs.filter(|hop| !matches!(hop.state, HopState::Refused(_)));
         add("handoffs", made.map(|hop| handoff(hop, plan)).collect());
-        // A run that is stopped leaves the session with the owner that it had.
+        // A stopped run leaves the session with its previous owner.
         let owner = if success { &world.answered_by } else { &plan.session.owner };
         add("owner", value(owner));
-        // Ours: which of the session's messages it is, and where it went on from.
+        // Added by roundtable: the number of the session's message, and the previous run.
         add("message", plan.session.message.into());
         if let Some(after) = &plan.session.after {
             add("after", value(after));
@@ -43,7 +43,7 @@ impl World {
         add("history", world.lines.iter().map(said).collect());
     }
 
-    /// One time that an agent was put to work; what it took leaves pauses out.
+    /// One turn of an agent; its duration does not count pauses.
     fn step(&self, hop: &HopRow) -> Value {
         let mut stand_in = None;
         let (status, reason) = match &hop.state {
@@ -82,7 +82,7 @@ impl World {
     }
 }
 
-/// A hand-off as the source has it; the swarm beside it where it is not the outermost.
+/// A handoff as in the teams source document; roundtable adds the swarm if it is not the outermost.
 fn handoff(hop: &HopRow, plan: &TeamPlan) -> Value {
     let mut row = json!({
         "from": hop.from,

@@ -1,4 +1,5 @@
-//! What an outcome says of the gateway (`003`): what was replaced, what each tool bore, the alerts.
+//! The gateway's part of an outcome: fallbacks, counts of each tool, alerts (cascading failures
+//! source document).
 
 use serde::Serialize;
 
@@ -9,64 +10,64 @@ use crate::event::world::World;
 use crate::event::world::alerts::AlertKind;
 use crate::scenario::name::{TaskId, ToolName};
 
-/// Something that was replaced, or left out.
+/// A result that was replaced by a fallback or omitted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Replaced {
-    /// Whose result.
+    /// Name of the tool.
     pub tool: ToolName,
-    /// Of which task, where it was one's.
+    /// Id of the task, if the tool was a task's worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// By what.
+    /// The kind of fallback.
     #[serde(flatten)]
     pub by: StandIn,
-    /// How often the same happened, where it was no task's.
+    /// How often it was used, if not for a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
-    /// Why, where it was one task's.
+    /// Why it was used, if for a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<StopReason>,
 }
 
-/// What a tool was asked, and what that cost.
+/// Counts of one tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolOutcome {
-    /// Which.
+    /// Name of the tool.
     pub tool: ToolName,
-    /// Calls asked for; repeats of the same by an agent are not among them.
+    /// Calls requested; an agent's repeats of the same call are not counted.
     pub calls: u64,
     /// Requests that reached the tool.
     pub requests: u64,
-    /// Requests for each call; `null` before the first.
+    /// Requests per call; `null` before the first call.
     pub amplification: Option<f64>,
-    /// Calls answered.
+    /// Calls with a result.
     pub answered: u64,
-    /// Calls failed, with nothing in their place.
+    /// Calls without a result or fallback.
     pub failed: u64,
-    /// Calls that something stood in for, or that were left out.
+    /// Calls with a fallback or an omitted result.
     pub degraded: u64,
     /// Attempts refused by its open breaker.
     pub circuit_open: u64,
     /// Attempts refused by its full bulkhead.
     pub bulkhead_full: u64,
-    /// The most attempts that were out at once.
+    /// Most attempts in flight at the same time.
     pub peak_in_flight: u32,
-    /// The middle of the latest answered calls, in milliseconds; `null` with too few.
+    /// Median duration of the latest answered calls in milliseconds; `null` with too few samples.
     pub p50_ms: Option<u64>,
-    /// Their 95th percentile.
+    /// 95th percentile in milliseconds.
     pub p95_ms: Option<u64>,
 }
 
 /// An alert that was raised.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AlertOutcome {
-    /// Which threshold.
+    /// Name of the threshold.
     pub alert: &'static str,
-    /// Whose.
+    /// Name of the tool.
     pub tool: ToolName,
-    /// The value that passed it.
+    /// The value that exceeded the threshold.
     pub value: f64,
-    /// When, in milliseconds since the start.
+    /// Milliseconds since the start.
     pub at_ms: u64,
 }
 
@@ -140,7 +141,7 @@ impl World {
     }
 }
 
-/// A number as files show it.
+/// A number rounded to three decimals, as files show it.
 pub(super) fn thousandths(number: f64) -> f64 {
     (number * 1_000.0).round() / 1_000.0
 }

@@ -1,4 +1,4 @@
-//! The transcript of a team: what is said, what is told, and how much of it is shown.
+//! The transcript of a team: replies, calls and results, and how much of each is shown.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use crate::event::{Event, SpanId, StopReason, told};
 use crate::scenario::agent::TRANSFER;
 use crate::scenario::name::AgentName;
 
-/// What a call came to, for the one who called.
+/// Result of a call, as its caller gets it.
 pub(super) enum Came<'e> {
-    /// This is what it was told.
+    /// The text of the result.
     Told(Arc<str>),
-    /// It failed for good, the last attempt with this text.
+    /// The stop reason of a failed call, and the error of its last attempt.
     Failed(&'e StopReason, Option<Arc<str>>),
 }
 
-/// Where a span stands among the teams.
+/// Position of a span within nested teams.
 struct Place {
     depth: u16,
     inner: Inner,
@@ -44,7 +44,7 @@ impl Team {
                     let what = LineKind::Said(Arc::clone(&reply.text));
                     self.line(event, call, agent, what, spans);
                 }
-                // A hand-off has a line of its own, made or refused.
+                // A handoff has its own line, whether made or refused.
                 for made in reply.tool_calls.iter().filter(|made| *made.name != *TRANSFER) {
                     self.line(event, call, agent, LineKind::Called(made.clone()), spans);
                 }
@@ -64,8 +64,8 @@ impl Team {
         }
     }
 
-    /// A result stands with the one who called. Of a member it is prose, which its team may not
-    /// show.
+    /// Adds the result of a call, as a line of the caller. The result of a member is text, which
+    /// its team may hide.
     pub(super) fn result(
         &mut self,
         event: &Event,
@@ -83,7 +83,7 @@ impl Team {
         let whole = !prose || place.inner == Inner::Text;
         let (text, ok) = match came {
             Came::Told(text) => (text, true),
-            // Whoever called is gone as well.
+            // The caller was cancelled as well.
             Came::Failed(StopReason::Cancelled, _) => {
                 (StopReason::Cancelled.to_string().into(), false)
             }
@@ -106,7 +106,7 @@ impl Team {
         self.line_at(event, span, &place(span, spans), author, what);
     }
 
-    /// Adds a line where it is shown: of what stands in a member those that its team shows.
+    /// Adds a line if it is shown: a nested team may hide the lines of its members.
     fn line_at(
         &mut self,
         event: &Event,
@@ -128,12 +128,12 @@ impl Team {
     }
 }
 
-/// In how many teams a span stands, and how much of it they show: the least of all that are around
-/// it.
+/// How deep a span is nested in teams, and how much of it they show: the least of what the
+/// enclosing teams show.
 fn place(span: SpanId, spans: &Spans) -> Place {
     let mut found = Place { depth: 0, inner: Inner::Text };
     let mut at = spans.get(span);
-    // A file may hold spans that stand in each other.
+    // A file may have spans that enclose each other.
     let mut left = 256;
     while let Some(span) = at.filter(|span| span.id != SpanId::RUN && left > 0) {
         left -= 1;
@@ -154,12 +154,12 @@ fn least(one: Inner, other: Inner) -> Inner {
     }
 }
 
-/// In how many teams a span stands.
+/// How deep a span is nested in teams.
 pub(super) fn depth(span: SpanId, spans: &Spans) -> u16 {
     place(span, spans).depth
 }
 
-/// How much of a span's live text is shown: of what an agent says while it says it.
+/// How much of a span's live text is shown, while an agent's reply is received.
 pub fn shown(span: SpanId, spans: &Spans) -> Inner {
     place(span, spans).inner
 }

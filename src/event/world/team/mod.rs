@@ -1,5 +1,5 @@
-//! Projection of pattern `002`: who is in control, who was asked by whom, what was said, how the
-//! limits of each swarm stand.
+//! Projection of a team or swarm: the agent in control, consultations, the transcript, and the
+//! limits of each swarm.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,43 +27,42 @@ use crate::event::kind::{
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, told};
 use crate::scenario::name::AgentName;
 
-/// A run of a team or a swarm as its log tells it.
+/// State of a run of a team or swarm.
 #[derive(Clone, Debug, Default)]
 pub struct Team {
     /// The agents, in the order of the plan.
     pub agents: Vec<AgentRow>,
-    /// Every time that an agent was put to work: a swarm's hops, a coordinator's consultations, and
-    /// the hand-offs that were refused, in the order in which they began.
+    /// Every turn of an agent in the order of their start: hops of swarms, consultations of
+    /// coordinators, and refused handoffs.
     pub hops: Chunked<HopRow>,
-    /// Who passed work to whom, each pair once, in the order of the first time.
+    /// Each pair of agents that passed work, in the order of the first time.
     pub edges: Vec<Edge>,
-    /// The calls of hops, consultations and tools that stand in no other of them, in the order in
-    /// which they began: the roots of the tree of calls.
+    /// The outermost calls of hops, consultations and tools in the order of their start: the roots
+    /// of the call tree.
     pub roots: Chunked<Root>,
-    /// What was said, as far as it is shown: the transcript.
+    /// The transcript, as far as it is shown.
     pub lines: Chunked<Line>,
     /// The swarms, in the order of the plan.
     pub swarms: Vec<SwarmRow>,
-    /// The agent that is in control for the person: the holder of the outermost swarm, or the
-    /// coordinator.
+    /// The agent in control: the one that the outermost swarm is at, or the coordinator.
     pub holder: Option<AgentName>,
-    /// Whose reply is the answer.
+    /// The agent whose reply is the answer.
     pub answered_by: Option<AgentName>,
-    /// The best text that there was when the run was stopped, and whose.
+    /// The best text when the run was stopped, and the agent that gave it.
     pub partial: Option<(Arc<str>, AgentName)>,
-    /// The failed calls that the run's answer is without.
+    /// The failed calls whose results are missing in the run's answer.
     pub missing: Arc<[Missing]>,
-    /// Whether the answer of any team, nested ones included, is without the results of failed calls.
+    /// Whether the answer of any team, nested ones included, lacks the results of failed calls.
     pub incomplete: bool,
-    /// Model calls that are open, by their span.
+    /// Open model calls, by their span.
     says: BTreeMap<SpanId, Say>,
-    /// What the last attempt of a call said that failed, by the call, until it ends.
+    /// Last error of each open call, by the call's span.
     failing: BTreeMap<SpanId, Arc<str>>,
-    /// How the limits of each run of a swarm stand, by the swarm's span.
+    /// The loop guard's counts in each run of a swarm, by the swarm's span.
     limits: BTreeMap<SpanId, Limits>,
-    /// Rows that have not ended, by the span of their call.
+    /// Index of each unfinished hop, by the span of its call.
     open: BTreeMap<SpanId, usize>,
-    /// What is handed over, until the target's hop begins; by the swarm's span.
+    /// Handoffs whose target has not started yet, by the swarm's span.
     passing: BTreeMap<SpanId, Passing>,
     root: Option<AgentName>,
 }
@@ -74,14 +73,14 @@ struct Passing {
     said: SpanId,
 }
 
-/// A model call that is open: whose, and the attempt that speaks.
+/// An open model call: its agent, and the attempt that receives the reply.
 #[derive(Clone, Debug)]
 struct Say {
     agent: AgentName,
     attempt: Option<SpanId>,
 }
 
-/// How the limits of one run of a swarm stand.
+/// The loop guard's counts in one run of a swarm.
 #[derive(Clone, Copy, Debug, Default)]
 struct Limits {
     guard: LoopGuard,
@@ -90,13 +89,13 @@ struct Limits {
 }
 
 impl Team {
-    /// How often this happened, and was not refused.
+    /// Number of hops of this kind, without refused ones.
     pub fn made(&self, kind: HopKind) -> u64 {
         let made = |hop: &&HopRow| hop.kind == kind && !matches!(hop.state, HopState::Refused(_));
         self.hops.iter().filter(made).count() as u64
     }
 
-    /// A run that has just begun.
+    /// The state at the start of a run.
     pub fn new(plan: &TeamPlan) -> Self {
         let agents = plan.agents.iter().map(|agent| AgentRow {
             name: agent.name.clone(),
@@ -140,24 +139,23 @@ impl Team {
         team
     }
 
-    /// The agent of this name.
+    /// The agent with this name.
     pub fn agent(&self, name: &AgentName) -> Option<&AgentRow> {
         self.agents.iter().find(|row| row.name == *name)
     }
 
-    /// The agents that can be put to work. A swarm that a person talks to is not among them: its
-    /// members are.
+    /// The agents that can be put to work. An outermost swarm is not one of them: its members are.
     pub fn workers(&self, plan: &TeamPlan) -> impl Iterator<Item = &AgentRow> {
         let root = self.swarm(&plan.root).map(|swarm| swarm.name.clone());
         self.agents.iter().filter(move |row| root.as_ref() != Some(&row.name))
     }
 
-    /// The swarm of this name.
+    /// The swarm with this name.
     pub fn swarm(&self, name: &AgentName) -> Option<&SwarmRow> {
         self.swarms.iter().find(|row| row.name == *name)
     }
 
-    /// Rows that have not ended, in the order in which they began.
+    /// Unfinished hops in the order of their start.
     pub fn running(&self) -> impl Iterator<Item = &HopRow> {
         let mut places: Vec<usize> = self.open.values().copied().collect();
         places.sort_unstable();
@@ -178,7 +176,8 @@ impl Team {
                 self.attempt(call, None);
                 self.failing.insert(call, failed.text.as_str().into());
             }
-            // It says nothing of itself, and what one before it said is no longer the last.
+            // It has no error of its own, so the error of the attempt before is no longer the last
+            // one.
             EventKind::AttemptRefused { .. } => {
                 self.failing.remove(&event.span);
             }
@@ -260,7 +259,7 @@ impl Team {
         self.agents.iter_mut().find(|row| row.name == *name)
     }
 
-    /// An attempt of a model call begins, or ends.
+    /// Sets or clears the attempt of a model call.
     fn attempt(&mut self, call: SpanId, attempt: Option<SpanId>) {
         if let Some(say) = self.says.get_mut(&call) {
             say.attempt = attempt;
@@ -269,7 +268,7 @@ impl Team {
         }
     }
 
-    /// Where an agent speaks now: it may run more than once at a time.
+    /// Points an agent's row to its latest open attempt: it may have several runs at once.
     fn speaks(&mut self, agent: &AgentName) {
         let its = self.says.values().filter(|say| say.agent == *agent);
         let latest = its.filter_map(|say| say.attempt).max();
@@ -278,7 +277,7 @@ impl Team {
         }
     }
 
-    /// The limits of one run of a swarm move; its row shows the run that moved last.
+    /// Changes the counts of one run of a swarm. The swarm's row shows the run that changed last.
     fn moves(&mut self, swarm: &AgentName, span: SpanId, change: impl FnOnce(&mut Limits)) {
         let limits = self.limits.entry(span).or_default();
         change(limits);
@@ -345,7 +344,7 @@ impl Team {
             Purpose::Member { by, .. } => (by, Some(by), HopKind::Consult),
             Purpose::Hop { swarm, from: Some(from), .. } => (swarm, Some(from), HopKind::Handoff),
             Purpose::Hop { swarm, from: None, .. } => {
-                // Limits are a swarm's own, afresh each time that it is put to work.
+                // A swarm starts with new counts each time it is put to work.
                 self.moves(swarm, call.parent, |limits| *limits = Limits::default());
                 (swarm, None, HopKind::Start)
             }
@@ -361,7 +360,7 @@ impl Team {
             Purpose::Member { said, .. } => Some(*said),
             _ => passing.map(|it| it.said),
         };
-        // A swarm within a team is asked by whoever consults it, and puts its first member to work.
+        // A swarm inside a team is consulted by its caller, and starts its first member.
         let nested = kind == HopKind::Start && call.parent != SpanId::RUN;
         let passer = if nested { Some(team) } else { from };
         self.edge(passer, to, nested || kind == HopKind::Consult).count += 1;
@@ -423,7 +422,7 @@ impl Team {
             Ended::Failed(reason) => Came::Failed(reason, last),
         };
         match (purpose, came) {
-            // What stands in for a member of a swarm is its answer.
+            // The fallback for a member of a swarm is the swarm's answer.
             (Purpose::Hop { agent, .. }, Came::Told(text)) if !text.is_empty() => {
                 self.line(event, event.span, agent, LineKind::Said(text), spans);
             }
@@ -439,5 +438,5 @@ enum Ended<'e> {
     Failed(&'e StopReason),
 }
 
-/// How the reply of a hop ends that handed over: `finish` of the fact.
+/// Value of a reply's `finish` if the hop ended with a handoff.
 pub const HANDED_OVER: &str = "handoff";

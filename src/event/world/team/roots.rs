@@ -1,31 +1,30 @@
-//! The places of calls in their tree: counted as they begin, so that nobody has to walk the tree to
-//! know how long it is, or what stands in a row of it.
+//! Positions in the call tree. They are counted when calls start, so no one has to walk the tree to
+//! know its length or the content of a row.
 
 use super::Team;
 use crate::event::SpanId;
 use crate::event::kind::{CallStarted, Purpose};
 use crate::event::world::spans::{SpanKind, Spans};
 
-/// A call that stands in no other: a root of the tree of calls.
+/// A root of the call tree: a call outside of any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// The call.
+    /// Span of the call.
     pub span: SpanId,
-    /// Calls that stand within the roots above it.
+    /// Number of calls below the earlier roots.
     pub above: u64,
-    /// Calls that stand within it, at any depth down to [`DEEP`]; one more than [`WITHIN`] where
-    /// there are more.
+    /// Number of calls below this one, down to [`DEEP`] levels; [`WITHIN`] + 1 means more than
+    /// [`WITHIN`].
     pub within: u32,
 }
 
-/// The calls within one root that have a place in the tree.
+/// Most calls in the tree below one root.
 pub const WITHIN: u32 = 2_000;
 
-/// How deep calls stand in each other that have a place in the tree. Ours are never so deep; a file
-/// may hold anything.
+/// Most levels of the call tree. Runs never get so deep, but a file may have anything.
 pub const DEEP: u16 = 64;
 
-/// Whether a call has a place in the tree: of a member, a hop or a tool, not of a model.
+/// Whether a call is part of the call tree: that of a member, a hop or a tool, not of a model.
 pub fn is_in_tree(what: &SpanKind) -> bool {
     matches!(
         what,
@@ -33,7 +32,7 @@ pub fn is_in_tree(what: &SpanKind) -> bool {
     )
 }
 
-/// The root that a call of the tree stands within: each call in an attempt of the one above it.
+/// The root above a call of the tree: each call belongs to an attempt of the call above it.
 pub fn root_of(call: SpanId, spans: &Spans) -> Option<SpanId> {
     let mut at = spans.get(call)?;
     for _ in 0..=DEEP {
@@ -53,8 +52,7 @@ pub fn root_of(call: SpanId, spans: &Spans) -> Option<SpanId> {
 }
 
 impl Team {
-    /// Counts a call where it stands in the tree of calls, so that nobody has to walk it to know
-    /// how long it is.
+    /// Adds a call to the counts of the call tree.
     pub(super) fn stands(&mut self, span: SpanId, call: &CallStarted, spans: &Spans) {
         if call.purpose.agent().is_none() || matches!(call.purpose, Purpose::Say { .. }) {
             return;
@@ -71,7 +69,7 @@ impl Team {
             Some(root) if root.within <= WITHIN => root.within += 1,
             _ => return,
         }
-        // Only those that began beside it stand below it.
+        // Only roots that started while this one ran come after it.
         for below in place + 1..self.roots.len() {
             if let Some(root) = self.roots.get_mut(below) {
                 root.above += 1;
@@ -79,7 +77,7 @@ impl Team {
         }
     }
 
-    /// Where a call stands among the roots, which are in the order of their first facts.
+    /// Index of a call among the roots, which are in the order of their first events.
     pub fn root_at(&self, span: SpanId, spans: &Spans) -> Option<usize> {
         let wanted = spans.get(span)?.opened_by;
         let began = |place: usize| spans.get(self.roots.get(place)?.span).map(|it| it.opened_by);

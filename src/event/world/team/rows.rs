@@ -1,4 +1,4 @@
-//! The rows of a team's projection: its agents, who passed work to whom, its swarms, its transcript.
+//! The rows of a team's projection: agents, hops, edges, swarms, transcript.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,36 +10,36 @@ use crate::scenario::name::AgentName;
 /// An agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentRow {
-    /// Who.
+    /// Name of the agent.
     pub name: AgentName,
-    /// How it stands.
+    /// Its state.
     pub state: AgentState,
     /// How often it was put to work.
     pub turns: u32,
     /// Model calls it has made.
     pub calls: u32,
-    /// How long it was at work, rests left out, work that still goes on not counted.
+    /// How long it has worked, without pauses and without unfinished work.
     pub dwell: Duration,
-    /// Since when it is at work, where it is.
+    /// When its current work began, if it is working.
     pub since: Option<Elapsed>,
-    /// The attempt of its model call that is out, the latest where it runs more than once at a
-    /// time: its live text is there.
+    /// The attempt of its model call in flight, which has its live text; the latest, if it has
+    /// several runs at once.
     pub speaking: Option<SpanId>,
     /// Its last model call.
     pub said: Option<SpanId>,
-    /// Of its runs those that have not ended.
+    /// Number of its unfinished runs.
     pub(super) running: u32,
 }
 
-/// How an agent stands.
+/// State of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentState {
-    /// It was not asked yet.
+    /// It has not been put to work yet.
     #[default]
     Idle,
     /// At work.
     Running,
-    /// It answered, or handed over.
+    /// It replied or handed over.
     Done,
     /// Its last run failed.
     Failed,
@@ -47,65 +47,65 @@ pub enum AgentState {
     Cancelled,
 }
 
-/// One time that an agent was put to work, or a hand-off that was refused.
+/// One turn of an agent, or a refused handoff.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HopRow {
-    /// When it began.
+    /// When it started.
     pub at: Elapsed,
     /// When it ended.
     pub until: Option<Elapsed>,
-    /// How.
+    /// How the agent was put to work.
     pub kind: HopKind,
-    /// Who passed it on; `None`: the person, or whoever asked the swarm.
+    /// The agent that passed the work; `None`: the user, or the caller of the swarm.
     pub from: Option<AgentName>,
-    /// To whom.
+    /// The agent that got the work.
     pub to: AgentName,
-    /// The team or swarm that it happened in.
+    /// The team or swarm it happened in.
     pub team: AgentName,
-    /// What was said to it: of a hand-off the message, of a consultation the request.
+    /// The message of a handoff, or the request of a consultation.
     pub message: Option<Arc<str>>,
-    /// Tokens of the first prompt that it was given: the context carried. `None`: not counted.
+    /// Tokens of its first prompt, that is, of the context it got; `None`: not counted.
     pub context: Option<u64>,
-    /// How it stands.
+    /// Its state.
     pub state: HopState,
-    /// The span of its call; of a refused hand-off that of the model call that asked for it.
+    /// Span of its call; for a refused handoff, that of the model call that requested it.
     pub span: SpanId,
-    /// The model call that asked for it, if one did.
+    /// The model call that requested it, if there is one.
     pub said: Option<SpanId>,
-    /// In how many teams it stands, beyond the outermost.
+    /// How deep it is nested in teams; 0 in the outermost.
     pub depth: u16,
-    /// The fact that it began with.
+    /// The event that it started with.
     pub seq: Seq,
 }
 
-/// How an agent was put to work.
+/// How an agent is put to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HopKind {
-    /// A swarm began with it.
+    /// A swarm starts with it.
     Start,
-    /// It was handed over to.
+    /// Another agent hands over to it.
     Handoff,
     /// A coordinator consults it.
     Consult,
 }
 
-/// How a hop stands.
+/// State of a hop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HopState {
     /// At work.
     Running,
-    /// It answered.
+    /// It replied.
     Done,
     /// It handed over.
     HandedOver,
-    /// It came to nothing, and something stands in for what it would have said.
+    /// It failed, and a fallback is used for its reply.
     Degraded {
-        /// What stands in.
+        /// The kind of fallback.
         by: StandIn,
-        /// Why it came to nothing.
+        /// Why it failed.
         reason: StopReason,
     },
-    /// It came to nothing.
+    /// It failed, with this reason.
     Failed(StopReason),
     /// The limits refused it.
     Refused(HandoffRefusal),
@@ -114,13 +114,14 @@ pub enum HopState {
 /// How often one agent passed work to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// From whom; `None`: the person. A swarm within a team puts its first member to work.
+    /// The agent that passed the work; `None`: the user. A nested swarm itself starts its first
+    /// member.
     pub from: Option<AgentName>,
-    /// To whom.
+    /// The agent that got the work.
     pub to: AgentName,
-    /// Whether control came back: a consultation, not a hand-off.
+    /// Whether control returned: a consultation, not a handoff.
     pub consults: bool,
-    /// How often.
+    /// How often it happened.
     pub count: u32,
     /// How often it was refused.
     pub refused: u32,
@@ -129,22 +130,22 @@ pub struct Edge {
 /// A swarm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SwarmRow {
-    /// Which.
+    /// Name of the swarm.
     pub name: AgentName,
-    /// Its members now.
+    /// Its current members.
     pub members: Arc<[AgentName]>,
-    /// The span of its run that moved last: it may run more than once at a time.
+    /// Span of its run that changed last; it may have several runs at once.
     pub span: Option<SpanId>,
-    /// How its limits stand, in that run of it.
+    /// The counts of the loop guard in that run.
     pub guard: LoopGuard,
-    /// Refusals in that run.
+    /// Refused handoffs in that run.
     pub rejections: u32,
     /// The last refusal in that run.
     pub refused: Option<HandoffRefusal>,
 }
 
 impl SwarmRow {
-    /// Hand-offs that were made in that run: its limits count those too that they refused.
+    /// Handoffs made in that run. The loop guard also counts refused ones.
     pub fn made(&self) -> u32 {
         self.guard.handoffs.saturating_sub(self.rejections)
     }
@@ -153,58 +154,58 @@ impl SwarmRow {
 /// A line of the transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// When.
+    /// Time of the event.
     pub at: Elapsed,
-    /// The fact.
+    /// The event.
     pub seq: Seq,
-    /// The span that it belongs to: of what an agent says that of its model call, of what stands in
-    /// for that the call of its run.
+    /// The span it belongs to: the model call of a reply, or the agent's call if a fallback is used
+    /// for the reply.
     pub span: SpanId,
-    /// Who; `None`: the person.
+    /// The agent; `None`: the user.
     pub author: Option<AgentName>,
-    /// In how many teams the author stands, beyond the outermost.
+    /// How deep the author is nested in teams; 0 in the outermost.
     pub depth: u16,
-    /// What.
+    /// Content of the line.
     pub what: LineKind,
 }
 
-/// What a line of the transcript says.
+/// Content of a line of the transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LineKind {
-    /// The person's message.
+    /// The user's message.
     Message(Arc<str>),
-    /// An agent's text.
+    /// The text of an agent's reply.
     Said(Arc<str>),
-    /// A tool, member or hand-off that an agent calls.
+    /// A call of a tool or member that an agent makes.
     Called(ToolCall),
-    /// What the call of a member or tool came to.
+    /// The result of a call of a member or tool.
     Result {
-        /// Which.
+        /// Name of the member or tool.
         of: Arc<str>,
-        /// What the one who called was told; empty where its team shows no prose.
+        /// The text that the caller got; empty if the caller's team hides text.
         text: Arc<str>,
-        /// Whether it is an answer, not a failure.
+        /// Whether it is a result, not a failure.
         ok: bool,
     },
-    /// Control went over.
+    /// A handoff was made.
     HandedOver {
-        /// To whom.
+        /// The agent that took over.
         to: AgentName,
-        /// With what message.
+        /// The message for it.
         message: Option<Arc<str>>,
     },
-    /// A hand-off was refused.
+    /// A handoff was refused.
     Refused {
-        /// To whom.
+        /// The agent that would have taken over.
         to: AgentName,
-        /// Why.
+        /// The reason.
         why: HandoffRefusal,
     },
     /// A tool call was not carried out.
     NotCalled {
-        /// What was called.
+        /// Name of the tool, as the model gave it.
         tool: String,
-        /// What the agent was told.
+        /// The text that the agent got.
         text: String,
     },
 }
