@@ -22,8 +22,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Held while a frame is on its way: the terminal is given back after it, never in the middle.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// What gives the terminal back: no synchronised update, no focus, no pastes, no mouse, no look, the
-/// normal screen, a cursor. Made beforehand, since an abort for want of memory needs it too.
+/// What gives the terminal back: no synchronised update, no focus, no pastes, no mouse, no look,
+/// the normal screen, a cursor. Made beforehand, since an abort for want of memory needs it too.
 const BACK: &[u8] =
     b"\x1b[?2026l\x1b[?1004l\x1b[?2004l\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\
     \x1b[?1000l\x1b[0m\x1b[?1049l\x1b[?25h";
@@ -219,8 +219,8 @@ fn give_back() {
     let _ = terminal::disable_raw_mode();
 }
 
-/// Gives the terminal back after a pager that was ended in the middle: it is as it was before, whatever
-/// that one has left.
+/// Gives the terminal back after a pager that was ended in the middle: it is as it was before,
+/// whatever that one has left.
 pub fn give_back_after_pager() {
     give_back();
     #[cfg(unix)]

@@ -1,6 +1,6 @@
-//! What the system tells the dashboard. On Unix: to end (SIGTERM, SIGHUP, SIGINT, SIGQUIT), to go to
-//! the background (SIGTSTP from outside; Ctrl-Z is a key), that it is back (SIGCONT), that the window
-//! has another size (SIGWINCH).
+//! What the system tells the dashboard. On Unix: to end (SIGTERM, SIGHUP, SIGINT, SIGQUIT), to go
+//! to the background (SIGTSTP from outside; Ctrl-Z is a key), that it is back (SIGCONT), that the
+//! window has another size (SIGWINCH).
 //!
 //! Signals are taken on a thread of their own: none waits for a runtime that has no thread free.
 
@@ -73,8 +73,8 @@ pub fn listen(tell: impl Fn(Told) + Send + 'static) -> io::Result<()> {
     })
 }
 
-/// Tells of Ctrl-C, from now on; where it cannot be listened to it ends the program by itself. To be
-/// called within a runtime.
+/// Tells of Ctrl-C, from now on; where it cannot be listened to it ends the program by itself. To
+/// be called within a runtime.
 ///
 /// # Errors
 /// None.

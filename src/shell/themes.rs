@@ -28,7 +28,8 @@ pub fn configured(wanted: &str, configuration: &Path) -> Result<Theme, String> {
     named(wanted, &beside.join(wanted)).map_err(|why| format!("{}{why}", visible(wanted)))
 }
 
-/// A shipped theme by its name, else the one in the file at `path`; or what is to be said after its name.
+/// A shipped theme by its name, else the one in the file at `path`; or what is to be said after its
+/// name.
 fn named(wanted: &str, path: &Path) -> Result<Theme, String> {
     if let Some(theme) = Theme::shipped(wanted) {
         return Ok(theme);

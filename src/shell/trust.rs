@@ -1,7 +1,7 @@
 //! Which scenarios a person trusts. A file that somebody else wrote must not reach an endpoint with
 //! a key and at somebody's cost, run a program, send a variable of the environment away or look
-//! around on this machine's networks, before a person has been told and has said yes. The answer is kept
-//! by a digest of the file and of the programs beside it, so what has changed asks again.
+//! around on this machine's networks, before a person has been told and has said yes. The answer is
+//! kept by a digest of the file and of the programs beside it, so what has changed asks again.
 
 use std::collections::BTreeSet;
 use std::fs::{Metadata, OpenOptions};
@@ -33,9 +33,9 @@ impl Trust {
         Self { file, now: Arc::default() }
     }
 
-    /// What a person has to be asked before a run of this scenario; `endpoints` are those that would be asked,
-    /// where it is live. `None`: it does nothing that needs a yes, was shipped (in the program, or
-    /// unchanged as a file of the repository), or a person has said yes.
+    /// What a person has to be asked before a run of this scenario; `endpoints` are those that
+    /// would be asked, where it is live. `None`: it does nothing that needs a yes, was shipped (in
+    /// the program, or unchanged as a file of the repository), or a person has said yes.
     pub fn asks(&self, scenario: &Scenario, endpoints: Option<&Endpoints>) -> Option<Consent> {
         let (would, digest) = consent::would(scenario, endpoints);
         if would.is_empty() || is_shipped(scenario) || self.knows(&digest) {
@@ -49,8 +49,8 @@ impl Trust {
     /// Takes a person's yes to what [`asks`](Self::asks) has named by this digest, and keeps it.
     ///
     /// # Errors
-    /// What the file system says, or why the file is not used; the answer holds for this program alone
-    /// then.
+    /// What the file system says, or why the file is not used; the answer holds for this program
+    /// alone then.
     pub fn allow(&self, digest: &str, title: &str) -> io::Result<()> {
         if self.knows(digest) {
             return Ok(());
@@ -66,7 +66,8 @@ impl Trust {
         private::append(file)?.write_all(line.as_bytes())
     }
 
-    /// Why the file with the answers is not used, and what to do. `None`: it is, or there is none yet.
+    /// Why the file with the answers is not used, and what to do. `None`: it is, or there is none
+    /// yet.
     pub fn trouble(&self) -> Option<String> {
         self.kept().err()
     }

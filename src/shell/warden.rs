@@ -1,6 +1,6 @@
-//! Ends the program where its loop does not. What asks for an end (Ctrl-C, SIGTERM, SIGHUP) is told to
-//! the loop and, beside it, to a thread of its own that looks whether the loop turns at all: one that
-//! is stuck must not keep a person from leaving.
+//! Ends the program where its loop does not. What asks for an end (Ctrl-C, SIGTERM, SIGHUP) is told
+//! to the loop and, beside it, to a thread of its own that looks whether the loop turns at all: one
+//! that is stuck must not keep a person from leaving.
 
 use std::io;
 use std::sync::Arc;

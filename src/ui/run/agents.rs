@@ -1,5 +1,5 @@
-//! The agents of a resilience run, a glyph each: who asks, who waits for a call slot, who is between
-//! two turns.
+//! The agents of a resilience run, a glyph each: who asks, who waits for a call slot, who is
+//! between two turns.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

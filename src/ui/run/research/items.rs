@@ -112,8 +112,8 @@ fn text(cx: &Cx, pen: &mut Pen, part: &Part<'_>, row: &Row, looks: &[(usize, How
     }
 }
 
-/// Draws a row in stretches, each up to so many characters that are no white space; `before` of them
-/// stand before the row. The last stretch goes on to the row's end.
+/// Draws a row in stretches, each up to so many characters that are no white space; `before` of
+/// them stand before the row. The last stretch goes on to the row's end.
 pub(super) fn put_solids(
     pen: &mut Pen,
     row: &str,

@@ -20,8 +20,8 @@ use crate::ui::theme::Role;
 /// The most columns of a model's name behind a title.
 const MODEL: usize = 24;
 
-/// What stands behind a pane's title in a run that asks more than one model: the one that gave what the
-/// pane holds.
+/// What stands behind a pane's title in a run that asks more than one model: the one that gave what
+/// the pane holds.
 pub(super) fn model(page: &RunPage, cx: &Cx, pane: Pane) -> String {
     let models = &page.shown().models;
     let model = match pane {

@@ -1,5 +1,5 @@
-//! Pane 1 of research: the funnel, the budgets, and a row for each source in the order in which they
-//! were found: how far it is or why it fell out, how far it is trusted, how old it is.
+//! Pane 1 of research: the funnel, the budgets, and a row for each source in the order in which
+//! they were found: how far it is or why it fell out, how far it is trusted, how old it is.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,5 +1,5 @@
-//! The second header row of a team: who passed to whom so far, who is in control, and how the limits
-//! of a swarm stand.
+//! The second header row of a team: who passed to whom so far, who is in control, and how the
+//! limits of a swarm stand.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -26,8 +26,8 @@ use crate::ui::theme::{Role, Sign};
 /// The most columns of a model's name, in a run that asks more than one.
 const MODEL: u16 = 18;
 
-/// A model's name in exactly so many columns. The start of a name says most in a few of them; in more,
-/// its end tells versions apart.
+/// A model's name in exactly so many columns. The start of a name says most in a few of them; in
+/// more, its end tells versions apart.
 fn put_model(cx: &Cx, pen: &mut Pen, name: &str, width: u16, style: Style) {
     let start = pen.x();
     let columns = usize::from(width);
