@@ -51,7 +51,7 @@ pub async fn run(port: u16) -> Exit {
 }
 
 fn tell(line: &str) {
-    // The service goes on when nobody reads its standard output.
+    // The service continues if its standard output cannot be written.
     let _ = writeln!(io::stdout(), "{line}");
 }
 

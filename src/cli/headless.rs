@@ -243,7 +243,7 @@ impl Wanted {
 
     /// Handles the first interrupt.
     fn stop(&self) {
-        // On a thread of its own: standard error may stall, and this thread takes the next signal.
+        // On another thread: standard error may stall, and this thread must handle the next signal.
         let (told, said) = mpsc::channel();
         let tell = move || {
             say("cancelling; interrupt again to end immediately");

@@ -34,7 +34,7 @@ pub struct Finding {
     pub about: Cow<'static, str>,
     /// The result.
     pub text: String,
-    /// What to do about it, on a line of its own.
+    /// What to do about it, printed on a separate line.
     pub advice: Option<String>,
 }
 

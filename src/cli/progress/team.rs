@@ -84,7 +84,7 @@ impl Sign {
         match self {
             Self::Message => (Glyph::Right, "message", Role::Strong),
             Self::Said => (Glyph::Dot, "says", Role::Text),
-            Self::Asks => (Glyph::Arrow, "asks", Role::Text),
+            Self::Asks => (Glyph::Arrow, "calls", Role::Text),
             Self::Result => (Glyph::Done, "answered", Role::Done),
             Self::Failed => (Glyph::Failed, "failed", Role::Failed),
             Self::HandsOver => (Glyph::Arrow, "handoff", Role::Strong),

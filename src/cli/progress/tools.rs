@@ -73,7 +73,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
             signed(glyph, "breaker", role, &told.who)
         }
         EventKind::FaultInjected { .. } => signed(Glyph::Alert, "fault", Role::Flag, &told.who),
-        EventKind::FaultHealed { .. } => signed(Glyph::Done, "healed", Role::Done, &told.who),
+        EventKind::FaultHealed { .. } => signed(Glyph::Done, "fault", Role::Done, &told.who),
         EventKind::LimitsChanged { .. } => signed(Glyph::Alert, "limits", Role::Flag, &told.who),
         _ => return None,
     })
