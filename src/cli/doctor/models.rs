@@ -172,8 +172,8 @@ pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
             let time = format::took(asked.elapsed());
             let count = format::things(models as u64, "model");
             let text = format!("{host} answered in {time} and lists {count}");
-            let advice = "choose one that it lists: with --model, in the scenario, or for OpenAI in \
-                          OPENAI_MODEL";
+            let advice = "choose one that it lists: with --model, in the scenario, or for \
+                          OpenAI in OPENAI_MODEL";
             match has_model {
                 true => Finding::good(about, format!("{text}, including {name}")),
                 false => {
