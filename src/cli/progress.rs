@@ -118,7 +118,7 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
         }
         EventKind::RequestAdapted { model, parameter } => {
             let (model, parameter) = (visible(model), visible(parameter));
-            format!("  {model} does not take {parameter}; sent again without it")
+            format!("  {model} does not accept {parameter}; retried without it")
         }
         EventKind::ReplyRepaired { repair, what } => {
             let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
