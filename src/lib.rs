@@ -1,13 +1,13 @@
 //! `roundtable`: launches runs of multi-agent patterns and shows them live.
 //!
-//! One idea carries everything: **a run is a log of events, and all that anyone sees is a fold of
-//! that log.** The engine only appends; the dashboard, the headless result and every export are
-//! readers of the same log, so they cannot disagree.
+//! The central idea: **a run is a log of events, and every view of it is a fold of that log.** The
+//! engine only appends; the dashboard, the headless outcome and every export read the same log, so
+//! they cannot disagree.
 //!
-//! Each module is a *room*; `ARCHITECTURE.md` says what lives where, and `tests/layering.rs` fails
-//! when a room imports one that it may not.
+//! `ARCHITECTURE.md` says what each module contains, and `tests/layering.rs` fails when a module
+//! imports one that it may not.
 
-// In the library alone: tests and benches may fail loudly.
+// Only in the library: tests and benches may panic.
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod app;

@@ -1,9 +1,9 @@
-//! The `roundtable` program: everything it does lives in the library.
+//! The `roundtable` binary; all code is in the library.
 
 use std::process::ExitCode;
 
-/// Facts are made on one thread and freed on another, by whoever read them last. Threads that free
-/// what others made wait for each other in the allocator of most C libraries, and do not in this one.
+/// An event is allocated on one thread and freed on another, by its last reader. Most allocators of
+/// C libraries take a lock for memory that another thread allocated; this one does not.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! What may stand on the command line.
+//! The command line: commands, their arguments, and the parsing of values.
 
 mod display;
 mod report;
@@ -18,167 +18,168 @@ pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
 #[derive(Debug, Parser)]
 #[command(name = "roundtable", version, about, max_term_width = 100)]
 #[command(
-    after_help = "Without a command the dashboard opens. `roundtable doctor` says what it finds \
-                        on this machine; keys are in the dashboard's help (?)."
+    after_help = "Without a command the dashboard opens. `roundtable doctor` checks the setup \
+                        of this machine; the dashboard's help (?) lists the keys."
 )]
 pub struct Cli {
-    /// What to do; nothing opens the dashboard.
+    /// The command; `None` opens the dashboard.
     #[command(subcommand)]
     pub command: Option<Task>,
-    /// What every command takes.
+    /// Options of every command.
     #[command(flatten)]
     pub global: Global,
 }
 
-/// One command.
+/// A command with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Task {
     /// Run a scenario: in the dashboard, or headless
     Run(Box<RunArgs>),
-    /// Check scenario files and say everything that is wrong with them
+    /// Check scenario files and report every problem
     Validate(ValidateArgs),
-    /// List the scenarios that there are
+    /// List scenarios
     Scenarios {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Print the JSON schema of the scenario format, for editors
     Schema,
-    /// Answer as a small shop on this machine, for the scenario real-services
+    /// Serve a small demo shop on this machine, for the scenario real-services
     DemoService {
-        /// Where it listens on 127.0.0.1; 0: wherever there is room
+        /// Port on 127.0.0.1; 0: any free port
         #[arg(long, value_name = "N", default_value_t = 7878)]
         port: u16,
     },
-    /// Print which settings are in force, and where each of them comes from
+    /// Print the settings in force, and where each of them comes from
     Config(ConfigArgs),
-    /// Say what is found on this machine and what to do about it; of a scenario, what applies to it
+    /// Check this machine's setup, or what applies to one scenario, and say what to fix
     Doctor(DoctorArgs),
-    /// End with a panic while the dashboard is open, to show that the terminal survives it
+    /// Panic while the dashboard is open, to test that the terminal is restored
     #[cfg(debug_assertions)]
     #[command(hide = true)]
     PanicTest {
-        /// Where it happens
+        /// Where to panic
         #[arg(value_enum)]
         place: PanicPlace,
     },
 }
 
-/// Where a panic of the tests happens.
+/// The failures that tests can provoke.
 #[cfg(debug_assertions)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PanicPlace {
-    /// In the dashboard's own loop.
+    /// A panic in the dashboard's loop.
     Loop,
-    /// In a task beside it.
+    /// A panic in a background task.
     Task,
-    /// It is no panic: the process aborts.
+    /// The process aborts, without a panic.
     Abort,
-    /// It is none either: the dashboard's loop turns no more.
+    /// The dashboard's loop hangs, without a panic.
     Stuck,
-    /// Nor this: no thread of the runtime is free any more.
+    /// Every worker thread of the runtime is blocked, without a panic.
     Workers,
-    /// The same in a headless run.
+    /// Every worker thread is blocked, in a headless run.
     Headless,
 }
 
-/// `roundtable validate`.
+/// Arguments of `roundtable validate`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ValidateArgs {
     /// Files, folders (their *.toml), names of scenarios, or - for standard input
     #[arg(required = true, value_name = "FILE|FOLDER|NAME|-")]
     pub scenarios: Vec<String>,
-    /// Override a field of each of them, as `run --set` does
+    /// Override a field of each scenario, as `run --set` does
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Check that each of them has a flag and the boundary that it is turned at, as `run --flag` does
+    /// Check that each scenario has this flag and boundary, as `run --flag` does
     #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
     pub flags: Vec<FlagArg>,
 }
 
-/// `roundtable run`.
+/// Arguments of `roundtable run`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunArgs {
-    /// A scenario: a file, the name of a shipped one (`roundtable scenarios`), or - for standard
-    /// input (headless)
+    /// A scenario: a file, the name of a shipped one (see `roundtable scenarios`), or - for
+    /// standard input (headless)
     #[arg(value_name = "FILE|NAME|-")]
     pub scenario: String,
-    /// Without the dashboard (by itself when standard output is no terminal, and with --format,
-    /// --fail-on or --message)
+    /// Run without the dashboard (implied by --format, --fail-on and --message, and when standard
+    /// output is not a terminal)
     #[arg(long)]
     pub headless: bool,
-    /// What a headless run writes: text on a terminal, json elsewhere, unless said
+    /// Output format of a headless run; default: text on a terminal, json elsewhere
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Ask live models, found by OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY
-    /// or OLLAMA_HOST in the environment or a .env file; asked as the scenario and the configuration say
-    /// (`roundtable doctor SCENARIO`). The cost that is told is an estimate from list prices
+    /// Call live models, found by OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY,
+    /// OPENROUTER_API_KEY or OLLAMA_HOST in the environment or a .env file; the scenario and the
+    /// configuration set the details (see `roundtable doctor SCENARIO`). The cost shown is an
+    /// estimate from list prices
     #[arg(long, conflicts_with = "instant")]
     pub live: bool,
-    /// The model that a live run asks, such as gpt-4.1-mini or anthropic/claude-haiku-4-5, in place of
-    /// those that the scenario names
+    /// The model of a live run, such as gpt-4.1-mini or anthropic/claude-haiku-4-5; replaces those
+    /// that the scenario names
     #[arg(long, value_name = "[PROVIDER/]MODEL", requires = "live")]
     pub model: Option<String>,
-    /// Leave out the latency of scripted replies; what a scenario shows only in time, such as a
-    /// time-out or a flaky spell, does not come about then
+    /// Skip the latency of scripted replies; effects that need time, such as a timeout or a flaky
+    /// period, do not happen then
     #[arg(long)]
     pub instant: bool,
     /// Override a field of the scenario, such as budget.max_rounds=1 or inputs.region=EU
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Turn a flag at the start, or at a boundary: legal_analyst=on@round:2. Boundaries are round:2,
-    /// message:2:risk_analyst; plan, dispatch:1:t2 (attempt 1 of task t2); turn:3:7 (turn 3 of agent
-    /// 7); ask:1:pm (round 1 of agent pm), ask:1:pm/devs.2 (the second time that pm asks devs),
-    /// handoff:3:billing (which stands for ask:1 of whom it goes to); search, dedupe, read_extract,
-    /// source:2 (the second source's turn), verify, synthesize; finalize
+    /// Switch a flag at the start, or at a boundary: legal_analyst=on@round:2. Boundaries are
+    /// round:2, message:2:risk_analyst; plan, dispatch:1:t2 (attempt 1 of task t2); turn:3:7 (turn
+    /// 3 of agent 7); ask:1:pm (round 1 of agent pm), ask:1:pm/devs.2 (the second time pm consults
+    /// devs), handoff:3:billing (instead of ask:1 of the agent that takes over); search, dedupe,
+    /// read_extract, source:2 (before the second source), verify, synthesize; finalize
     #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
     pub flags: Vec<FlagArg>,
-    /// Rest at a boundary (as for --flag): round:2 (until a line comes on standard input) or
-    /// round:2=2s
+    /// Pause at a boundary (as for --flag): round:2 (until a line arrives on standard input) or
+    /// round:2=2s (for 2 seconds)
     #[arg(long, value_name = "BOUNDARY[=DURATION]", value_parser = PauseArg::parse)]
     pub pause_at: Vec<PauseArg>,
-    /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go (collaboration); or
-    /// when something was replaced or left out: degraded (every pattern). Headless
+    /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go (collaboration);
+    /// or when a fallback was used or a result left out: degraded (every pattern). Headless
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = FailOn::parse)]
     pub fail_on: Vec<FailOn>,
-    /// What a team or swarm is to answer, in place of the scenario's goal and follow-ups; several
-    /// times: a session, one run after the other, each with what was said before. Headless
+    /// The message that a team or swarm answers; replaces the scenario's goal and follow-ups. Give
+    /// it several times for a session: one run per message, each with the history so far. Headless
     #[arg(long = "message", value_name = "TEXT")]
     pub messages: Vec<String>,
-    /// Start of every random number of the run
+    /// Seed of the run's random numbers
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Do not ask before a scenario that was not shipped reaches an endpoint, runs a program, sends
-    /// a variable away or reaches this machine's own networks
+    /// Allow without asking that a scenario that was not shipped calls an endpoint, runs a program,
+    /// sends an environment variable or reaches local networks
     #[arg(long)]
     pub trust: bool,
-    /// Go to the endpoint through this proxy; env: through what HTTPS_PROXY and its like name
+    /// Call the endpoint through this proxy; env: the proxy that HTTPS_PROXY and the like name
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
 }
 
-/// What a headless run writes to standard output.
+/// Output format of a headless run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// The outcome object alone; of several messages one object, with the outcomes as `session`
+    /// Only the outcome object; for several messages one object for the whole session
     Json,
-    /// Each event as one line, the outcome object as the last
+    /// One line for each event, then the outcome object
     Jsonl,
-    /// Progress for people
+    /// Human-readable progress
     Text,
-    /// The answer of research with footnotes, what fell out and what contradicts
+    /// The answer of a research run with footnotes, refused notes and contradictions
     Markdown,
 }
 
-/// `--flag NAME=on|off[@BOUNDARY]`.
+/// A value of `--flag NAME=on|off[@BOUNDARY]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlagArg {
-    /// Which flag.
+    /// Name of the flag, as the scenario spells it.
     pub name: FlagName,
-    /// Its position.
+    /// Whether the flag is switched on.
     pub on: bool,
-    /// From where; `None`: from the start.
+    /// The boundary at which it is switched; `None`: before the run starts.
     pub at: Option<BoundaryId>,
 }
 
@@ -202,18 +203,18 @@ impl FlagArg {
     }
 }
 
-/// `--pause-at BOUNDARY[=DURATION]`.
+/// A value of `--pause-at BOUNDARY[=DURATION]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PauseArg {
-    /// Where.
+    /// The boundary before which the run pauses.
     pub at: BoundaryId,
-    /// For how long; `None`: until someone lets it go on.
+    /// How long the pause is; `None`: until the operator resumes the run.
     pub rest: Option<Duration>,
 }
 
 impl PauseArg {
     fn parse(text: &str) -> Result<Self, String> {
-        // The name of a task may hold anything, so the last `=` is the one before the duration.
+        // A task's name may contain `=`, so the duration follows the last one.
         match text.rsplit_once('=') {
             Some((at, rest)) => Ok(Self { at: boundary(at)?, rest: Some(duration(rest)?) }),
             None => Ok(Self { at: boundary(text)?, rest: None }),
@@ -221,10 +222,10 @@ impl PauseArg {
     }
 }
 
-/// A boundary that some pattern can have, written as [`Boundary::id`](crate::event::Boundary::id)
-/// writes it; whether this scenario's has it is asked once the scenario is read.
+/// Parses a boundary of any pattern, spelled as [`Boundary::id`](crate::event::Boundary::id) does.
+/// Whether the scenario's pattern has it is checked later, when the scenario is read.
 fn boundary(text: &str) -> Result<BoundaryId, String> {
-    // `02` is no number here: the id would be another one than the run's.
+    // `02` is refused: as an id it would not equal the run's `2`.
     let number = |text: &str| text.parse::<u32>().is_ok_and(|it| it > 0 && it.to_string() == text);
     let mut parts = text.splitn(3, ':');
     let known = match (parts.next(), parts.next(), parts.next()) {
@@ -241,18 +242,18 @@ fn boundary(text: &str) -> Result<BoundaryId, String> {
         Ok(BoundaryId::new(text))
     } else {
         Err(format!(
-            "`{text}` is no boundary: use round:2, message:2:risk_analyst, plan, dispatch:1:t2, \
+            "`{text}` is not a boundary: use round:2, message:2:risk_analyst, plan, dispatch:1:t2, \
              turn:3:7, ask:1:pm, handoff:3:billing, source:2, verify or finalize"
         ))
     }
 }
 
-/// The longest that a pause of the command line may be.
+/// The longest pause that the command line accepts.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// `250ms`, `2s`, `1.5s`, `2m`.
+/// Parses a duration such as `250ms`, `2s`, `1.5s` or `2m`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let say = || format!("`{text}` is no duration: use 250ms, 2s, 1.5s or 2m");
+    let say = || format!("`{text}` is not a duration: use 250ms, 2s, 1.5s or 2m");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let seconds = match text.get(digits.len()..) {
         Some("ms") => 0.001,
@@ -268,12 +269,12 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `--fail-on WHAT`: what fails a run that came to its end.
+/// A value of `--fail-on WHAT`: a condition that makes a completed run exit with 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailOn {
-    /// It decided this.
+    /// The run made this decision.
     Decision(Decision),
-    /// Something was replaced by a stand-in, or left out.
+    /// A fallback replaced a result, or a result was left out.
     Degraded,
 }
 
@@ -284,9 +285,9 @@ impl FailOn {
             return Ok(Self::Degraded);
         }
         let decision = Decision::ALL.into_iter().find(|decision| decision.word() == word);
-        decision
-            .map(Self::Decision)
-            .ok_or_else(|| format!("`{text}` is none of go, go_with_caution, no_go, degraded"))
+        decision.map(Self::Decision).ok_or_else(|| {
+            format!("`{text}` is unknown: use go, go_with_caution, no_go or degraded")
+        })
     }
 }
 

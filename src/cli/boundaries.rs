@@ -1,4 +1,5 @@
-//! Whether a boundary that a person names ever comes: each pattern has its own.
+//! Checks that a run can reach a boundary named on the command line. Each pattern has its own
+//! boundaries.
 
 use crate::event::{BoundaryId, ResearchStep};
 use crate::scenario::Scenario;
@@ -9,10 +10,10 @@ use crate::scenario::orchestrator::OrchestratorSpec;
 use crate::scenario::research::ResearchSpec;
 use crate::scenario::storm::ResilienceSpec;
 
-/// Whether a run of this scenario can come to a boundary.
+/// Checks that a run of this scenario can reach a boundary.
 ///
 /// # Errors
-/// That it never does, why, and what there is.
+/// Why the run never reaches it, with boundaries that it does have.
 pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> {
     let spec = match &scenario.pattern {
         PatternSpec::Collaboration(spec) => spec,
@@ -24,25 +25,25 @@ pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> 
     let mut parts = at.as_str().splitn(3, ':');
     if !matches!(parts.next(), Some("round" | "message" | "finalize")) {
         let there = "round:2, message:2:ROLE, finalize";
-        return Err(format!("never comes here; there are: {there}"));
+        return Err(format!("never reached here; use {there}"));
     }
     let round = parts.next().and_then(|round| round.parse::<u32>().ok()).unwrap_or(1);
     let most = spec.budget.max_rounds;
     if round > most {
-        return Err(format!("never comes: budget.max_rounds is {most}"));
+        return Err(format!("never reached: budget.max_rounds is {most}"));
     }
-    // A seat behind a flag may be empty, and leave its message to another.
+    // A seat behind a flag may be empty; then its message counts for another seat.
     let most = spec.budget.max_messages;
     let empty = spec.roles.values().any(|role| role.behind.is_some());
     let before = u64::from(round - 1) * spec.sequence.len() as u64;
     if !empty && before >= u64::from(most) {
-        return Err(format!("never comes: budget.max_messages is {most}"));
+        return Err(format!("never reached: budget.max_messages is {most}"));
     }
     match parts.next() {
         Some(seat) => {
             let (role, nth) = match seat.split_once('#') {
                 None => (seat, Some(1)),
-                // The first seat of a role is called by the role alone.
+                // The first seat of a role has no `#1` in its name.
                 Some((role, nth)) => (role, nth.parse().ok().filter(|nth| *nth > 1)),
             };
             let seats = spec.sequence.iter().filter(|name| name.as_str() == role).count();
@@ -50,16 +51,16 @@ pub(super) fn comes(scenario: &Scenario, at: &BoundaryId) -> Result<(), String> 
                 return Ok(());
             }
             if seats > 0 {
-                return Err(format!("never comes: {role} has {seats} in the sequence"));
+                return Err(format!("never reached: {role} has {seats} seats in the sequence"));
             }
             let names: Vec<&str> = spec.sequence.iter().map(|name| name.as_str()).collect();
-            Err(format!("no such role at the table; there are: {}", names.join(", ")))
+            Err(format!("no such role; use {}", names.join(", ")))
         }
         None => Ok(()),
     }
 }
 
-/// Whether research can come to a boundary.
+/// Checks a boundary of the research pattern.
 fn researched(spec: &ResearchSpec, at: &BoundaryId) -> Result<(), String> {
     let steps = ResearchStep::ALL.map(ResearchStep::word);
     if at.as_str() == "plan" || steps.contains(&at.as_str()) {
@@ -69,16 +70,17 @@ fn researched(spec: &ResearchSpec, at: &BoundaryId) -> Result<(), String> {
     let place = at.as_str().strip_prefix("source:").and_then(|place| place.parse::<u32>().ok());
     match place {
         Some(place) if (1..=most).contains(&place) => Ok(()),
-        Some(0) => Err("never comes: sources are counted from 1".to_owned()),
-        Some(_) => Err(format!("never comes: budget.max_urls is {most}")),
+        Some(0) => Err("never reached: sources are counted from 1".to_owned()),
+        Some(_) => Err(format!("never reached: budget.max_urls is {most}")),
         None => {
             let there = steps.join(", ");
-            Err(format!("never comes here; there are: plan, {there}, source:1"))
+            Err(format!("never reached here; use plan, {there}, source:1"))
         }
     }
 }
 
-/// `plan`, `dispatch:ATTEMPT:TASK`, `finalize`; the planner names the tasks, so any may come.
+/// Checks `plan`, `dispatch:ATTEMPT:TASK` and `finalize`. Any task name passes: the planner makes
+/// the names.
 fn orchestrated(
     scenario: &Scenario,
     spec: &OrchestratorSpec,
@@ -90,21 +92,21 @@ fn orchestrated(
         (Some("dispatch"), Some(Ok(attempt)), Some(_)) => {
             let most = spec.budget.max_dispatches;
             if attempt > most {
-                return Err(format!("never comes: budget.max_dispatches is {most}"));
+                return Err(format!("never reached: budget.max_dispatches is {most}"));
             }
             let attempts = spec.workers.iter().filter_map(|it| scenario.tools.get(&it.name));
             let most = attempts.map(|tool| tool.policy.max_attempts).max().unwrap_or(1);
             if attempt > most {
-                return Err(format!("never comes: a task has {most} attempts at most"));
+                return Err(format!("never reached: a task has at most {most} attempts"));
             }
             Ok(())
         }
-        _ => Err("never comes here; there are: plan, dispatch:1:TASK, finalize".to_owned()),
+        _ => Err("never reached here; use plan, dispatch:1:TASK, finalize".to_owned()),
     }
 }
 
-/// `ask:ROUND:PATH`, `handoff:NTH:AGENT` in the outermost swarm and `handoff:NTH:PATH/AGENT` in one
-/// within; a path begins with the outermost agent, and what stands in it is counted:
+/// Checks `ask:ROUND:PATH`, `handoff:NTH:AGENT` of the outermost swarm and `handoff:NTH:PATH/AGENT`
+/// of a nested one. A path begins with the outermost agent; each nested agent has its turn number:
 /// `pm/dev_team.1`.
 fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
     let mut parts = at.as_str().splitn(3, ':');
@@ -115,16 +117,16 @@ fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
     let stranger = names.into_iter().find(|name| !spec.agents.contains_key(*name));
     if let (Some("ask" | "handoff"), Some(name)) = (word, stranger) {
         let known: Vec<&str> = spec.agents.keys().map(AgentName::as_str).collect();
-        return Err(format!("no such agent: {name:?}; there are: {}", known.join(", ")));
+        return Err(format!("no such agent: {name:?}; use {}", known.join(", ")));
     }
     let never = |why: String| {
         let why = if why.is_empty() { why } else { format!(": {why}") };
-        Err(format!("never comes here{why}; there are: {}", there_are(spec)))
+        Err(format!("never reached here{why}; use {}", there_are(spec)))
     };
     match word {
         Some("ask") => match walked(spec, path) {
             Ok(agent) if nth == 1 && after_a_handoff(spec, path, agent) => {
-                never(format!("a handoff stands before {}'s first call", agent.name))
+                never(format!("a handoff comes before {}'s first call", agent.name))
             }
             Ok(agent) => match speaker(&agent.kind) {
                 Some(model) if nth <= model.max_tool_rounds.saturating_add(1) => Ok(()),
@@ -132,7 +134,7 @@ fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
                     let most = model.max_tool_rounds;
                     never(format!("max_tool_rounds of {} is {most}", agent.name))
                 }
-                // A swarm says nothing by itself, its members do.
+                // A swarm makes no model calls, its members do.
                 None => never(String::new()),
             },
             Err(why) => never(why),
@@ -141,7 +143,7 @@ fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
             let (place, to) = path.rsplit_once('/').unwrap_or((spec.root.as_str(), path));
             match walked(spec, place).and_then(|agent| handed(spec, agent, to, nth)) {
                 Ok(()) if place == spec.root.as_str() && path != to => {
-                    never(format!("of {place} it is handoff:{nth}:{to}"))
+                    never(format!("in {place} it is handoff:{nth}:{to}"))
                 }
                 Ok(()) => Ok(()),
                 Err(why) => never(why),
@@ -151,10 +153,10 @@ fn in_team(spec: &TeamSpec, at: &BoundaryId) -> Result<(), String> {
     }
 }
 
-/// Whether this agent can hand over to that one for the nth time.
+/// Checks that the swarm can make its nth handoff to this member.
 fn handed(spec: &TeamSpec, agent: &AgentSpec, to: &str, nth: u32) -> Result<(), String> {
     let AgentKind::Swarm(swarm) = &agent.kind else {
-        return Err(format!("{} is no swarm, nobody hands over in it", agent.name));
+        return Err(format!("{} is not a swarm, it has no handoffs", agent.name));
     };
     let most = swarm.limits.max_handoffs;
     if most > 0 && nth > most {
@@ -163,8 +165,8 @@ fn handed(spec: &TeamSpec, agent: &AgentSpec, to: &str, nth: u32) -> Result<(), 
     in_it(spec, agent, to).map(drop)
 }
 
-/// Whether this agent at a path is a member of a swarm that only a handoff can put in control: it does
-/// not start, not even with a later message of the session.
+/// Whether the agent at this path is a swarm member that only gets control by a handoff. Such a
+/// member never starts, not even for a later message of the session.
 fn after_a_handoff(spec: &TeamSpec, path: &str, agent: &AgentSpec) -> bool {
     let Some((of, _)) = path.rsplit_once('/') else { return false };
     let Ok(AgentSpec { kind: AgentKind::Swarm(swarm), name, .. }) = walked(spec, of) else {
@@ -174,7 +176,7 @@ fn after_a_handoff(spec: &TeamSpec, path: &str, agent: &AgentSpec) -> bool {
     agent.name != swarm.entry && !owners_start
 }
 
-/// The agent at a path.
+/// Finds the agent at a path.
 fn walked<'s>(spec: &'s TeamSpec, path: &str) -> Result<&'s AgentSpec, String> {
     let mut steps = path.split('/');
     let root = spec.agent(&spec.root).filter(|root| steps.next() == Some(root.name.as_str()));
@@ -183,20 +185,20 @@ fn walked<'s>(spec: &'s TeamSpec, path: &str) -> Result<&'s AgentSpec, String> {
         let (name, turn) = step.rsplit_once('.').unwrap_or((step, ""));
         let turn = turn.parse::<u32>().ok().filter(|it| *it > 0 && it.to_string() == turn);
         if turn.is_none() {
-            return Err(format!("{step} has no turn, {name}.1 is its first"));
+            return Err(format!("{step} has no turn number, the first is {name}.1"));
         }
         at = in_it(spec, at, name)?;
     }
     Ok(at)
 }
 
-/// An agent that is a member of this one, or may join it.
+/// Finds an agent that is a member of this one, or may join it.
 fn in_it<'s>(spec: &'s TeamSpec, of: &AgentSpec, name: &str) -> Result<&'s AgentSpec, String> {
     let found = spec.agent(&name.into()).filter(|agent| match &of.kind {
         AgentKind::Swarm(_) => matches!(agent.kind, AgentKind::Model(_)),
         AgentKind::Model(_) | AgentKind::Team(_) => of.kind.members().contains(&agent.name),
     });
-    found.ok_or_else(|| format!("{name} is no member of {}", of.name))
+    found.ok_or_else(|| format!("{name} is not a member of {}", of.name))
 }
 
 fn speaker(kind: &AgentKind) -> Option<&ModelAgent> {
@@ -207,7 +209,7 @@ fn speaker(kind: &AgentKind) -> Option<&ModelAgent> {
     }
 }
 
-/// Boundaries of this team, as examples.
+/// Examples of this team's boundaries, for error messages.
 fn there_are(spec: &TeamSpec) -> String {
     let root = &spec.root;
     let Some(AgentKind::Swarm(swarm)) = spec.agent(root).map(|it| &it.kind) else {
@@ -226,7 +228,7 @@ fn there_are(spec: &TeamSpec) -> String {
     format!("ask:1:{root}/{}.1, handoff:1:AGENT", swarm.entry)
 }
 
-/// The path of the first swarm within an agent; teams do not stand in themselves.
+/// The path of the first swarm within an agent. The recursion ends: no team contains itself.
 fn within(spec: &TeamSpec, of: &AgentName, path: String) -> Option<String> {
     match &spec.agent(of)?.kind {
         AgentKind::Model(_) => None,
@@ -238,7 +240,7 @@ fn within(spec: &TeamSpec, of: &AgentName, path: String) -> Option<String> {
     }
 }
 
-/// `turn:TURN:AGENT`.
+/// Checks `turn:TURN:AGENT`, the boundary of the resilience pattern.
 fn stormy(spec: &ResilienceSpec, at: &BoundaryId) -> Result<(), String> {
     let mut parts = at.as_str().splitn(3, ':');
     let of = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok());
@@ -248,8 +250,8 @@ fn stormy(spec: &ResilienceSpec, at: &BoundaryId) -> Result<(), String> {
             if comes {
                 return Ok(());
             }
-            Err(format!("never comes: {} agents of {} turns", spec.agents, spec.turns))
+            Err(format!("never reached: {} agents with {} turns each", spec.agents, spec.turns))
         }
-        _ => Err("never comes here; there are: turn:TURN:AGENT".to_owned()),
+        _ => Err("never reached here; use turn:TURN:AGENT".to_owned()),
     }
 }

@@ -1,5 +1,5 @@
-//! `roundtable config`: which settings are in force without a scenario, and where each of them comes
-//! from. A key is never shown.
+//! `roundtable config`: the settings in force without a scenario, and the origin of each. Keys are
+//! never shown.
 
 use serde_json::{Map, Value, json};
 
@@ -19,15 +19,15 @@ use crate::shell::{config, models};
 use crate::ui::format::things;
 use crate::ui::theme::{Role, Theme};
 
-/// Columns of a setting's name, of its value, and of a line.
+/// Widths in columns: a setting's name, its value, a whole line.
 const NAME: usize = 18;
 const VALUE: usize = 38;
 const WIDTH: usize = 80;
 
-/// Prints the settings, or the path of the file alone. A file that is wrong is refused.
+/// Prints the settings, or only the path of the file. An invalid file is refused.
 pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Paint) -> Exit {
     let Some(path) = &file.path else {
-        say("this user has no home, so there is no configuration file: set HOME");
+        say("no home directory, so there is no configuration file: set HOME");
         return Exit::Stopped;
     };
     let path = path.display().to_string();
@@ -67,19 +67,19 @@ pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Paint)
     stdout::print(&text, Exit::Ok)
 }
 
-/// What is printed.
+/// The contents of the report.
 struct Report {
     path: String,
     exists: bool,
     model: Vec<InForce>,
-    /// Why no live model can be asked.
+    /// Why no live model can be called.
     no_endpoint: Option<EndpointError>,
     tuning: Vec<InForce>,
     ui: Vec<InForce>,
     prices: Vec<InForce>,
 }
 
-/// How the dashboard looks.
+/// The display settings.
 fn ui(global: &Global) -> Vec<InForce> {
     let theme = match (&global.theme, &global.configured.theme) {
         (Some(name), _) => Found { value: name.clone(), origin: Origin::CommandLine },
@@ -98,7 +98,7 @@ fn ui(global: &Global) -> Vec<InForce> {
     ]
 }
 
-/// The prices that the configuration sets.
+/// The prices from the configuration file.
 fn prices(file: &ConfigFile) -> Vec<InForce> {
     let row = |model: &str, price| {
         InForce::new(model, in_force::json_of(price), in_force::told(price), Origin::Config)
@@ -110,7 +110,7 @@ impl Report {
     fn text(&self, paint: &Paint) -> String {
         let mut out = format!("configuration  {}\n", visible(&self.path));
         if !self.exists {
-            out += "               there is no such file yet\n";
+            out += "               the file does not exist yet\n";
         }
         let section = |name: &str| format!("\n{}\n", paint.role(Role::Strong, name));
         out += &section("model");
@@ -129,7 +129,7 @@ impl Report {
         out += &rows(&self.tuning);
         out += &section("ui");
         out += &rows(&self.ui);
-        out += &section("prices, in US dollars for a million tokens");
+        out += &section("prices, in US dollars per million tokens");
         out += &rows(&self.prices);
         let table = PriceTable::shipped();
         let count = things(table.len() as u64, "model");
@@ -166,7 +166,7 @@ fn object<'a>(rows: impl IntoIterator<Item = &'a InForce>) -> Map<String, Value>
     rows.into_iter().map(entry).collect()
 }
 
-/// A setting on one line, or on two where its value is long.
+/// A setting on one line, or on two if its value is long.
 fn line(row: &InForce, paint: &Paint) -> String {
     let name = visible(&row.key);
     let gap = " ".repeat(NAME.saturating_sub(columns(&name)).max(1));

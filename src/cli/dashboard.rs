@@ -1,4 +1,4 @@
-//! The dashboard, from taking the terminal to the lines that it leaves behind.
+//! Opens the dashboard: takes over the terminal, runs the loop, prints a summary at the end.
 
 use std::io;
 use std::path::Path;
@@ -33,24 +33,24 @@ use crate::shell::{self, screen};
 use crate::ui::format;
 use crate::ui::theme::Theme;
 
-/// The run that the command line asks for: no request of the dashboard has this number.
+/// Id of the run that the command line starts; no request of the dashboard has this number.
 const FROM_COMMAND_LINE: RequestId = RequestId(u64::MAX);
 
-/// What the runs that go on may hold together of what was read, in bytes, and how far each may be
-/// ahead of the screen. What the page makes of a fact takes about as much again.
+/// Bytes of events that all active runs together may keep after reading, and how far each run may
+/// be ahead of the screen. A page's own data about an event takes about as much again.
 const LOG: Bounds = Bounds { window: 96 << 20, ahead: 24 << 20 };
 
-/// What the dashboard is opened for.
+/// What the dashboard does when it opens.
 #[derive(Default)]
 pub struct Wanted<'a> {
-    /// A run to start at once.
+    /// A run to start immediately.
     pub run: Option<&'a RunArgs>,
-    /// What the tests want to see break.
+    /// A failure that a test provokes.
     #[cfg(debug_assertions)]
     pub panic: Option<super::args::PanicPlace>,
 }
 
-/// Opens the dashboard and returns when it is left.
+/// Opens the dashboard and returns when the operator leaves it.
 pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
     if !screen::is_interactive() {
         say("the dashboard needs a terminal; without one, run a scenario headless:");
@@ -81,13 +81,13 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
     }
     let paint = Paint::on(&io::stdout(), theme.clone(), global.is_ascii());
     let settings = Settings {
-        // A locale without Unicode has no glyphs for us.
+        // A locale without Unicode cannot show the glyphs.
         ascii: global.is_ascii() || abilities.narrow_locale.is_some(),
         animation: global.is_animated(),
         theme: theme.name().to_owned(),
     };
-    // The loop has a runtime to itself: whatever holds up the threads of the other one, it is drawn and
-    // answers.
+    // The loop has its own runtime, so that the screen stays responsive when the threads of the
+    // other one are blocked.
     let own = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
         Ok(own) => own,
         Err(error) => {
@@ -96,7 +96,7 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         }
     };
     let named = wanted.run.map(|args| args.scenario.clone());
-    // What came through a pipe comes only once.
+    // A pipe can be read only once.
     let named = named.filter(|what| !regular::is_pipe(Path::new(what)));
     let (services, answers) = {
         let _runs_go_on_in = runtime.enter();
@@ -107,7 +107,7 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
     };
     let ended = own.block_on(async {
         let warden = Warden::start(|code| screen::end_now(code))?;
-        // Before the terminal is taken: a signal would leave it as it is.
+        // Before the terminal is switched: without a handler a signal would leave it unrestored.
         listen(&services, warden.clone())?;
         let console = Tty::take(warden)?;
         let Size { width: cols, height: rows } = console.size();
@@ -125,7 +125,7 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
         break_something(wanted.panic, &services);
         shell::run::run(console, opening, services, answers).await
     });
-    // What still waits for a disk or a pager is left behind.
+    // Tasks that still wait for a disk or a pager are abandoned.
     own.shutdown_background();
     runtime.shutdown_background();
     match ended {
@@ -134,17 +134,17 @@ pub fn open(wanted: &Wanted<'_>, global: &Global, theme: Theme) -> Exit {
             Exit::Other(code)
         }
         Err(error) => {
-            say(&format!("the terminal is gone: {error}"));
+            say(&format!("the terminal was closed: {error}"));
             Exit::Stopped
         }
     }
 }
 
-/// The run of the command line. What is wrong with it has been said when this gives nothing.
+/// The run that the command line starts. `None`: the error has already been printed.
 fn request(args: &RunArgs) -> Option<(LaunchRequest, Extra)> {
     let scenario = run::read(args)?;
     if args.live {
-        // Found before anything starts; the dashboard asks whether the scenario is trusted.
+        // Checked before anything starts; the dashboard asks whether the scenario is trusted.
         models::endpoints_of(&scenario, args.model.as_deref())
             .map_err(|why| say(&visible(&why)))
             .ok()?;
@@ -167,7 +167,7 @@ fn listen(services: &Services, warden: Warden) -> io::Result<()> {
     signals::listen(move |told| {
         let tell = || services.answer(Answer::Told(told));
         match told {
-            // It may be the pager's: one of them ends nothing that answers.
+            // It may be meant for the pager: a single one does not end a responsive dashboard.
             Told::End(signals::INTERRUPTED) => warden.asked(Ask::Interrupt, tell),
             Told::End(code) => warden.asked(Ask::End(code), tell),
             Told::Stop | Told::Back | Told::Resized => tell(),
@@ -181,7 +181,7 @@ fn break_something(place: Option<super::args::PanicPlace>, services: &Services) 
     match place {
         None => {}
         Some(PanicPlace::Loop) => services.answer(Answer::Panic),
-        #[allow(clippy::panic, reason = "the tests look at what it leaves behind")]
+        #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
         Some(PanicPlace::Task) => {
             services.runtime.spawn(async { panic!("a panic of the tests, in a task") });
         }
@@ -190,25 +190,25 @@ fn break_something(place: Option<super::args::PanicPlace>, services: &Services) 
         }
         Some(PanicPlace::Stuck) => services.answer(Answer::Stuck),
         Some(PanicPlace::Workers) => block_workers(&services.runtime),
-        // It has no dashboard.
+        // Handled in `cli::dispatch`: it has no dashboard.
         Some(PanicPlace::Headless) => {}
     }
 }
 
-/// How much the niceness of the threads of runs is raised above that of the loop.
+/// How much nicer the threads of runs are than the loop's thread.
 #[cfg(target_os = "linux")]
 const NICER: i32 = 5;
 
-/// The threads of runs give way to the loop: a key is answered soon, however busy they are. Elsewhere
-/// than on Linux only a whole process can.
+/// Lowers the priority of a thread of runs, so that keys are answered quickly under load. Only on
+/// Linux: elsewhere niceness applies to a whole process.
 fn give_way() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICER) {
-        tracing::debug!("the threads of runs do not give way to the screen: {error}");
+        tracing::debug!("cannot lower the priority of the threads of runs: {error}");
     }
 }
 
-/// Takes every thread of a runtime away from it, for good.
+/// Blocks every worker thread of a runtime forever.
 #[cfg(debug_assertions)]
 pub fn block_workers(runtime: &tokio::runtime::Handle) {
     for _ in 0..runtime.metrics().num_workers() {
@@ -220,11 +220,11 @@ pub fn block_workers(runtime: &tokio::runtime::Handle) {
     }
 }
 
-/// A line for each run of the session, on the normal screen.
+/// Prints one line for each run of the session on the normal screen.
 fn summarise(state: &State, paint: &Paint) {
     let lines: String = state.runs.iter().map(|page| line(page.world(), paint) + "\n").collect();
     if !lines.is_empty() {
-        // A terminal that is gone, or stalls, reads no summary.
+        // The terminal may be closed or stalled; then there is no summary.
         let _ = screen::write_last(lines.as_bytes());
     }
 }
@@ -233,7 +233,7 @@ fn line(world: &World, paint: &Paint) -> String {
     let Some(head) = &world.head else { return String::new() };
     let sign = paint.sign(paint.theme().run(world));
     let mut line = format!("{sign}  {}  {}", head.run, head.scenario);
-    // The sign's word says it all for a run that came to its end, or that a person ended.
+    // For a completed or cancelled run the sign's word is enough.
     let said = |class| matches!(class, StopClass::Ok | StopClass::Cancelled);
     if let Some(closed) = world.closed.as_ref().filter(|closed| !said(closed.reason.class())) {
         line = format!("{line}  {}", closed.reason);

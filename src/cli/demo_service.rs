@@ -1,5 +1,6 @@
-//! `roundtable demo-service`: a small shop on this machine that scenarios with real tools can ask. It
-//! is slow and fails at times, always in the same way, so that there is something to survive.
+//! `roundtable demo-service`: a small local HTTP service that scenarios with real tools can call.
+//! Some of its answers are slow or fail, always the same ones, so that retries and timeouts can be
+//! shown.
 
 use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
@@ -16,45 +17,45 @@ use super::exit::Exit;
 use super::run::say;
 use crate::event::visible::visible_within;
 
-/// The most bytes of a request that are read.
+/// Size limit of a request, in bytes.
 const REQUEST_BYTES: usize = 64 << 10;
-/// How long a slow answer takes: longer than a scenario's time-out should be.
+/// Latency of a slow answer: longer than the timeout of a scenario should be.
 const SLOW: Duration = Duration::from_secs(5);
-/// Which requests for payments fail: every third.
+/// Every third request for payments fails.
 const FAILS: u64 = 3;
-/// Which requests for stock are slow: every fourth.
+/// Every fourth request for stock is slow.
 const DRAGS: u64 = 4;
 
-/// Answers until the program is ended.
+/// Serves requests until the program ends.
 pub async fn run(port: u16) -> Exit {
-    // Never to be seen from another machine.
+    // The loopback address: other machines cannot reach it.
     let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
         Ok(listener) => listener,
         Err(error) => {
-            say(&format!("port {port} cannot be had ({error}): choose another with --port"));
+            say(&format!("cannot use port {port} ({error}): choose another with --port"));
             return Exit::Usage;
         }
     };
     let at = listener.local_addr().map_or(port, |address| address.port());
-    tell(&format!("a demo shop answers at http://127.0.0.1:{at}; Ctrl-C ends it"));
+    tell(&format!("demo shop at http://127.0.0.1:{at}; press Ctrl-C to end it"));
     let shop = Arc::new(Shop::default());
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 tokio::spawn(serve(stream, Arc::clone(&shop)));
             }
-            // Too many open files, at worst: they are fewer again soon.
+            // Probably too many open files: wait until some are closed.
             Err(_) => sleep(Duration::from_millis(50)).await,
         }
     }
 }
 
 fn tell(line: &str) {
-    // Whoever does not read what is told wants the answers all the same.
+    // The service continues if its standard output cannot be written.
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Answers what comes on one connection, until it is closed.
+/// Answers the requests of one connection until it is closed.
 async fn serve(mut stream: TcpStream, shop: Arc<Shop>) {
     let mut read = Vec::new();
     while let Some(request) = next_request(&mut stream, &mut read).await {
@@ -67,7 +68,8 @@ async fn serve(mut stream: TcpStream, shop: Arc<Shop>) {
     }
 }
 
-/// The next request's method and target; `None` at the end, or where it is none. A body is skipped.
+/// The next request's method and target. `None` at the end of the stream, or if it is not HTTP. A
+/// body is skipped.
 async fn next_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> Option<String> {
     loop {
         if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -89,20 +91,20 @@ async fn next_request(stream: &mut TcpStream, read: &mut Vec<u8>) -> Option<Stri
     }
 }
 
-/// What the shop remembers: how often each was asked.
+/// State of the shop: the number of requests for each resource.
 #[derive(Debug, Default)]
 struct Shop {
     payments: AtomicU64,
     stock: AtomicU64,
 }
 
-/// An answer of the shop.
+/// A response of the shop.
 #[derive(Debug, PartialEq)]
 struct Answer {
     status: &'static str,
-    /// In seconds.
+    /// Value of the `Retry-After` header, in seconds.
     retry_after: Option<u32>,
-    /// How long it takes.
+    /// Delay before the response is sent.
     after: Duration,
     body: Value,
 }
@@ -125,10 +127,10 @@ impl Answer {
 }
 
 impl Shop {
-    /// The answer to a request such as `GET /v1/orders?region=EU`.
+    /// The response to a request such as `GET /v1/orders?region=EU`.
     fn answer(&self, request: &str) -> Answer {
         let Some(("GET", target)) = request.split_once(' ') else {
-            return Answer::of("405 Method Not Allowed", json!({ "error": "ask with GET" }));
+            return Answer::of("405 Method Not Allowed", json!({ "error": "use GET" }));
         };
         let path = target.split('?').next().unwrap_or_default();
         let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed) + 1;
@@ -151,7 +153,7 @@ impl Shop {
             }
             _ => {
                 let there = "/v1/orders, /v1/payments, /v1/stock/SKU";
-                Answer::of("404 Not Found", json!({ "error": format!("there is: {there}") }))
+                Answer::of("404 Not Found", json!({ "error": format!("use {there}") }))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the exit code tells a script.
+//! The exit codes.
 
 use std::process::ExitCode;
 
@@ -7,28 +7,28 @@ use crate::event::StopClass;
 /// How a command ended. The numbers are part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// 0: it did what was asked.
+    /// 0: success.
     Ok,
-    /// 1: the run was stopped by its policy, or decided what `--fail-on` names, or the doctor
-    /// found what must be mended.
+    /// 1: the policy stopped the run, or the run met a `--fail-on` condition, or the doctor found
+    /// something to fix.
     Stopped,
-    /// 2: the command line or the scenario is wrong; nothing was started.
+    /// 2: the command line or the scenario is invalid; nothing was started.
     Usage,
-    /// 4: a budget or the deadline ended the run.
+    /// 4: a budget or the deadline stopped the run.
     Budget,
     /// 6: the model or a tool could not be reached.
     Unreachable,
-    /// 130: a person cancelled it.
+    /// 130: the operator cancelled the run.
     Cancelled,
-    /// 141: who read its output went away before the run had ended, as the shell says it of programs
-    /// that SIGPIPE ends.
+    /// 141: the reader of standard output closed the pipe before the run had ended. Shells report
+    /// the same code for a program that SIGPIPE ends.
     CutOff,
-    /// What the dashboard says: 0, or 128 and the number of the signal that ended it.
+    /// The dashboard's code: 0, or 128 plus the number of the signal that ended it.
     Other(u8),
 }
 
 impl Exit {
-    /// Its number.
+    /// The code as a number.
     ///
     /// ```
     /// use roundtable::cli::exit::Exit;

@@ -1,5 +1,5 @@
-//! A run without the dashboard: its facts go to standard output in one of its formats, the
-//! outcome is written whatever ends it, and the exit code tells a script what came of it.
+//! A run without the dashboard. Its events go to standard output in one of the formats, the outcome
+//! is written however the run ends, and the exit code reports the result.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
@@ -23,35 +23,35 @@ use crate::event::{BoundaryId, Command, Event, EventKind, Seq, StopReason, World
 use crate::run::Session;
 use crate::shell::{journal, pauses};
 
-/// Facts that are written at once.
+/// Number of events written before each flush.
 const BATCH: usize = 256;
 
-/// Calls that ended so many facts ago are forgotten: what is written looks no further back.
+/// Calls that ended this many events ago are dropped from memory; no line of output needs them.
 const LOOKED_BACK: u64 = 4_096;
 
-/// The most characters of what a failed call said.
+/// Length limit of a failed call's error, in characters.
 const ERROR_CHARS: usize = 1_000;
 
-/// How long standard error may take for a line before nothing waits for it.
+/// How long to wait until standard error accepts a line.
 const STALLED: Duration = Duration::from_millis(100);
 
-/// How a headless run is driven.
+/// Options of a headless run.
 pub struct Drive<'a> {
-    /// Where it rests.
+    /// Where the run pauses.
     pub pauses: &'a [PauseArg],
-    /// What fails it although it came to its end.
+    /// Conditions that make a completed run exit with 1.
     pub fail_on: &'a [FailOn],
 }
 
-/// A message, and the run that is to answer it.
+/// A message, and the launch of the run that answers it.
 pub type Turn = (Arc<str>, Launch);
 
-/// Runs to the end: one run, or those of a session, each once the one before has ended. The outcome
-/// is written, and every task of the runs joined, before this returns.
+/// Executes one run, or the runs of a session one after the other. Before this returns, the outcome
+/// is written and every task of the runs is joined.
 ///
-/// A run that is stopped does not end its session, unless it was cancelled. The first interrupt
-/// (Ctrl-C, SIGTERM) cancels, the second ends the program at once with exit code 130. The exit code is
-/// that of the first run that did not come to its end, but that a person cancelled goes before it.
+/// A stopped run does not end its session; a cancelled run does. The first interrupt (Ctrl-C,
+/// SIGTERM) cancels, the second ends the program immediately with exit code 130. The exit code is
+/// that of the first run that failed, unless the operator cancelled.
 pub async fn run<W: Write>(
     engine: &Engine,
     turns: Vec<Turn>,
@@ -61,7 +61,7 @@ pub async fn run<W: Write>(
     let wanted = Arc::new(Wanted::default());
     let told = Arc::clone(&wanted);
     if let Err(error) = on_stop(move || told.stop(), Exit::Cancelled.code()) {
-        tracing::warn!("signals end the program at once: {error}");
+        tracing::warn!("signals end the program immediately: {error}");
     }
     let messages = turns.len();
     let mut lines = None;
@@ -79,7 +79,7 @@ pub async fn run<W: Write>(
         wanted.watch(&run);
         let (world, broken) =
             follow(&run, &drive, &mut output, &mut lines, (place, messages), &mut |text| {
-                // Once for all runs of a session; of the file it says itself that it is one.
+                // Once per session. Warnings about the file already begin with "warning".
                 if warned.insert(text.to_owned()) {
                     let of_file = scenario.warnings_of(false).any(|warning| warning == text);
                     let word = if of_file { "" } else { "warning: " };
@@ -90,7 +90,7 @@ pub async fn run<W: Write>(
         run.finished().await;
 
         let Some(outcome) = world.outcome() else {
-            say("the run left no outcome; this is a bug of ours");
+            say("the run has no outcome; this is a bug in roundtable");
             return Exit::Stopped;
         };
         if let Some(error) = &outcome.error {
@@ -127,14 +127,14 @@ pub async fn run<W: Write>(
     exit
 }
 
-/// A stream that takes no more.
+/// Why standard output cannot be written any more.
 struct Broken {
     why: io::Error,
-    /// The run had ended by itself.
+    /// The run had already ended.
     late: bool,
 }
 
-/// Writes a run's facts as they come, until its log ends.
+/// Writes a run's events as they arrive, until its log ends.
 async fn follow<W: Write>(
     run: &RunHandle,
     drive: &Drive<'_>,
@@ -185,14 +185,14 @@ async fn follow<W: Write>(
             forget_at = world.next.0 + LOOKED_BACK;
         }
         if broken.is_some() {
-            // Nobody reads: nothing more is to be spent on it.
+            // No reader is left: cancel, to spend no more on the run.
             run.send(Command::Cancel);
         }
     }
     (world, broken)
 }
 
-/// Which message of a session begins, and who starts.
+/// Reports which message of a session begins, and which agent starts.
 fn begins(world: &World, message: usize, of: usize) {
     if let Some((_, plan)) = world.team() {
         let text = visible_within(&plan.session.text, REASON_CHARS);
@@ -200,7 +200,7 @@ fn begins(world: &World, message: usize, of: usize) {
     }
 }
 
-/// What a run that has ended tells a script.
+/// The exit code of a run that has ended.
 fn exit_of(outcome: &Outcome, world: &World, drive: &Drive<'_>) -> Exit {
     let decision = world.collaboration().and_then(|(table, _)| table.decision());
     let failed = drive.fail_on.iter().any(|fail_on| match fail_on {
@@ -224,16 +224,16 @@ fn unwritten(why: &io::Error, cut_off: bool) -> Exit {
     }
 }
 
-/// The run that an interrupt is meant for.
+/// The current run, which an interrupt cancels.
 #[derive(Default)]
 struct Wanted {
     run: Mutex<Option<RunHandle>>,
-    /// No run is wanted any more.
+    /// Set by the interrupt; later runs are cancelled at their start.
     cancelled: AtomicBool,
 }
 
 impl Wanted {
-    /// Whoever is second of this and [`cancel`](Self::cancel) sees what the other has done.
+    /// Whichever of this and [`cancel`](Self::cancel) comes second sees the other's effect.
     fn watch(&self, run: &RunHandle) {
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
         if self.cancelled.load(Ordering::SeqCst) {
@@ -241,17 +241,17 @@ impl Wanted {
         }
     }
 
-    /// Somebody asks the program to stop.
+    /// Handles the first interrupt.
     fn stop(&self) {
-        // Beside this thread, which takes the next signal: standard error may stall.
+        // On another thread: standard error may stall, and this thread must handle the next signal.
         let (told, said) = mpsc::channel();
         let tell = move || {
-            say("cancelling; once more ends at once");
+            say("cancelling; interrupt again to end immediately");
             let _ = told.send(());
         };
         match thread::Builder::new().spawn(tell) {
             Ok(_) => drop(said.recv_timeout(STALLED)),
-            Err(error) => tracing::debug!("not said: {error}"),
+            Err(error) => tracing::debug!("cannot report the cancellation: {error}"),
         }
         self.cancel();
     }
@@ -264,7 +264,7 @@ impl Wanted {
     }
 }
 
-/// Where a run rests that a person is to let go.
+/// The boundary at which the run now waits for the operator.
 fn rests_by_hand(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
     match &event.kind {
         EventKind::Paused { at } => at.iter().find(|at| hand.contains(at)).cloned(),
@@ -272,8 +272,8 @@ fn rests_by_hand(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
     }
 }
 
-/// Lines of standard input as they come; closed at its end. The thread that reads them is left
-/// behind: a read from a terminal cannot be called off.
+/// Lines of standard input as they arrive; closed at its end. The thread that reads them is
+/// abandoned: a read from a terminal cannot be cancelled.
 type Lines = Arc<tokio::sync::Mutex<lines::Receiver<()>>>;
 
 fn lines_of_stdin() -> Lines {
@@ -290,7 +290,7 @@ fn lines_of_stdin() -> Lines {
 
 async fn wait_for_hand(run: RunHandle, at: BoundaryId, lines: Lines) {
     let place = visible_within(&at.for_people(), REASON_CHARS);
-    say(&format!("paused before {place}; Enter goes on"));
+    say(&format!("paused before {place}; Enter resumes"));
     let by = match lines.lock().await.recv().await {
         Some(()) => By::You,
         None => By::Schedule,

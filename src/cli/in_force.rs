@@ -1,4 +1,4 @@
-//! Settings of live models as they are in force: each with its value and where it comes from.
+//! The settings of live models that are in force, each with its value and origin.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use crate::scenario::config::{Config, ModelDefaults};
 use crate::scenario::{Override, Scenario};
 use crate::ui::format;
 
-/// The most characters of a value that are shown.
+/// Length limit of a value that is shown, in characters.
 const VALUE_CHARS: usize = 120;
 
-/// A setting as it is in force.
+/// A setting in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InForce {
-    /// Its name, as files and options have it.
+    /// Its name, as files and options spell it.
     pub key: String,
-    /// Its value, for programs; `null` where it is not set.
+    /// Its value as JSON; `null` if it is not set.
     pub value: Value,
-    /// Its value, for people.
+    /// Its value as it is shown.
     pub text: String,
-    /// Where it comes from.
+    /// Where its value comes from.
     pub origin: Origin,
-    /// The same, for people.
+    /// Its origin as it is shown.
     pub from: String,
 }
 
 impl InForce {
-    /// A setting whose value is shown to people as this text.
+    /// A setting whose value is shown as `text`.
     pub fn new(key: &str, value: impl Into<Value>, text: impl AsRef<str>, origin: Origin) -> Self {
         let text = visible_within(text.as_ref(), VALUE_CHARS);
         Self { key: key.to_owned(), value: value.into(), text, origin, from: origin.to_string() }
@@ -43,7 +43,7 @@ impl InForce {
     }
 }
 
-/// The word of an origin, for programs.
+/// The identifier of an origin in JSON.
 pub fn word(origin: Origin) -> &'static str {
     match origin {
         Origin::Shell => "shell",
@@ -55,17 +55,17 @@ pub fn word(origin: Origin) -> &'static str {
     }
 }
 
-/// A scenario, and what `--set` says of it.
+/// A scenario with its `--set` overrides, to tell where a field comes from.
 #[derive(Clone, Copy)]
 pub struct SetScenario<'a> {
-    /// The scenario, with what `--set` says in it.
+    /// The scenario, with the overrides applied.
     pub scenario: &'a Scenario,
-    /// What `--set` says.
+    /// The overrides of `--set`.
     pub set: &'a [Override],
 }
 
 impl SetScenario<'_> {
-    /// Where a field of the scenario comes from.
+    /// Origin of a field of the scenario.
     fn origin(&self, path: &[&str]) -> Origin {
         // `--set model.extra={…}` sets every field of it, `--set model.extra.seed=1` that one.
         let sets = |set: &Override| path.starts_with(&set.path());
@@ -73,7 +73,7 @@ impl SetScenario<'_> {
     }
 }
 
-/// Who is asked: provider, model, host, key.
+/// The endpoint's settings: provider, model, host, key.
 pub fn endpoint(endpoint: &Endpoint) -> Vec<InForce> {
     let provider = endpoint.provider();
     let (name, url) = (endpoint.model(), endpoint.base_url());
@@ -85,7 +85,7 @@ pub fn endpoint(endpoint: &Endpoint) -> Vec<InForce> {
         }
         None => {
             let value = json!({ "variable": variable, "set": false });
-            InForce::new("key", value, "none, and none is needed", Origin::Default)
+            InForce::new("key", value, "none (none needed)", Origin::Default)
         }
     };
     vec![
@@ -96,14 +96,14 @@ pub fn endpoint(endpoint: &Endpoint) -> Vec<InForce> {
     ]
 }
 
-/// The bound of one attempt.
+/// The timeout of one attempt.
 pub fn timeout(asking: Option<SetScenario<'_>>, endpoint: &Endpoint) -> InForce {
     let own = asking.and_then(|asking| {
         let value = asking.scenario.llm_live().timeout?;
         Some(Found { value, origin: asking.origin(&["tools", "llm", "timeout_s"]) })
     });
     let found = own.as_ref().unwrap_or(endpoint.timeout());
-    let text = format!("{} an attempt", format::took(found.value));
+    let text = format!("{} per attempt", format::took(found.value));
     InForce::new("timeout_s", seconds(found.value), text, found.origin)
 }
 
@@ -114,7 +114,7 @@ fn seconds(time: Duration) -> Value {
     }
 }
 
-/// How requests are made: each setting, those too that are not set.
+/// The request settings, including those that are not set.
 pub fn tuning(asking: Option<SetScenario<'_>>, defaults: &ModelDefaults) -> Vec<InForce> {
     let none = Tuning::default();
     let own = asking.map_or(&none, |asking| &asking.scenario.model.tuning);
@@ -136,12 +136,12 @@ pub fn tuning(asking: Option<SetScenario<'_>>, defaults: &ModelDefaults) -> Vec<
         row("max_tokens", all.max_tokens.map(Value::from), own.max_tokens.is_some()),
         row("reasoning_effort", effort, own.reasoning_effort.is_some()),
         match all.json {
-            None => InForce::unset("json", "by the strictest way that is taken"),
+            None => InForce::unset("json", "the strictest mode accepted"),
             Some(_) => row("json", all.json.map(|rung| rung_word(rung).into()), own.json.is_some()),
         },
     ];
     rows.extend(all.extra.iter().map(|(key, value)| {
-        // No key belongs here, but somebody may have put one.
+        // No key belongs here, but the file may contain one.
         let field = json!({ key: value }).to_string();
         let clean = Redactor::knowing([]).redact(&field).into_owned();
         let value = serde_json::from_str::<Value>(&clean).ok();
@@ -161,7 +161,7 @@ fn rung_word(rung: JsonRung) -> &'static str {
     }
 }
 
-/// What a model costs, where that is known.
+/// The model's price, if it is known.
 pub fn price(asking: Option<SetScenario<'_>>, endpoint: &Endpoint, config: &Config) -> InForce {
     let own = asking.and_then(|asking| {
         let prices = asking.scenario.model.prices?;
@@ -170,9 +170,9 @@ pub fn price(asking: Option<SetScenario<'_>>, endpoint: &Endpoint, config: &Conf
     });
     match own.or_else(|| price_of(endpoint, &config.prices)) {
         None if is_priced_elsewhere(endpoint) => {
-            InForce::unset("price", "not known: list prices hold at the provider's own address")
+            InForce::unset("price", "unknown: list prices apply only at the provider's own address")
         }
-        None => InForce::unset("price", "not known: tokens are counted, costs are not"),
+        None => InForce::unset("price", "unknown: only tokens are counted"),
         Some(Found { value, origin }) => {
             let found = InForce::new("price", json_of(&value), told(&value), origin);
             let table = || format!("the table of {}", PriceTable::shipped().date);
@@ -182,12 +182,12 @@ pub fn price(asking: Option<SetScenario<'_>>, endpoint: &Endpoint, config: &Conf
     }
 }
 
-/// A price in JSON: US dollars for a million tokens.
+/// A price in JSON, in US dollars per million tokens.
 pub fn json_of(price: &Price) -> Value {
     serde_json::to_value(price).unwrap_or(Value::Null)
 }
 
-/// `$0.40 in, $1.60 out, $0.10 cached`, all for a million tokens.
+/// A price as it is shown, per million tokens: `$0.40 in, $1.60 out, $0.10 cached`.
 pub fn told(price: &Price) -> String {
     let dollars = |amount: f64| {
         let cents = format!("{amount:.2}");
@@ -235,7 +235,7 @@ mod tests {
             ("temperature", ("0.5", Origin::Scenario)),
             ("max_tokens", ("9", Origin::CommandLine)),
             ("reasoning_effort", ("low", Origin::Config)),
-            ("json", ("by the strictest way that is taken", Origin::Default)),
+            ("json", ("the strictest mode accepted", Origin::Default)),
             ("extra.seed", ("1", Origin::Scenario)),
             ("extra.top_k", ("3", Origin::CommandLine)),
             ("extra.user", ("\"u\"", Origin::Config)),
@@ -258,8 +258,8 @@ mod tests {
         );
         let local = ("OPENAI_BASE_URL", "http://127.0.0.1:8089/v1");
         for (shell, text) in [
-            (&[local][..], "not known: list prices hold at the provider's own address"),
-            (&[local, ("OPENAI_MODEL", "own")], "not known: tokens are counted, costs are not"),
+            (&[local][..], "unknown: list prices apply only at the provider's own address"),
+            (&[local, ("OPENAI_MODEL", "own")], "unknown: only tokens are counted"),
         ] {
             let found = price(None, &endpoint(shell), &config);
             assert_eq!((found.text.as_str(), found.value), (text, Value::Null), "{shell:?}");

@@ -1,5 +1,5 @@
-//! The commands: one file each. What is wrong with the command line or a scenario is said on
-//! standard error, with exit code 2, before anything starts.
+//! The commands, one module each. Errors of the command line or a scenario go to standard error,
+//! with exit code 2, before anything starts.
 
 pub mod args;
 mod boundaries;
@@ -38,10 +38,10 @@ use crate::shell::models::{self, LiveModels};
 use crate::shell::{screen, signals, themes};
 use crate::ui::theme::Theme;
 
-/// How long a command waits at its end for what it left behind.
+/// How long a command waits at its end for blocking threads.
 const LEFT_BEHIND: Duration = Duration::from_millis(200);
 
-/// The whole program.
+/// Runs the program.
 pub fn main() -> ExitCode {
     screen::install_hooks();
     signals::outlive_file_limit();
@@ -60,10 +60,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The theme of this command. What is wrong with it, or with the configuration, has been said where
-/// there is none.
+/// The theme of this command. On an error, of the theme or of the configuration, the message has
+/// already been printed.
 fn themed(cli: &Cli, file: &ConfigFile) -> Result<Theme, Exit> {
-    // Those that report tell what is wrong with the file themselves; others do not use it.
+    // `config` and `doctor` report errors of the file themselves; the others do not use it.
     let uses_it = !matches!(
         cli.command,
         Some(Task::Config(_) | Task::Doctor(_) | Task::Schema | Task::DemoService { .. })
@@ -85,7 +85,7 @@ fn themed(cli: &Cli, file: &ConfigFile) -> Result<Theme, Exit> {
     }
 }
 
-/// Prints what clap has to say: what is wrong with the command line, or the help that was asked for.
+/// Prints clap's error or help text.
 fn unparsed(error: &clap::Error) -> Exit {
     let printed = error.print();
     if error.use_stderr() {
@@ -158,8 +158,7 @@ fn dispatch(cli: Cli, theme: Theme, file: &ConfigFile) -> Exit {
     }
 }
 
-/// Does this work, and waits no longer for what it left behind in threads of its own: a document that
-/// is half read is nobody's any more.
+/// Runs to completion; abandons blocking threads after [`LEFT_BEHIND`].
 fn to_its_end(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
     let exit = runtime.block_on(work);
     runtime.shutdown_timeout(LEFT_BEHIND);
@@ -173,8 +172,8 @@ fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     }
 }
 
-/// The log of this command. A file that was asked for and cannot be opened keeps the command from
-/// starting; the dashboard's own log does not.
+/// Starts the log. If the file of `--log-file` cannot be opened, the command fails; without the
+/// dashboard's default log file it continues.
 fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit> {
     let kept = Dirs::find().map(|dirs| dirs.log()).filter(|_| dashboard);
     let file = global.log_file.as_ref().or(kept.as_ref());
@@ -190,11 +189,13 @@ fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit>
     let path = file.map(|path| visible(&path.display().to_string()).into_owned());
     let path = path.unwrap_or_default();
     if global.log_file.is_none() {
-        run::say(&format!("no log: {path} cannot be opened: {error}; --log-file names another"));
+        run::say(&format!(
+            "no log: cannot open {path}: {error}; choose another file with --log-file"
+        ));
         return Ok(None);
     }
-    let advice = "name a file that you may write to, or leave the option out";
-    run::say(&format!("--log-file {path} cannot be opened: {error}; {advice}"));
+    let advice = "use a writable file, or omit the option";
+    run::say(&format!("--log-file: cannot open {path}: {error}; {advice}"));
     Err(Exit::Usage)
 }
 

@@ -1,4 +1,4 @@
-//! What a headless run writes to standard output, in each of its formats.
+//! Writes a headless run to standard output, in each of the formats.
 
 use std::io::{self, Write};
 
@@ -12,8 +12,7 @@ use crate::event::kind::SCHEMA_VERSION;
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{Event, RunId, World, safe_json};
 
-/// The last line of `jsonl`: what came of it, told apart from the facts before it as they are from each
-/// other.
+/// The last line of `jsonl`: the outcome. Its `kind` tells it from the events before it.
 #[derive(Serialize)]
 struct LastLine<'a, T> {
     v: u32,
@@ -32,15 +31,15 @@ pub struct Output<W: Write> {
 }
 
 impl<W: Write> Output<W> {
-    /// Writes to `to`.
+    /// A writer of this format.
     pub fn new(format: Format, paint: Paint, to: W) -> Self {
         Self { format, paint, to: io::BufWriter::new(to) }
     }
 
-    /// An event; `world` has it folded already.
+    /// Writes an event; `world` already includes it.
     ///
     /// # Errors
-    /// What the stream says; a reader that has gone is `BrokenPipe`.
+    /// The stream's error; `BrokenPipe` if the reader has closed it.
     pub fn event(&mut self, event: &Event, world: &World) -> io::Result<()> {
         match self.format {
             Format::Json | Format::Markdown => Ok(()),
@@ -59,7 +58,7 @@ impl<W: Write> Output<W> {
         }
     }
 
-    /// Hands on what was written so far.
+    /// Flushes what was written so far.
     ///
     /// # Errors
     /// As [`event`](Self::event).
@@ -67,7 +66,7 @@ impl<W: Write> Output<W> {
         self.to.flush()
     }
 
-    /// The outcome of a run, at its end.
+    /// Writes the outcome of a run, at its end.
     ///
     /// # Errors
     /// As [`event`](Self::event).
@@ -79,7 +78,7 @@ impl<W: Write> Output<W> {
         }
     }
 
-    /// A run of a session of several has ended, and others follow or the session's outcome does.
+    /// Writes the end of one run of a session; another run or the session's outcome follows.
     ///
     /// # Errors
     /// As [`event`](Self::event).
@@ -87,12 +86,12 @@ impl<W: Write> Output<W> {
         match self.format {
             Format::Json | Format::Jsonl => self.flush(),
             Format::Text => self.text(&format!("{}\n", progress::closing(outcome, world))),
-            // What a session has is no research.
+            // Sessions are of teams and swarms; only research has Markdown.
             Format::Markdown => Ok(()),
         }
     }
 
-    /// The outcome of a session of several runs, at its end.
+    /// Writes the outcome of a session, at its end.
     ///
     /// # Errors
     /// As [`event`](Self::event).

@@ -1,5 +1,4 @@
-//! How a command's lines look: the dashboard's theme and glyphs, colours only where a terminal
-//! shows them.
+//! Styles a command's output with the dashboard's theme and glyphs; colours only on a terminal.
 
 use std::io::IsTerminal;
 
@@ -10,7 +9,7 @@ use crate::shell::tty::Abilities;
 use crate::ui::glyph::{Glyph, Glyphs};
 use crate::ui::theme::{Depth, Role, Sign, Theme};
 
-/// How lines look on one stream.
+/// Style of the output on one stream.
 #[derive(Debug, Clone)]
 pub struct Paint {
     theme: Theme,
@@ -19,34 +18,34 @@ pub struct Paint {
 }
 
 impl Paint {
-    /// Lines for this stream.
+    /// The style for this stream.
     pub fn on(stream: &impl IsTerminal, theme: Theme, ascii: bool) -> Self {
         let depth = Abilities::look().depth;
         let colour = stream.is_terminal() && depth != Depth::Mono;
         Self { theme: theme.at(depth), colour, glyphs: Glyphs::new(ascii) }
     }
 
-    /// Whether there are colours.
+    /// Whether colours are used.
     pub fn colour(&self) -> bool {
         self.colour
     }
 
-    /// The theme.
+    /// The theme, at the stream's colour depth.
     pub fn theme(&self) -> &Theme {
         &self.theme
     }
 
-    /// The set of glyphs.
+    /// The set of glyphs, Unicode or ASCII.
     pub fn glyphs(&self) -> Glyphs {
         self.glyphs
     }
 
-    /// A glyph.
+    /// The text of a glyph.
     pub fn glyph(&self, glyph: Glyph) -> &'static str {
         self.glyphs.of(glyph)
     }
 
-    /// A text in a style.
+    /// Applies a style to a text.
     pub fn with(&self, style: Style, text: &str) -> String {
         if self.colour && style != Style::default() {
             style.into_crossterm().apply(text).to_string()
@@ -55,12 +54,12 @@ impl Paint {
         }
     }
 
-    /// A text as this role looks.
+    /// Applies a role's style to a text.
     pub fn role(&self, role: Role, text: &str) -> String {
         self.with(self.theme.style(role), text)
     }
 
-    /// A state: its glyph and its word.
+    /// A state as its glyph and word, styled.
     pub fn sign(&self, sign: Sign) -> String {
         self.with(sign.style, &format!("{} {}", self.glyph(sign.glyph), sign.word))
     }

@@ -1,5 +1,5 @@
-//! A run as lines for people: one for each thing worth knowing. Texts of models are data, so what
-//! would steer a terminal is made visible.
+//! The `text` format: one line for each important event. Texts of models are untrusted, so terminal
+//! control sequences in them are escaped.
 
 mod research;
 mod team;
@@ -20,10 +20,10 @@ use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::Role;
 
-/// Columns of the word before a seat's name.
+/// Width in columns of the word before a seat's name.
 const WORD: usize = 13;
 
-/// The lines of an event, if it is worth any. `world` has it folded already.
+/// The lines of an event; `None` if it is not shown. `world` already includes the event.
 pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
     let mut lines = team::lines(event, world, paint)
         .unwrap_or_else(|| own(event, world, paint).into_iter().collect());
@@ -35,7 +35,8 @@ pub fn lines(event: &Event, world: &World, paint: &Paint) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// The line of an event that is told alike in every pattern, or is of one that has a table or tasks.
+/// The line of an event that looks the same in every pattern, or belongs to a collaboration or an
+/// orchestrator.
 fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
     Some(match &event.kind {
         EventKind::RoundStarted { round, .. } => {
@@ -73,7 +74,7 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             line
         }
         EventKind::ContributionRefused { role, reason, .. } => {
-            // Where the seat was not asked, the fact stands in no call.
+            // If the seat's model was not called, the event belongs to no call.
             let who = with_model(role.to_string(), model_of(event, world));
             let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
             format!("  {}  {who}  {reason}", paint.role(Role::Refused, &word))
@@ -96,7 +97,7 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
             let why = limit.sentence(row.name());
             format!("  {}  {}  {why}", paint.role(Role::Failed, &word), who(event, world))
         }
-        // Its task says so.
+        // The task's own line reports it.
         EventKind::CallFailed { .. } if is_task(event, world) => return None,
         EventKind::CallFailed { reason, .. } => {
             let word = format!("{} {:<11}", paint.glyph(Glyph::Failed), "failed");
@@ -117,7 +118,7 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
         }
         EventKind::RequestAdapted { model, parameter } => {
             let (model, parameter) = (visible(model), visible(parameter));
-            format!("  {model} does not take {parameter}; sent again without it")
+            format!("  {model} does not accept {parameter}; retried without it")
         }
         EventKind::ReplyRepaired { repair, what } => {
             let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
@@ -136,7 +137,7 @@ fn own(event: &Event, world: &World, paint: &Paint) -> Option<String> {
         EventKind::ConditionFailed { place, text } => {
             format!("{} {}: {}", paint.glyph(Glyph::Alert), visible(place), visible(text))
         }
-        // Said on standard error, in every format.
+        // Printed on standard error, in every format.
         EventKind::Warning { .. } => return None,
         EventKind::RunClosed(closed) => ended(closed, world, paint),
         _ => {
@@ -151,13 +152,13 @@ fn at(event: &Event, text: &str, paint: &Paint) -> String {
     format!("{moment}  {text}")
 }
 
-/// The alert that an event has raised, if it has.
+/// The line of the alert that this event raised, if any.
 fn alert(event: &Event, world: &World, paint: &Paint) -> Option<String> {
     let alert = world.alerts.raised().last().filter(|alert| alert.seq == event.seq)?;
     Some(at(event, &tools::alert(alert, paint), paint))
 }
 
-/// Whether an event is one of so many alike that only their sum is worth a line.
+/// Whether events of this kind are so frequent in this run that only totals are shown.
 fn of_many(kind: &EventKind, world: &World) -> bool {
     let of_call = matches!(
         kind,
@@ -169,14 +170,14 @@ fn of_many(kind: &EventKind, world: &World) -> bool {
     of_call && world.resilience().is_some()
 }
 
-/// A reply that was refused: what is wrong with it, and how it begins.
+/// The line of a refused reply: what is wrong with it, and how it begins.
 fn refused_reply(event: &Event, refused: &ReplyRefused, world: &World, paint: &Paint) -> String {
     let word = format!("{} {:<11}", paint.glyph(Glyph::Refused), "refused");
     let who = who(event, world);
     let mut line = format!("  {}  {who}  ", paint.role(Role::Refused, &word));
     let _ = write!(line, "{}", visible(&refused.detail));
     if let Some(nth) = refused.again {
-        let _ = write!(line, "; asked again ({nth})");
+        let _ = write!(line, "; retry {nth}");
     }
     if !refused.begins.is_empty() {
         let _ = write!(line, ": {}", paint.role(Role::Dim, &visible(&refused.begins)));
@@ -184,13 +185,13 @@ fn refused_reply(event: &Event, refused: &ReplyRefused, world: &World, paint: &P
     line
 }
 
-/// Whether a call is that of a task.
+/// Whether the event's call executes a task.
 fn is_task(event: &Event, world: &World) -> bool {
     let what = world.spans.get(event.span).map(|span| &span.what);
     matches!(what, Some(SpanKind::Call(Purpose::Task { .. })))
 }
 
-/// What stands below the last line: the answer, and what to do about a stop.
+/// The text below the last line: the answer, or what to do about a stop.
 pub fn closing(outcome: &Outcome, world: &World) -> String {
     let mut out = String::new();
     let cited = world.research().and_then(|(research, _)| research::answer(research));
@@ -212,7 +213,7 @@ pub fn closing(outcome: &Outcome, world: &World) -> String {
     out
 }
 
-/// What stands below the last run of a session.
+/// The summary line below the last run of a session.
 pub fn session(outcome: &SessionOutcome, paint: &Paint) -> String {
     let messages = format::things(outcome.messages as u64, "message");
     let calls = format::things(outcome.usage.calls, "call");
@@ -277,7 +278,7 @@ fn ended(closed: &RunClosed, world: &World, paint: &Paint) -> String {
     line
 }
 
-/// What the replies of a run counted; nothing where there was none.
+/// The run's tokens; empty if there was no reply.
 fn tokens(tally: &Tally) -> String {
     let replies = |count| match count {
         1 => "1 reply".to_owned(),
@@ -296,13 +297,13 @@ fn tokens(tally: &Tally) -> String {
     }
 }
 
-/// Whom a fact of a call is about, with the model where the run asks several.
+/// The caller of an event's call, with the model if the run uses several.
 fn who(event: &Event, world: &World) -> String {
     let what = world.spans.get(event.span).map(|span| &span.what);
     with_model(name(what, world), model_of(event, world))
 }
 
-/// The model of the call that a fact stands in, where the run asks several.
+/// The model of an event's call, if the run uses several.
 fn model_of<'w>(event: &Event, world: &'w World) -> Option<&'w str> {
     match &world.spans.get(event.span)?.what {
         SpanKind::Call(purpose) => world.models.of(purpose),
@@ -310,7 +311,7 @@ fn model_of<'w>(event: &Event, world: &'w World) -> Option<&'w str> {
     }
 }
 
-/// A name with the model that it asks, where the run asks several.
+/// A name with its model in parentheses, if there is one.
 fn with_model(who: String, model: Option<&str>) -> String {
     match model {
         Some(model) => format!("{who} ({})", visible(model)),
@@ -339,9 +340,9 @@ fn what_failed(class: FailureClass, status: Option<u16>) -> String {
 fn by_whom(by: By) -> &'static str {
     match by {
         By::You => ", by you",
-        By::Schedule => ", as the command line says",
+        By::Schedule => ", from the command line",
         By::Breakpoint => ", by a breakpoint",
-        By::Suspend => ", with the program",
+        By::Suspend => ", after a suspend",
     }
 }
 
@@ -349,7 +350,7 @@ fn places(at: &[BoundaryId]) -> String {
     at.iter().map(place).collect::<Vec<_>>().join(", ")
 }
 
-/// A boundary; it may hold the id of a task, which its planner made up.
+/// A boundary as it is shown. It may contain a task's id, which a planner wrote: escaped.
 fn place(at: &BoundaryId) -> String {
     visible_within(&at.for_people(), REASON_CHARS)
 }

@@ -1,4 +1,4 @@
-//! `roundtable run`: everything that can be wrong is found before anything starts.
+//! `roundtable run`: checks the arguments and the scenario before anything starts.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -22,20 +22,20 @@ use crate::shell::tools;
 use crate::shell::trust::Trust;
 use crate::ui::theme::Theme;
 
-/// Bytes of facts that a run may be ahead of what reads them, such as a pipe.
+/// Bytes of events that a run may be ahead of its reader, such as a pipe.
 const AHEAD: u64 = 16 << 20;
 
-/// Whether this run is one without the dashboard: it was asked for, something was asked for that only
-/// a headless run gives, or there is no terminal.
+/// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
+/// no terminal.
 pub fn is_headless(args: &RunArgs) -> bool {
     let only_headless =
         args.format.is_some() || !args.fail_on.is_empty() || !args.messages.is_empty();
-    // The dashboard reads keys from where the scenario would come from.
+    // Standard input cannot be both the scenario and the dashboard's keyboard.
     let piped = args.scenario == STDIN;
     args.headless || only_headless || piped || !io::stdout().is_terminal()
 }
 
-/// What `--set` says. What is no override has been said on standard error when this gives nothing.
+/// Parses the values of `--set`. `None`: the errors have already been printed.
 pub(super) fn overrides(set: &[String]) -> Option<Vec<Override>> {
     let mut overrides = Vec::new();
     for text in set {
@@ -47,8 +47,8 @@ pub(super) fn overrides(set: &[String]) -> Option<Vec<Override>> {
     (overrides.len() == set.len()).then_some(overrides)
 }
 
-/// Reads the scenario of a run with its overrides laid over it. What is wrong with it has been
-/// said on standard error when this gives nothing; what is odd is told by the run itself.
+/// Reads a run's scenario with its overrides. `None`: the errors have already been printed.
+/// Warnings are not: the run emits them as events.
 pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
     let overrides = overrides(&args.set)?;
     let source =
@@ -65,7 +65,8 @@ pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
     }
 }
 
-/// Flags, boundaries and decisions that the scenario does not have.
+/// Checks that the scenario has the flags, boundaries and decisions that the arguments name; prints
+/// the errors.
 fn check(scenario: &Scenario, args: &RunArgs) -> bool {
     let mut good = true;
     let pattern = match &scenario.pattern {
@@ -78,25 +79,25 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
     let answers = matches!(&scenario.pattern, PatternSpec::Team(_));
     if !answers && !args.messages.is_empty() {
         let name = scenario.pattern.name();
-        say(&format!("--message: a run of the pattern {name} takes none; team and swarm do"));
+        say(&format!("--message: the pattern {name} takes no messages; team and swarm do"));
         good = false;
     }
     if args.format == Some(Format::Markdown)
         && !matches!(scenario.pattern, PatternSpec::Research(_))
     {
         let name = scenario.pattern.name();
-        say(&format!("--format markdown: a run of the pattern {name} cites nothing; use text"));
+        say(&format!("--format markdown: only research has it, not the pattern {name}; use text"));
         good = false;
     }
     if args.messages.iter().any(|text| text.trim().is_empty()) {
-        say("--message: it is empty");
+        say("--message: the text is empty");
         good = false;
     }
     for fail_on in &args.fail_on {
         if let (Some(pattern), FailOn::Decision(decision)) = (pattern, fail_on) {
             let word = decision.word();
             say(&format!(
-                "--fail-on {word}: a run of the pattern {pattern} decides nothing; use degraded"
+                "--fail-on {word}: the pattern {pattern} makes no decision; use degraded"
             ));
             good = false;
         }
@@ -109,7 +110,7 @@ fn check(scenario: &Scenario, args: &RunArgs) -> bool {
     good
 }
 
-/// What is wrong with flags that are turned: one that there is not, a boundary that never comes.
+/// The errors of `--flag`: unknown flags, and boundaries that are never reached.
 pub(super) fn wrong_flags(scenario: &Scenario, flags: &[FlagArg]) -> Vec<String> {
     let unknown = flags.iter().filter(|flag| scenario.flag(flag.name.as_str()).is_none());
     let unknown = unknown.map(|flag| {
@@ -126,7 +127,7 @@ fn never_comes(scenario: &Scenario, at: &BoundaryId) -> Option<String> {
     comes(scenario, at).err().map(|why| format!("{}: {why}", visible(at.as_str())))
 }
 
-/// The flags at the start, and what is to happen at which boundary.
+/// The flags at the start, and the changes and pauses at boundaries.
 pub fn schedule(args: &RunArgs) -> (Vec<(FlagName, bool)>, Schedule) {
     let (later, start): (Vec<_>, Vec<_>) = args.flags.iter().partition(|flag| flag.at.is_some());
     let start = start.into_iter().map(|flag| (flag.name.clone(), flag.on)).collect();
@@ -140,8 +141,8 @@ pub fn schedule(args: &RunArgs) -> (Vec<(FlagName, bool)>, Schedule) {
     (start, schedule)
 }
 
-/// What a headless run is to answer, one run after the other: what the command line says, else the
-/// goal and what the scenario has to follow it.
+/// The messages of a headless session, one run each: those of the command line, else the scenario's
+/// goal and follow-ups.
 fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
     if !args.messages.is_empty() {
         return args.messages.iter().map(|text| text.as_str().into()).collect();
@@ -156,7 +157,7 @@ fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
     std::iter::once(scenario.goal.as_str().into()).chain(follow_ups.iter().cloned()).collect()
 }
 
-/// Runs headless.
+/// Executes `roundtable run` without the dashboard.
 pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let Some(scenario) = read(args) else { return Exit::Usage };
     let messages = messages(&scenario, args);
@@ -167,7 +168,7 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let format =
         args.format.unwrap_or(if stdout.is_terminal() { Format::Text } else { Format::Json });
     let paint = Paint::on(&stdout, theme, global.is_ascii());
-    // Each fact is folded and written as it comes: none is asked for again.
+    // Each event is folded and written once, so no window of old events is kept.
     let log = Bounds { window: 0, ahead: AHEAD };
     let engine = Engine::new(EngineSettings { log, ..EngineSettings::default() });
     let drive = Drive { pauses: &args.pause_at, fail_on: &args.fail_on };
@@ -187,8 +188,7 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     headless::run(&engine, turns.collect(), drive, Output::new(format, paint, stdout)).await
 }
 
-/// Who answers, and the tools of each of so many runs. What stands in the way has been said on
-/// standard error when this gives nothing.
+/// The model and one toolbox for each run. `None`: the errors have already been printed.
 fn choose(scenario: &Scenario, args: &RunArgs, runs: usize) -> Option<(ModelChoice, Vec<Toolbox>)> {
     let via =
         models::via(args.proxy.as_deref()).map_err(|why| say(&format!("--proxy: {why}"))).ok()?;
@@ -217,38 +217,36 @@ fn choose(scenario: &Scenario, args: &RunArgs, runs: usize) -> Option<(ModelChoi
     for endpoint in endpoints.each() {
         let (model, host) = (&endpoint.model().value, endpoint.host());
         let key = models::key_from(endpoint);
-        say(&visible(&format!("asking {model} at {host}, the key from {key}")));
+        say(&visible(&format!("calling {model} at {host} (API key: {key})")));
     }
     Some((LiveModels::new(via).of(scenario, &endpoints), toolboxes))
 }
 
-/// Whether a person allows what this run would do; with `yes` they do from now on.
+/// Whether the operator has allowed what this run would do; `yes` (`--trust`) allows and saves it.
 fn allowed(scenario: &Scenario, endpoints: Option<&Endpoints>, yes: bool) -> bool {
     let trust = Trust::kept_in(Dirs::find().map(|dirs| dirs.trusted()));
     let Some(asked) = trust.asks(scenario, endpoints) else { return true };
     if yes {
         if let Err(error) = trust.allow(&asked.digest, &scenario.title) {
             let why = error.to_string();
-            say(&visible(&format!("--trust holds for this time and is not kept: {why}")));
+            say(&visible(&format!("--trust applies to this run only; it cannot be saved: {why}")));
         }
         return true;
     }
     let live = if endpoints.is_some() { "live, " } else { "" };
-    say(&format!("this scenario did not come with roundtable; {live}it would"));
+    say(&format!("this scenario was not shipped with roundtable; {live}it would"));
     for line in &asked.would {
         say(&format!("  {}", visible(line)));
     }
     if let Some(why) = &asked.not_kept {
         say(&visible(why));
     }
-    let of = if asked.digest == scenario.hash { "" } else { ", and of the programs beside it" };
-    say(&format!(
-        "read it, then allow it with --trust (asked once for each version of the file{of})"
-    ));
+    let of = if asked.digest == scenario.hash { "" } else { " and of its programs" };
+    say(&format!("review it, then allow it with --trust (once for each version of the file{of})"));
     false
 }
 
-/// A line on standard error.
+/// Prints a line to standard error, prefixed with the program's name.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "roundtable: {text}");
 }

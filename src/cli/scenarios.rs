@@ -1,4 +1,4 @@
-//! `roundtable scenarios`: what there is to run.
+//! `roundtable scenarios`: lists the scenarios that can be run.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::scenario::{Listing, Source, check, shipped};
 use crate::shell::catalogue;
 use crate::ui::theme::{Role, Theme};
 
-/// Lists the scenarios that come with the program and the files of `./scenarios`, by name.
+/// Lists the shipped scenarios and the files of `./scenarios`, by name.
 pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
     let rows = rows(Path::new(catalogue::FOLDER));
     let out = io::stdout();
@@ -25,16 +25,16 @@ pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
     stdout::print(&text, Exit::Ok)
 }
 
-/// A scenario as the list says it.
+/// A row of the list.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Row {
     name: String,
     title: String,
     about: String,
     pattern: String,
-    /// What `roundtable run` takes; the name will do as well.
+    /// Path for `roundtable run`, which also takes the name.
     path: String,
-    /// What is wrong with it, if anything; `roundtable validate` says more.
+    /// The number of problems, or why the file cannot be read; `roundtable validate` shows details.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
@@ -46,13 +46,13 @@ impl Row {
     }
 }
 
-/// A file of the folder stands in place of a shipped one of its name.
+/// A file of the folder replaces the shipped scenario of the same name.
 fn rows(folder: &Path) -> Vec<Row> {
     let mut rows: Vec<Row> =
         shipped().iter().map(|one| Row::of(one.listing(), one.path.to_owned())).collect();
     for path in catalogue::files(folder) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        // What cannot be read is listed too: `roundtable validate` says why.
+        // Unreadable files are listed too, with the reason.
         let (text, problem) = match Source::read(&path) {
             Ok(source) => {
                 let problems = check(&source.text, source.origin, &[]).problems;

@@ -1,11 +1,11 @@
-//! `roundtable schema`: the JSON schema of the scenario format, so that editors complete it.
+//! `roundtable schema`: the JSON schema of the scenario format, for completion in editors.
 
 use super::exit::Exit;
 use super::stdout;
 use crate::event::safe_json;
 use crate::scenario::schema;
 
-/// Prints the schema. Taplo and its kin find it through a first line such as
+/// Prints the schema. Taplo and similar tools find it through a first line such as
 /// `#:schema ./roundtable.schema.json` in a scenario.
 pub fn run() -> Exit {
     match safe_json::pretty(&schema()) {

@@ -1,15 +1,15 @@
-//! What asks a headless run to stop: Ctrl-C and, on Unix, SIGTERM and SIGHUP. They are taken on a
-//! thread of their own, whatever the runtime is doing.
+//! Signals that stop a headless run: Ctrl-C and, on Unix, SIGTERM and SIGHUP. They are handled on
+//! their own thread, so a busy runtime does not delay them.
 
 use std::io;
 
 use crate::shell::screen;
 
-/// Calls `first` when the program is asked to stop; asked once more, it ends at once with this exit
-/// code, whatever is still going on.
+/// Calls `first` at the first signal; at the second, ends the program immediately with this exit
+/// code.
 ///
 /// # Errors
-/// What the system says; then the signals do what they do by themselves.
+/// The system's error; then the signals keep their default effect.
 #[cfg(unix)]
 pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -20,7 +20,7 @@ pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()
     })
 }
 
-/// Calls `first` at the first Ctrl-C and ends the program at the second. To be called within a
+/// Calls `first` at the first Ctrl-C and ends the program at the second. Must be called within a
 /// runtime.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()
 pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()> {
     tokio::spawn(async move {
         let mut first = Some(first);
-        // Where Ctrl-C cannot be listened to it ends the program by itself.
+        // If Ctrl-C cannot be handled, it ends the program by default.
         while tokio::signal::ctrl_c().await.is_ok() {
             match first.take() {
                 Some(first) => first(),

@@ -1,4 +1,4 @@
-//! `roundtable validate`: everything that is wrong with scenario files, all at once.
+//! `roundtable validate`: reports every problem of scenario files.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,9 +16,9 @@ use crate::ui::format::things;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::{Role, Theme};
 
-/// Judges files, the `*.toml` of folders, standard input (`-`), or shipped scenarios by name, each
-/// with what `--set` and `--flag` say. A line for each good one goes to standard output, what is wrong
-/// to standard error.
+/// Checks files, the `*.toml` of folders, standard input (`-`), or shipped scenarios by name, each
+/// with `--set` and `--flag` applied. Prints a line for each valid scenario to standard output, and
+/// problems to standard error.
 pub fn run(args: &ValidateArgs, theme: Theme, ascii: bool) -> Exit {
     let Some(set) = overrides(&args.set) else { return Exit::Usage };
     let (out, err) = (io::stdout(), io::stderr());
@@ -29,18 +29,18 @@ pub fn run(args: &ValidateArgs, theme: Theme, ascii: bool) -> Exit {
     stdout::ended(out.written, exit)
 }
 
-/// What is judged.
+/// The scenarios to check, with the overrides and flags.
 struct Wanted<'a> {
     scenarios: &'a [String],
     set: Vec<Override>,
     flags: &'a [FlagArg],
 }
 
-/// A stream, and how lines look on it.
+/// An output stream with its style.
 struct Page<W> {
     to: W,
     paint: Paint,
-    /// Whether everything so far was written.
+    /// The first write error, if any.
     written: io::Result<()>,
 }
 
@@ -49,7 +49,7 @@ impl<W: Write> Page<W> {
         Self { to, paint, written: Ok(()) }
     }
 
-    /// Writes on, as long as that works: what was found does not depend on it.
+    /// Writes, unless a write has failed before; checking continues without output.
     fn put(&mut self, text: &str) {
         if self.written.is_ok() {
             self.written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
@@ -62,7 +62,7 @@ impl<W: Write> Page<W> {
     }
 }
 
-/// The scenarios that an argument names, or why there are none: of a folder its files, by name.
+/// The scenarios that an argument names (for a folder its files, by name), or errors.
 fn named(what: &str) -> Vec<Result<Source, String>> {
     let folder = Path::new(what);
     match Source::find(what) {
@@ -71,7 +71,7 @@ fn named(what: &str) -> Vec<Result<Source, String>> {
             let mut files = catalogue::files(folder);
             files.sort();
             match files.is_empty() {
-                true => vec![Err(format!("no file of {what} ends in .toml"))],
+                true => vec![Err(format!("no .toml file in {what}"))],
                 false => files.iter().map(|file| Source::read(file).map_err(said)).collect(),
             }
         }
@@ -88,7 +88,7 @@ fn judge<O: Write, E: Write>(wanted: &Wanted<'_>, out: &mut Page<O>, err: &mut P
     for (place, what) in wanted.scenarios.iter().enumerate() {
         let again = what == STDIN && wanted.scenarios[..place].contains(what);
         let sources = match again {
-            true => vec![Err("- is named twice: standard input is read once".to_owned())],
+            true => vec![Err("- is given twice: standard input can be read only once".to_owned())],
             false => named(what),
         };
         for source in sources {
@@ -135,6 +135,7 @@ fn is_good<O: Write, E: Write>(
     flags.is_empty()
 }
 
+/// The line of a valid scenario, such as
 /// `scenarios/checkout-launch.toml: collaboration, 4 roles, 3 inputs, 1 flag, 24 script rows`.
 fn sum_up(scenario: &Scenario) -> String {
     let count = |count: usize, what| things(count as u64, what);

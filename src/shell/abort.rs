@@ -1,7 +1,7 @@
-//! Gives the terminal back when the process aborts: memory that is not there, a panic within a panic,
-//! an overflowing stack. No code of ours can run in a handler of a signal, but a handler may write to
-//! a pipe, and wait while it does: the thread that aborts is held at a pipe without room until another
-//! one, which was waiting for this, has restored the terminal. Nothing is allocated on the way.
+//! Restores the terminal when the process aborts: out of memory, a panic within a panic, a stack
+//! overflow. A signal handler may not run arbitrary code, but it may write to a pipe, and block
+//! there. So the aborting thread blocks at a full pipe until a waiting thread has restored the
+//! terminal. Nothing is allocated on the way.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::thread;
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use signal_hook::consts::SIGABRT;
 use signal_hook::low_level::pipe;
 
-/// Calls `restore` on a thread of its own before an abort ends the process, from now on.
+/// From now on, an abort calls `restore` on a dedicated thread before the process ends.
 ///
 /// # Errors
-/// When there is no pipe or no thread to be had.
+/// If a pipe or thread cannot be created.
 pub fn before_abort(restore: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (mut woken, wake) = io::pipe()?;
     let (gate, hold) = full()?;
@@ -23,23 +23,23 @@ pub fn before_abort(restore: impl FnOnce() + Send + 'static) -> io::Result<()> {
         if woken.read_exact(&mut [0]).is_ok() {
             restore();
         }
-        // Whoever waits at it goes on.
+        // Closing the reader unblocks the aborting thread.
         drop(gate);
     })?;
     // In this order: the handler wakes the thread, then waits for it.
     pipe::register(SIGABRT, wake)?;
     pipe::register(SIGABRT, hold)?;
-    // The registry makes its pipes such that a handler never waits; this one is to wait.
+    // `register` makes a pipe non-blocking; the handler must block at this one.
     let flags = fcntl_getfl(&held)?;
     fcntl_setfl(&held, flags - OFlags::NONBLOCK)?;
     Ok(())
 }
 
-/// A pipe that has room for not a byte more.
+/// A pipe whose buffer is full.
 pub(super) fn full() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     fcntl_setfl(&writer, fcntl_getfl(&writer)? | OFlags::NONBLOCK)?;
-    // Whole pages first, then what is left of the last one.
+    // Whole pages first, then single bytes.
     for size in [4096, 1] {
         loop {
             match rustix::io::write(&writer, &[0; 4096][..size]) {

@@ -1,4 +1,4 @@
-//! Whom each caller of a live run would ask, or what it lacks: for who looks before starting one.
+//! The model of each caller of a live run, or what is missing; for checks before a run starts.
 
 use super::models;
 use crate::llm::endpoint::Endpoint;
@@ -6,18 +6,19 @@ use crate::scenario::Scenario;
 use crate::scenario::live::callers;
 use crate::scenario::seated::Caller;
 
-/// A role, agent or step, and the model that it would ask live.
+/// A role, agent or step, and the model that it would call live.
 #[derive(Debug)]
 pub struct CallerModel {
-    /// Who asks.
+    /// The role, agent or step.
     pub caller: Caller,
-    /// Where the scenario or `--set` gives it a model of its own: `roles.risk_analyst.model`.
+    /// The field that gives it its own model, such as `roles.risk_analyst.model`; `None`: it has
+    /// none.
     pub place: Option<String>,
-    /// Where that model is, or what it lacks.
+    /// The model's endpoint, or what is missing.
     pub endpoint: Result<Endpoint, MissingModel>,
 }
 
-/// Why a caller has no model to ask.
+/// Why a caller has no model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingModel {
     /// What is missing.
@@ -26,7 +27,8 @@ pub struct MissingModel {
     pub advice: String,
 }
 
-/// Everyone who asks a model in a live run of this scenario, each once; `model` is what `--model` says.
+/// The callers of models in a live run of this scenario, without duplicates; `model` is the value
+/// of `--model`.
 pub fn by_caller(scenario: &Scenario, model: Option<&str>) -> Vec<CallerModel> {
     let mut all: Vec<CallerModel> = Vec::new();
     for caller in callers(&scenario.pattern) {

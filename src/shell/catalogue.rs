@@ -1,5 +1,5 @@
-//! The scenarios that the dashboard lists: those that come inside the program, and the files of
-//! `./scenarios`, which win over a shipped one of the same name.
+//! The scenarios that the dashboard lists: the shipped ones, and the files of `./scenarios`, which
+//! replace a shipped one of the same name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use super::models;
 use crate::app::state::{Entry, LiveOffer};
 use crate::scenario::{Origin, Source, shipped};
 
-/// The folder of a person's own scenarios.
+/// The folder of the user's own scenarios.
 pub const FOLDER: &str = "scenarios";
 
-/// Reads every scenario there is, by name. A file that is wrong is listed with what is wrong.
+/// Reads every scenario, sorted by name. An invalid file is listed with its problems.
 pub fn read() -> Vec<Entry> {
     let shipped = shipped().iter().map(|one| {
         let source = Source { text: one.text.to_owned(), origin: one.origin() };
@@ -28,10 +28,10 @@ pub fn read() -> Vec<Entry> {
     all.into_values().collect()
 }
 
-/// A scenario that the command line names.
+/// Reads a scenario that the command line names.
 ///
 /// # Errors
-/// Why there is none.
+/// Why it cannot be read.
 pub fn one(what: &str) -> Result<Entry, String> {
     let source = Source::find(what).map_err(|error| error.to_string())?;
     Ok(entry(what.to_owned(), source))
@@ -41,7 +41,7 @@ fn by_name(entries: impl Iterator<Item = Entry>) -> impl Iterator<Item = (String
     entries.map(|entry| (entry.name.as_str().to_owned(), entry))
 }
 
-/// The scenario files of a folder, in no order; none where there is no such folder.
+/// The scenario files of a folder, unsorted; empty if the folder does not exist.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries

@@ -1,5 +1,5 @@
-//! The clipboard of the terminal in front of the person, also over SSH: OSC 52. Inside tmux, which
-//! swallows that by default, tmux itself is asked to hand it on.
+//! The clipboard of the operator's terminal, also over SSH: OSC 52. tmux drops this sequence by
+//! default, so inside tmux the text goes through tmux's own buffer.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::queue;
 
-/// Many terminals drop an OSC 52 that is longer than this: bytes of text before encoding.
+/// Bytes of text, before encoding, above which many terminals drop an OSC 52.
 pub const MOST: usize = 74_994;
 
-/// The bytes that put a text on the terminal's clipboard.
+/// The escape sequence that copies a text to the terminal's clipboard.
 ///
 /// ```
 /// assert_eq!(roundtable::shell::clipboard::osc52("hi"), b"\x1b]52;c;aGk=\x1b\\");
@@ -22,8 +22,8 @@ pub fn osc52(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Hands a text to tmux, which puts it on its own clipboard and the terminal's (tmux 3.2 or
-/// later). `false` when there is no tmux, or it would not. It may take a while: not for the loop.
+/// Copies a text through tmux (3.2 or later) to tmux's buffer and the terminal's clipboard. `false`
+/// outside tmux, or if tmux failed. It may block: do not call it in the loop.
 pub fn through_tmux(text: &str) -> bool {
     if std::env::var_os("TMUX").is_none() {
         return false;

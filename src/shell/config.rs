@@ -1,5 +1,4 @@
-//! The configuration file of this person: found, read once when the program starts, and in force until
-//! it ends.
+//! The user's configuration file, read once when the program starts.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -17,47 +16,47 @@ use crate::ui::theme::Theme;
 
 static IN_FORCE: OnceLock<Config> = OnceLock::new();
 
-/// The configuration that [`keep`] was given; until then one that says nothing.
+/// The configuration set by [`keep`]; the default before that.
 pub fn in_force() -> &'static Config {
     static NONE: OnceLock<Config> = OnceLock::new();
     IN_FORCE.get().unwrap_or_else(|| NONE.get_or_init(Config::default))
 }
 
-/// Puts a configuration into force. The first that is given stays.
+/// Sets the configuration of the process. Only the first call has an effect.
 pub fn keep(config: Config) {
     let _ = IN_FORCE.set(config);
 }
 
-/// What the configuration asks of an endpoint, where nothing else does.
+/// The configuration's endpoint settings, which everything else overrides.
 pub fn asked() -> Asked<'static> {
     let model = &in_force().model;
     Asked { config: model.name.as_deref(), timeout: model.timeout, ..Asked::default() }
 }
 
-/// The configuration file, as it was found.
+/// The configuration file as it was read.
 #[derive(Debug)]
 pub struct ConfigFile {
-    /// Where it is, or would be; `None`: this user has no home.
+    /// Its path, whether it exists or not; `None`: the user has no home directory.
     pub path: Option<PathBuf>,
-    /// Whether there is a file.
+    /// Whether the file exists.
     pub exists: bool,
-    /// What it says; the defaults where there is none, or where it is wrong.
+    /// Its settings; the defaults if it is missing or invalid.
     pub config: Config,
-    /// What is odd about it, each as a line with its place.
+    /// Its warnings, each a line with its position.
     pub warnings: Vec<String>,
-    /// What keeps it from being used, each as a line with its place.
+    /// Its errors, each a line with its position.
     pub errors: Vec<String>,
-    /// The theme that it asks for.
+    /// The theme that it selects.
     pub theme: Option<Theme>,
 }
 
 impl ConfigFile {
-    /// Reads the file of this user.
+    /// Reads the user's configuration file.
     pub fn find() -> Self {
         Self::read(Dirs::find().map(|dirs| dirs.configuration()))
     }
 
-    /// Reads this file. That there is none is nothing wrong.
+    /// Reads this file. A missing file is not an error.
     fn read(path: Option<PathBuf>) -> Self {
         let mut file = Self {
             path,
@@ -80,7 +79,7 @@ impl ConfigFile {
         };
         file.exists = true;
         let CheckedConfig { config, problems } = check_config(&name, &text);
-        // The lines of the file are not shown: somebody may have put a key into one of them.
+        // The file's text is not shown: a line may contain a key.
         let told = |severity| {
             let of = problems.iter().filter(move |it: &&Problem| it.severity == severity);
             of.map(|problem| problems.line(problem)).collect()
@@ -102,13 +101,13 @@ impl ConfigFile {
         file
     }
 
-    /// Whether it cannot be used.
+    /// Whether it has errors, so that it cannot be used.
     pub fn failed(&self) -> bool {
         !self.errors.is_empty()
     }
 }
 
-/// Why the text of a file cannot be had.
+/// Why a file cannot be read as text.
 enum NoText {
     Unreadable(std::io::Error),
     NotUtf8(usize),
@@ -117,13 +116,13 @@ enum NoText {
 impl fmt::Display for NoText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable(error) => write!(f, "error: cannot be read: {error}"),
-            Self::NotUtf8(at) => write!(f, "error: is no text: byte {at} is not UTF-8"),
+            Self::Unreadable(error) => write!(f, "error: cannot read it: {error}"),
+            Self::NotUtf8(at) => write!(f, "error: not a text: byte {at} is not UTF-8"),
         }
     }
 }
 
-/// The text of a regular file; `None`: there is none.
+/// The text of a regular file; `None`: the file does not exist.
 fn text(path: &Path) -> Result<Option<String>, NoText> {
     match regular::read(path, MAX_CONFIG_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)

@@ -1,5 +1,5 @@
-//! What a run would do that a person has to allow first, and what exactly is agreed to by a yes: the
-//! scenario's file, and the programs beside it that it runs.
+//! The permissions that a run needs from the operator. A permission covers one version of the
+//! scenario's file and of the local programs that it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -15,19 +15,18 @@ use crate::scenario::{Scenario, digest};
 use crate::tool::command;
 use crate::tool::http as http_tool;
 
-/// Bytes of a page beyond which a person is told.
+/// A limit on page size above this many bytes needs permission.
 const LARGE_PAGE: u64 = 50_000_000;
 
-/// The most bytes of a program that its digest covers: 256 MiB.
+/// Bytes of a program that its digest covers: 256 MiB.
 const MOST: u64 = 256 << 20;
 
-/// Digits of a digest that are shown.
+/// Hex digits of a digest that are shown.
 const SHOWN: usize = 16;
 
-/// What a run of this scenario would do that a person has to allow, and the [`digest()`] of the files that
-/// this is true of. A line for each thing, whole, its white space squeezed; what begins with spaces belongs
-/// to the line above. `endpoints` are those that would be asked, where it is
-/// live.
+/// The actions of this scenario's run that need permission, and the [`digest()`] that a permission
+/// is saved under. One line per action, never cut, with white space squeezed; an indented line
+/// belongs to the line above. `endpoints` are the models of a live run.
 pub fn would(scenario: &Scenario, endpoints: Option<&Endpoints>) -> (Vec<String>, String) {
     let own = OwnFiles::of(scenario);
     let mut parts: Vec<Vec<String>> = Vec::new();
@@ -41,10 +40,7 @@ pub fn would(scenario: &Scenario, endpoints: Option<&Endpoints>) -> (Vec<String>
             Some(ToolKind::Search(search)) => match &**search {
                 SearchSpec::Folder(folder) => parts.extend(files(folder)),
                 SearchSpec::Endpoint(endpoint) => {
-                    parts.push(vec![format!(
-                        "send what is searched to {}",
-                        host_of(&endpoint.http)
-                    )]);
+                    parts.push(vec![format!("send search queries to {}", host_of(&endpoint.http))]);
                     parts.extend(requests(&endpoint.http));
                 }
             },
@@ -55,14 +51,14 @@ pub fn would(scenario: &Scenario, endpoints: Option<&Endpoints>) -> (Vec<String>
             Some(ToolKind::Fixture(_)) | None => {}
         }
     }
-    // Searching a folder and reading from it is one thing to a person.
+    // Searching a folder and reading from it need only one permission.
     let mut told = BTreeSet::new();
     parts.retain(|part| told.insert(part.clone()));
     (parts.concat(), own.digest(&scenario.hash))
 }
 
-/// What a yes is given to, as the digest that is kept: the scenario's own where it needs no other file,
-/// else one of it and of those files, so that an exchanged program asks again.
+/// The digest that a permission is saved under: the scenario's own, or one of the scenario and its
+/// local programs, so that a replaced program needs a new permission.
 pub fn digest(scenario: &Scenario) -> String {
     OwnFiles::of(scenario).digest(&scenario.hash)
 }
@@ -74,20 +70,20 @@ fn commands(scenario: &Scenario) -> impl Iterator<Item = &CommandSpec> {
     })
 }
 
-/// What the names of scripts end in: files that a program is given as an argument in order to run them.
+/// File extensions of scripts: arguments that a program executes.
 const SCRIPTS: [&str; 16] = [
     "awk", "bash", "cjs", "jq", "js", "lua", "mjs", "php", "pl", "ps1", "py", "rb", "sed", "sh",
     "ts", "zsh",
 ];
 
-/// The files beside a scenario that decide what it does, by the names that it gives them: programs and
-/// scripts that are named from the working directory on. Those of the system (found in `PATH`, or by a
-/// whole path) are none: they change with each update. Nor are arguments that are data.
+/// The local files that a scenario executes, by the name that it uses: programs and scripts with a
+/// path relative to the working directory. Programs of the system (found in `PATH`, or by an
+/// absolute path) are not included, since each update changes them; nor are data files.
 struct OwnFiles(BTreeMap<String, OwnFile>);
 
 struct OwnFile {
     path: PathBuf,
-    /// SHA-256 of its bytes, or why there is none.
+    /// SHA-256 of its bytes, or why it cannot be read.
     digest: Result<String, String>,
 }
 
@@ -104,14 +100,14 @@ impl OwnFiles {
         let mut text = format!("{scenario}\n");
         for (name, file) in &self.0 {
             let found = file.digest.as_deref().unwrap_or("none");
-            // The name is quoted: none can look like two.
+            // Quoted, so that one name cannot look like two.
             text.push_str(&format!("{found} {name:?}\n"));
         }
         digest::of_text(&text)
     }
 }
 
-/// What a command names that is beside the scenario.
+/// The local programs and scripts that a command names.
 fn own_names(command: &CommandSpec) -> impl Iterator<Item = &str> {
     let program = Some(&*command.program).filter(|program| command::is_relative(program));
     let is_script = |argument: &&str| {
@@ -123,11 +119,11 @@ fn own_names(command: &CommandSpec) -> impl Iterator<Item = &str> {
 }
 
 impl OwnFile {
-    /// The file of this path, from the working directory on, where it is run too.
+    /// Reads the file at this path, relative to the working directory, in which commands run too.
     fn at(path: &Path) -> Self {
         let opened = regular::open(path, OpenOptions::new().read(true), Links::Followed);
         let digest = opened.and_then(|file| {
-            // Of a file that is larger its length stands for the rest.
+            // For a larger file the number of bytes beyond the limit is added.
             let rest = file.metadata()?.len().saturating_sub(MOST);
             let digest = digest::of_reader(file.take(MOST))?;
             Ok(if rest == 0 { digest } else { format!("{digest}+{rest}") })
@@ -137,7 +133,7 @@ impl OwnFile {
     }
 }
 
-/// What runs a program, and what decides what it does there.
+/// The lines of a command: its arguments, its local files, its environment.
 fn program(command: &CommandSpec, own: &OwnFiles) -> Vec<String> {
     let words = std::iter::once(&command.program).chain(&command.args);
     let line: Vec<&str> = words.map(String::as_str).collect();
@@ -157,29 +153,27 @@ fn program(command: &CommandSpec, own: &OwnFiles) -> Vec<String> {
         let name = squeezed(name);
         lines.push(match setting {
             Setting::Text(value) => format!("  with {name}={}", squeezed(value)),
-            Setting::Env(variable) if *variable == name => format!("  and give it ${name}"),
-            Setting::Env(variable) => format!("  and give it ${} as {name}", squeezed(variable)),
+            Setting::Env(variable) if *variable == name => format!("  pass ${name} to it"),
+            Setting::Env(variable) => format!("  pass ${} to it as {name}", squeezed(variable)),
         });
     }
     lines
 }
 
-/// How pages are read otherwise than a guest would.
+/// The settings for reading pages that need permission.
 fn pages(web: &WebSpec) -> Vec<String> {
     let mut lines = Vec::new();
     match &web.allow_private {
         PrivateHosts::None => {}
         PrivateHosts::Any => {
-            lines.push("read pages, on this machine's own networks too".to_owned());
+            lines.push("read pages, also on local networks".to_owned());
         }
         PrivateHosts::These(hosts) if hosts.is_empty() => {}
-        PrivateHosts::These(hosts) => lines.push(format!(
-            "read pages of {}, on this machine's own networks too",
-            squeezed(&hosts.join(", "))
-        )),
+        PrivateHosts::These(hosts) => lines
+            .push(format!("read pages of {}, also on local networks", squeezed(&hosts.join(", ")))),
     }
     if !web.robots {
-        lines.push("read pages against robots.txt".to_owned());
+        lines.push("ignore robots.txt".to_owned());
     }
     if web.max_bytes > LARGE_PAGE {
         lines.push(format!("read pages of up to {} MB", web.max_bytes.div_ceil(1_000_000)));
@@ -191,20 +185,19 @@ fn host_of(http: &HttpSpec) -> String {
     squeezed(&http_tool::host(&http.url).unwrap_or_else(|| http.url.clone()))
 }
 
-/// What requests of a tool give away, and how far they go.
+/// The variables that a tool's requests send, and whether they may reach local networks.
 fn requests(http: &HttpSpec) -> impl Iterator<Item = Vec<String>> {
     let host = host_of(http);
     let sent = http.headers.values().filter_map(|setting| match setting {
         Setting::Env(name) => Some(format!("send ${} to {host}", squeezed(name))),
         Setting::Text(_) => None,
     });
-    let near =
-        http.allow_private.then(|| format!("ask {host}, on this machine's own networks too"));
+    let near = http.allow_private.then(|| format!("call {host}, also on local networks"));
     let lines: Vec<String> = sent.chain(near).collect();
     lines.into_iter().map(|line| vec![line])
 }
 
-/// The files of a person that a tool looks through.
+/// The folder whose documents a tool reads.
 fn files(folder: &FolderSpec) -> Option<Vec<String>> {
     let path = folder.folder.as_ref()?.display().to_string();
     Some(vec![format!("read the documents in {}", squeezed(&path))])
@@ -242,11 +235,8 @@ mod tests {
             env = { BASH_ENV = \"/tmp/x.sh\", LD_PRELOAD = { env = \"LIB\" }, HOME = { env = \"HOME\" } }";
         let would = would(&running(command), None).0;
         let at = would.iter().position(|line| line == "run sh -c true").expect("the command");
-        let below = [
-            "  with BASH_ENV=/tmp/x.sh",
-            "  and give it $HOME",
-            "  and give it $LIB as LD_PRELOAD",
-        ];
+        let below =
+            ["  with BASH_ENV=/tmp/x.sh", "  pass $HOME to it", "  pass $LIB to it as LD_PRELOAD"];
         assert_eq!(would[at + 1..at + 4], below, "{would:?}");
     }
 
@@ -273,7 +263,7 @@ mod tests {
     fn a_program_beside_the_scenario_is_a_part_of_what_is_agreed_to() {
         let system = running("program = \"sh\"\nargs = [\"-c\", \"true\"]");
         assert_eq!(super::digest(&system), system.hash, "the file alone");
-        // Paths from the working directory on, which is the crate's in tests.
+        // Paths are relative to the working directory, in tests that of the crate.
         let folder = tempfile::tempdir_in(".").expect("a folder");
         let at = folder.path().join("x.sh");
         let name = at.strip_prefix(std::env::current_dir().expect("one")).unwrap_or(&at);
@@ -292,6 +282,6 @@ mod tests {
         let second = super::digest(&own);
         assert_eq!(BTreeSet::from([&missing, &first, &second, &own.hash]).len(), 4);
         std::fs::write(&at, "true").expect("written");
-        assert_eq!(super::digest(&own), first, "by what it holds, not by when it was written");
+        assert_eq!(super::digest(&own), first, "it depends on the content, not on the time");
     }
 }

@@ -1,5 +1,5 @@
-//! The terminal as the loop needs it: where frames go, where keys come from, and how it is given
-//! away for a while. Tests bring a console of their own.
+//! The terminal as the loop uses it: output of frames, input of keys, and handing it over to the
+//! shell or a pager. Tests have their own implementation.
 
 use std::io;
 
@@ -12,51 +12,51 @@ use super::screen::{self, Screen};
 use super::surface::{Canvas, Surface};
 use super::warden::Warden;
 
-/// Where keys come from: on Unix a thread of ours, elsewhere crossterm's.
+/// Source of keys: on Unix our own thread, elsewhere crossterm's.
 #[cfg(unix)]
 type Keys = super::keyboard::Keyboard;
 #[cfg(not(unix))]
 type Keys = crossterm::event::EventStream;
 
-/// What shows a text and returns when the person has seen enough.
+/// Shows a text and returns when the operator leaves it.
 pub type Pager = Box<dyn FnOnce(&str) -> io::Result<()> + Send>;
 
 /// A terminal.
 pub trait Console {
-    /// Where frames go.
+    /// Destination of frames.
     type Surface: Surface;
-    /// Where keys come from. Dropped before the terminal is given away.
+    /// Source of keys. Dropped before the terminal is handed over.
     type Input: Stream<Item = io::Result<Event>> + Unpin;
 
-    /// What is drawn on; asked for once.
+    /// Creates the surface for drawing; called once.
     ///
     /// # Errors
-    /// When nothing can be drawn on.
+    /// If the surface cannot be created.
     fn surface(&mut self) -> io::Result<Self::Surface>;
-    /// The keys from now on.
+    /// Starts reading keys.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// If they cannot be read.
     fn input(&mut self) -> io::Result<Self::Input>;
-    /// The size now.
+    /// The current size.
     fn size(&self) -> Size;
-    /// Gives the terminal away for a while.
+    /// Restores the terminal for another program.
     fn leave(&mut self);
-    /// Takes it again.
+    /// Takes the terminal back after [`leave`](Self::leave).
     ///
     /// # Errors
-    /// When it is gone.
+    /// If it has been closed.
     fn enter(&mut self) -> io::Result<()>;
-    /// Sends the program to the background; returns when it is back. Whether it was there.
+    /// Suspends the program; returns when it resumes. `false`: it could not be suspended.
     fn stop(&mut self) -> bool;
-    /// What shows a text in the person's pager, and returns when the pager has ended. It is run on
-    /// a thread of its own while the terminal is given away.
+    /// The function that shows a text in the operator's pager and returns when the pager ends. It
+    /// runs on its own thread while the pager has the terminal.
     fn pager(&self) -> Pager;
-    /// Tells the pager to end; `now`: it did not, and is ended.
+    /// Asks the pager to end, or kills it (`now`).
     fn end_pager(&mut self, _now: bool) {}
-    /// Gives the terminal back to the shell after a pager that was ended.
+    /// Restores the terminal for the shell after a pager was ended.
     fn reclaim(&mut self) {}
-    /// The loop turns: it is not stuck.
+    /// Reports that the loop is not stuck.
     fn turned(&self) {}
 }
 
@@ -67,7 +67,7 @@ pub struct Tty {
 }
 
 impl Tty {
-    /// Takes the terminal; the warden ends the program where its loop answers no Ctrl-C.
+    /// Takes the terminal. The warden ends the program if the loop does not answer Ctrl-C.
     ///
     /// # Errors
     /// As [`Screen::take`].
@@ -81,7 +81,7 @@ impl Console for Tty {
     type Input = Keys;
 
     fn surface(&mut self) -> io::Result<Canvas> {
-        // A frame that was under way when the terminal was given away is not drawn on the shell.
+        // `write_frame` drops a frame that is still queued after the terminal was restored.
         Canvas::new(self.size(), screen::write_frame)
     }
 
@@ -122,7 +122,7 @@ impl Console for Tty {
     fn stop(&mut self) -> bool {
         use signal_hook::{consts::SIGTSTP, low_level::emulate_default_handler};
         emulate_default_handler(SIGTSTP)
-            .inspect_err(|error| tracing::warn!("cannot go to the background: {error}"))
+            .inspect_err(|error| tracing::warn!("cannot suspend: {error}"))
             .is_ok()
     }
 

@@ -1,5 +1,5 @@
-//! What the dashboard asks for and the shell does beside the loop: starting runs, writing files,
-//! reading scenarios. Nothing here is awaited by the loop; answers come back through a channel.
+//! The effects of the dashboard, which the shell executes in the background: starting runs, writing
+//! files, reading scenarios. The loop awaits none of them; results come back through a channel.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,64 +24,64 @@ use crate::event::visible::visible_lines;
 use crate::private::Written;
 use crate::ui::format;
 
-/// What comes back to the loop.
+/// A result that goes back to the loop.
 pub enum Answer {
     /// A message for the dashboard.
     Msg(Msg),
     /// A run has started.
     Started {
-        /// Which request it answers.
+        /// The request that started it.
         request: RequestId,
-        /// The run.
+        /// Handle of the run.
         run: RunHandle,
-        /// Its facts, from the first.
+        /// Reader of its events, at the first one.
         facts: Box<Reader>,
-        /// What was asked for, for the next message of its session.
+        /// The request itself, for the next message of its session.
         launch: Option<Box<LaunchRequest>>,
     },
-    /// Bytes for the terminal that are no picture.
+    /// Bytes for the terminal that are not part of a frame.
     Bytes(Vec<u8>),
-    /// The system says something.
+    /// A signal of the system.
     Told(Told),
-    /// The tests want to see what a panic of the loop leaves behind.
+    /// For tests: panic in the loop.
     #[cfg(debug_assertions)]
     Panic,
-    /// The tests want to see what becomes of a loop that turns no more.
+    /// For tests: hang the loop.
     #[cfg(debug_assertions)]
     Stuck,
 }
 
-/// What the command line adds to a run beyond what the form knows.
+/// Options of the command line that the launch form does not have.
 #[derive(Debug, Clone, Default)]
 pub struct Extra {
-    /// What is to happen at which boundary.
+    /// Changes and pauses at boundaries.
     pub schedule: Schedule,
-    /// Pauses that end by themselves.
+    /// The duration of each pause that ends automatically.
     pub rests: Vec<(BoundaryId, Duration)>,
 }
 
-/// What the effects of one session share. A clone is the same session.
+/// The state that the effects of one program share. A clone refers to the same state.
 #[derive(Clone)]
 pub struct Services {
-    /// The engine.
+    /// Runs the scenarios.
     pub engine: Arc<Engine>,
-    /// Who answers model calls.
+    /// The live models.
     pub models: LiveModels,
-    /// Which scenarios may do what a person has to allow.
+    /// The permissions that the operator has given.
     pub trust: Trust,
-    /// The scenario that the command line named, beside those that are always listed.
+    /// A scenario that the command line named, listed before the others.
     pub named: Option<String>,
-    /// Where files are written.
+    /// The folder for exported files.
     pub folder: PathBuf,
-    /// Where runs go on: not the loop's.
+    /// The runtime of the runs, which is not the loop's.
     pub runtime: Handle,
     extras: Arc<Mutex<BTreeMap<RequestId, Extra>>>,
     answers: mpsc::UnboundedSender<Answer>,
 }
 
 impl Services {
-    /// Services of a new session, and the end that the loop reads their answers from. Runs go on in
-    /// the runtime that this is called in; the loop may have another.
+    /// New services, and the channel from which the loop reads their results. Runs are executed in
+    /// the runtime in which this is called; the loop may have another.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -97,9 +97,9 @@ impl Services {
         (Self { engine, models, trust, named, folder, runtime, extras, answers }, read)
     }
 
-    /// The way back to the loop.
+    /// Sends a result to the loop.
     pub fn answer(&self, answer: Answer) {
-        // The loop is gone only when the program ends; then nobody asks any more.
+        // The loop is only gone when the program ends.
         let _ = self.answers.send(answer);
     }
 
@@ -111,18 +111,18 @@ impl Services {
         self.tell(Msg::EffectFailed { what, text });
     }
 
-    /// Runs something that may wait for the disk, off the loop.
+    /// Executes blocking work, such as disk access, outside the loop.
     pub(super) fn aside(&self, work: impl FnOnce(Self) + Send + 'static) {
         let services = self.clone();
         self.runtime.spawn_blocking(move || work(services));
     }
 
-    /// Adds to a request what only the command line can say.
+    /// Adds the command line's options to a request.
     pub fn add(&self, request: RequestId, extra: Extra) {
         self.extras.lock().unwrap_or_else(PoisonError::into_inner).insert(request, extra);
     }
 
-    /// Starts a run.
+    /// Starts a run, or asks for permission first.
     pub fn start(&self, request: LaunchRequest) {
         self.aside(move |services| services.start_now(request));
     }
@@ -135,11 +135,11 @@ impl Services {
             Some(follows) => match self.engine.run(&follows.run) {
                 Some(run) => match run.follow_up(Arc::clone(&follows.text)) {
                     Some(session) => Some(session),
-                    None => return stop(format!("{} still goes on", follows.run)),
+                    None => return stop(format!("{} is still running", follows.run)),
                 },
                 None => {
-                    let what = "was dropped to bound memory, and its session with it";
-                    return stop(format!("{} {what}: n starts another", follows.run));
+                    let what = "was dropped to bound memory, and so was its session";
+                    return stop(format!("{} {what}: n starts a new run", follows.run));
                 }
             },
         };
@@ -191,16 +191,16 @@ impl Services {
         self.answer(Answer::Started { request: id, run, facts, launch: Some(Box::new(request)) });
     }
 
-    /// Keeps a person's yes to what was asked under this digest.
+    /// Saves the operator's permission under this digest.
     pub fn allow(&self, digest: &str, title: &str) {
         if let Err(error) = self.trust.allow(digest, title) {
-            let text = format!("the answer holds for now, but is not kept: {error}");
+            let text = format!("allowed for now, but not saved: {error}");
             self.failed("trust", text);
         }
     }
 
-    /// Puts a text on the clipboard: visible, for whoever pastes it into a shell has what it holds
-    /// carried out.
+    /// Copies a text to the clipboard. Control characters are escaped: a shell would execute them
+    /// when the text is pasted.
     pub fn copy(&self, text: String) {
         self.aside(move |services| {
             let text = visible_lines(&text).into_owned();
@@ -211,7 +211,7 @@ impl Services {
             }
             services.answer(Answer::Bytes(clipboard::osc52(&text)));
             let doubt = if text.len() > clipboard::MOST {
-                "; many terminals do not take that much: e writes it to a file"
+                "; many terminals accept less: e exports it to a file"
             } else {
                 ""
             };
@@ -219,8 +219,8 @@ impl Services {
         });
     }
 
-    /// Writes files into the session's folder; one that is there already is left alone, and the new
-    /// one gets a number.
+    /// Exports files into the folder. An existing file is not overwritten: the new one gets a
+    /// number.
     pub fn export(&self, files: Vec<Export>) {
         self.aside(move |services| services.export_now(files));
     }
@@ -242,22 +242,20 @@ impl Services {
             }
         }
         let Some((first, rest)) = written.split_first() else { return };
-        let mut text = format!("written to {}", first.display());
+        let mut text = format!("exported {}", first.display());
         for (nth, path) in rest.iter().enumerate() {
-            // All are in one folder, which is said once.
+            // All are in the folder of the first one.
             let name = path.file_name().unwrap_or_default().display();
-            text.push_str(&format!("{} {name}", if nth == 0 { ", beside it" } else { "," }));
+            text.push_str(&format!("{} {name}", if nth == 0 { " and" } else { "," }));
         }
         if lacks > 0 {
             let events = format::exact(lacks);
-            text.push_str(&format!(
-                "; {events} earlier events are not in it: dropped to bound memory"
-            ));
+            text.push_str(&format!("; without {events} earlier events, dropped to bound memory"));
         }
         self.tell(Msg::Notice(text));
     }
 
-    /// Reads the scenarios again.
+    /// Reloads the scenarios.
     pub fn rescan(&self) {
         self.aside(|services| services.tell(Msg::Scenarios(services.scenarios())));
     }
@@ -276,30 +274,32 @@ impl Services {
     }
 }
 
-/// What to do about a file that could not be written.
+/// The advice for a file that could not be written.
 fn unwritten(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "start roundtable in a folder that you may write to"
+            "start roundtable in a writable folder"
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room, then e again",
-        io::ErrorKind::FileTooLarge => "raise ulimit -f, then e again",
-        io::ErrorKind::AlreadyExists => "move those with a number away, then e again",
-        _ => "see to the folder that roundtable was started in, then e again",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free disk space, then press e again"
+        }
+        io::ErrorKind::FileTooLarge => "raise ulimit -f, then press e again",
+        io::ErrorKind::AlreadyExists => "remove numbered files, then press e again",
+        _ => "check the folder that roundtable was started in, then press e again",
     }
 }
 
-/// How many numbered files of one name are tried.
+/// Largest number that is appended to a file name.
 const NUMBERED: u32 = 1000;
 
 fn write_beside(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf> {
-    // The name is ours, but what it is made from (a run's id, a scenario's name) may not be.
+    // The name contains a run's id or a scenario's name, which may hold any character.
     let name: String = file
         .chars()
         .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' })
         .collect();
     let (stem, end) = name.rsplit_once('.').unwrap_or((&name, "txt"));
-    // Whole on the disk before anybody finds it: a disk that is full leaves no half of a file.
+    // Written completely before it gets its name: a full disk leaves no partial file.
     let written = Written::beside(&folder.join(&name), contents.as_bytes())?;
     for number in 1..NUMBERED {
         let name = match number {
@@ -324,7 +324,7 @@ mod tests {
     use crate::net::Via;
     use crate::scenario::{Origin, Scenario, load, shipped};
 
-    /// A file of somebody else's that runs a program, which needs a variable that nobody has set.
+    /// A foreign scenario with a program that needs an unset variable.
     fn foreign() -> Scenario {
         let shipped = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
         let (program, needs) = ("program = \"sh\"\n", "env = { A = { env = \"RT_NEVER_SET\" } }\n");
@@ -353,7 +353,7 @@ mod tests {
             panic!("it is not asked");
         };
         let would = &consent.would;
-        for line in ["run sh -c df", "and give it $RT_NEVER_SET as A", "ask 127.0.0.1:7878"] {
+        for line in ["run sh -c df", "pass $RT_NEVER_SET to it as A", "call 127.0.0.1:7878"] {
             assert!(would.iter().any(|said| said.trim().starts_with(line)), "{line}: {would:?}");
         }
         services.allow(&consent.digest, &scenario.title);
@@ -367,7 +367,7 @@ mod tests {
         assert!(services.engine.runs().is_empty());
     }
 
-    /// Services that write into this folder, and what they tell.
+    /// Services that export into this folder, and their results.
     fn writing_to(folder: &Path) -> (Services, mpsc::UnboundedReceiver<Answer>) {
         let engine = Engine::new(EngineSettings::default());
         let (models, trust) = (LiveModels::new(Via::Direct), Trust::kept_in(None));
@@ -396,7 +396,7 @@ mod tests {
                 panic!("it is not said")
             };
             let [first, other] = names;
-            assert_eq!(said, format!("written to {}, beside it {other}", at(first).display()));
+            assert_eq!(said, format!("exported {} and {other}", at(first).display()));
         }
         let read = |name: &str| std::fs::read_to_string(at(name)).expect("reads");
         assert_eq!([read("r-b7c0.md"), read("r-b7c0-2.md")], ["first", "second"]);
@@ -423,7 +423,7 @@ mod tests {
             };
             assert_eq!(what, "export");
             assert!(text.starts_with(&format!("cannot write {name}: ")), "{text}");
-            assert!(text.ends_with("that roundtable was started in, then e again"), "{text}");
+            assert!(text.ends_with("that roundtable was started in, then press e again"), "{text}");
         }
         drop(services);
         assert!(answers.recv().await.is_none(), "nothing was written");

@@ -1,6 +1,6 @@
-//! Facts on their way to the loop: one task per log reads it and hands batches into one bounded
-//! channel. When the loop is slow the tasks wait, and nothing is lost; a run that is too far ahead of
-//! them waits too, so that what is on its way stays bounded.
+//! Feeds events to the loop: one task per log reads it and sends batches into one bounded channel.
+//! If the loop is slow, the tasks wait, and a run that is too far ahead of them waits too. So
+//! memory is bounded and no event is lost.
 
 use std::sync::Arc;
 
@@ -9,40 +9,40 @@ use tokio::sync::mpsc;
 use crate::bus::Reader;
 use crate::event::{Event, RunId, Seq};
 
-/// Facts in one batch: small enough that a key waits for no more than one.
+/// Events in one batch: small enough that processing one does not delay a key noticeably.
 const BATCH: usize = 512;
 
-/// Batches that may wait for the loop.
+/// Capacity of the channel, in batches.
 const WAITING: usize = 16;
 
-/// A batch of facts.
+/// Consecutive events of one log.
 #[derive(Debug)]
 pub struct Batch {
-    /// Whose; `None`: the session's.
+    /// The run that they belong to; `None`: the log of the engine's session.
     pub run: Option<RunId>,
-    /// The facts, in the log's order.
+    /// The events, in the log's order.
     pub events: Vec<Arc<Event>>,
-    /// The first fact that the log still held when it was read; those before it are gone.
+    /// The first event that the log still held when it was read; earlier ones are dropped.
     pub first: Seq,
 }
 
-/// The way in.
+/// The sending end of the channel.
 #[derive(Debug, Clone)]
 pub struct Feed(mpsc::Sender<Batch>);
 
 impl Feed {
-    /// The way in and the end that the loop reads.
+    /// Creates the channel; the loop gets the receiving end.
     pub fn new() -> (Self, mpsc::Receiver<Batch>) {
         let (send, receive) = mpsc::channel(WAITING);
         (Self(send), receive)
     }
 
-    /// Hands on a run's facts, from where its reader stands, until its log is closed.
+    /// Sends a run's events, from the reader's position, until its log is closed.
     pub fn follow(&self, run: RunId, facts: Reader) {
         tokio::spawn(hand_on(facts, Some(run), self.0.clone()));
     }
 
-    /// Hands on the session's facts.
+    /// Sends the events of the engine's session.
     pub fn follow_session(&self, session: Reader) {
         tokio::spawn(hand_on(session, None, self.0.clone()));
     }

@@ -1,4 +1,4 @@
-//! What the terminal sends, as the dashboard knows it.
+//! Converts the terminal's events to the dashboard's messages.
 
 use crossterm::event::{
     Event, KeyCode as TermKey, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
@@ -7,7 +7,7 @@ use crossterm::event::{
 use crate::app::msg::{Mouse, MouseKind};
 use crate::app::{Key, KeyCode, Msg};
 
-/// A terminal's event as a message; `None` for what means nothing here, such as a key that goes up.
+/// A terminal's event as a message; `None` for an event without effect, such as a key release.
 pub fn message(event: Event) -> Option<Msg> {
     Some(match event {
         Event::Key(key) => Msg::Key(convert(key)?),
@@ -34,7 +34,7 @@ fn convert(key: KeyEvent) -> Option<Key> {
     }
     let shift = key.modifiers.contains(KeyModifiers::SHIFT);
     let code = match key.code {
-        // With Ctrl a terminal sends the small letter, some the large one: they are one key.
+        // With Ctrl some terminals send a lower-case letter, others an upper-case one.
         TermKey::Char(c) if key.modifiers.contains(KeyModifiers::CONTROL) => {
             KeyCode::Char(c.to_ascii_lowercase())
         }
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(key(TermKey::CapsLock, KeyModifiers::NONE), None);
         let mut up = KeyEvent::new(TermKey::Char('x'), KeyModifiers::NONE);
         up.kind = KeyEventKind::Release;
-        assert_eq!(convert(up), None, "a key that goes up means nothing");
+        assert_eq!(convert(up), None, "a key release has no effect");
     }
 
     #[test]

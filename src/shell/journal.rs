@@ -1,13 +1,14 @@
-//! The facts of runs as lines of the program's log. The one place that decides which of them a person
-//! looks for there, and at what level:
+//! Writes the events of runs to the program's log. Only this module decides which events are
+//! logged, and at which level:
 //!
-//! - `info`: a run starts and ends; breakers move; what a person or the command line changes; warnings.
-//! - `debug`: calls, attempts, retries, and what the pattern made of them.
-//! - `trace`: every other fact.
+//! - `info`: starts and ends of runs, breaker changes, changes by the operator or the command line,
+//!   warnings.
+//! - `debug`: calls, attempts, retries, and events of the patterns.
+//! - `trace`: all other events.
 //!
-//! A line says what the list of events says, cut off. No prompt is in it at any level, and replies and
-//! arguments only from `debug` on. The program's own doings (files written, consent) are logged where
-//! they are done.
+//! A line has the text of the events pane, shortened. Prompts are never logged, replies and
+//! arguments only at `debug` and `trace`. The program's own actions (exports, permissions) are
+//! logged where they happen.
 
 use tracing::{Level, enabled};
 
@@ -15,18 +16,18 @@ use crate::app::run::told;
 use crate::event::visible::visible_within;
 use crate::event::{Event, EventKind, World};
 
-/// What the filter calls these lines: `ROUNDTABLE_LOG=roundtable::run=debug`.
+/// Target of these lines, for filters such as `ROUNDTABLE_LOG=roundtable::run=debug`.
 const TARGET: &str = "roundtable::run";
 
-/// The most characters of a line.
+/// Length limit of a line, in characters.
 const MOST: usize = 300;
 
-/// Whether any fact would be logged.
+/// Whether any event would be logged.
 pub fn is_on() -> bool {
     enabled!(target: TARGET, Level::INFO)
 }
 
-/// Logs a fact. `world` has it folded already.
+/// Logs an event. `world` already includes it.
 pub fn note(event: &Event, world: &World) {
     let level = level(&event.kind);
     let wanted = match level {
@@ -68,7 +69,7 @@ fn level(kind: &EventKind) -> Level {
         | EventKind::FaultHealed { .. }
         | EventKind::Warning { .. }
         | EventKind::SessionRunForgotten { .. } => Level::INFO,
-        // Said by the run itself, and queues are many facts that say little.
+        // The run's own log has the first two; queue events are frequent and say little.
         EventKind::SessionRunStarted { .. }
         | EventKind::SessionRunClosed { .. }
         | EventKind::CallQueued

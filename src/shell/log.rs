@@ -1,5 +1,5 @@
-//! The program's own log: a file for the dashboard, standard error for a headless run. What runs do
-//! stands there as far as [`journal`](super::journal) tells it; keys and prompts never do.
+//! The program's log: a file for the dashboard, standard error for a headless run. The
+//! [`journal`](super::journal) writes the events of runs to it; keys and prompts are never logged.
 
 use std::borrow::Cow;
 use std::io;
@@ -12,31 +12,31 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 use crate::private;
 
-/// The variable that filters the log: `ROUNDTABLE_LOG=debug`, `ROUNDTABLE_LOG=roundtable::net=trace`.
+/// The environment variable with the log's filter: `debug`, or `roundtable::net=trace`.
 pub const FILTER: &str = "ROUNDTABLE_LOG";
 
-/// A log file larger than this is set aside (`.old`) when the program starts: 4 MiB.
+/// At the program's start a log file larger than this is renamed to `.old`: 4 MiB.
 const ROTATE_AT: u64 = 4 << 20;
 
-/// Where the log goes.
+/// Destination of the log.
 #[derive(Debug, Clone, Copy)]
 pub enum Sink<'a> {
-    /// Appended to this file.
+    /// Append to this file.
     File(&'a Path),
-    /// Standard error: warnings and worse, unless the filter says more.
+    /// Standard error: warnings and errors, unless the filter enables more.
     Stderr,
 }
 
-/// Keeps the log going; dropped, it writes what is left.
+/// Keeps the log's writer alive; writes the remaining lines when dropped.
 #[must_use]
 pub struct LogGuard {
     _worker: Option<WorkerGuard>,
 }
 
-/// Starts the log. A second call changes nothing.
+/// Starts the log. A second call has no effect.
 ///
 /// # Errors
-/// When the file cannot be opened, or is no regular file.
+/// If the file cannot be opened, or is not a regular file.
 pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
     let (writer, worker, default) = match sink {
         Sink::File(path) => {
@@ -57,13 +57,13 @@ pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
         .with_target(true)
         .try_init();
     if started.is_err() {
-        tracing::debug!("a log was started before");
+        tracing::debug!("the log was already started");
     }
     Ok(LogGuard { _worker: worker })
 }
 
-/// A bare level is meant for this program: what its libraries have to say below a warning is asked for
-/// by their names.
+/// Applies a bare level to this program only: messages of libraries below a warning need an
+/// explicit filter.
 fn of_ours(filter: &str) -> Cow<'_, str> {
     match filter.trim().parse::<LevelFilter>() {
         Ok(level) if level > LevelFilter::WARN => format!("warn,roundtable={level}").into(),
@@ -75,7 +75,7 @@ fn set_aside(path: &Path) {
     if path.metadata().is_ok_and(|file| file.len() > ROTATE_AT) {
         let mut old = path.as_os_str().to_owned();
         old.push(".old");
-        // A log that cannot be set aside grows on; nothing is lost.
+        // If it cannot be renamed, the log keeps growing.
         let _ = std::fs::rename(path, old);
     }
 }

@@ -1,5 +1,5 @@
-//! The terminal: the loop, the screen guard, input, effects, clipboard, logging, and where files
-//! of ours live. Behaviour is `app`'s, looks are `ui`'s.
+//! Everything that touches the terminal and the system: the loop, the screen guard, input, effects,
+//! clipboard, logging, folders. Behaviour is in `app`, drawing in `ui`.
 
 #[cfg(unix)]
 mod abort;

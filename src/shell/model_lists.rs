@@ -1,6 +1,6 @@
-//! What the launch form asks about live models: which model a run would ask, which providers have a key,
-//! and the models that a place lists. Each request is bounded in time, and none is sent before a person
-//! has chosen live models.
+//! Data about live models for the launch form: the run's model, the providers with a key, and the
+//! lists of models. Each request has a timeout, and none is sent before the operator chooses live
+//! models.
 
 use std::time::Duration;
 
@@ -17,14 +17,13 @@ use crate::llm::endpoint::{self, Endpoint, Found, Origin};
 use crate::llm::openai::Reach;
 use crate::scenario::Scenario;
 
-/// How long a place may take to list its models.
+/// Timeout for a list of models.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a connection to Ollama may take: it is on this machine, or it is not there.
+/// Timeout for a connection to Ollama. Short, since it is on this machine or missing.
 const LOCAL: Duration = Duration::from_millis(300);
 
 impl Services {
-    /// Finds out whom a live run of the launch form would ask. Variables and `.env` are read, nobody is
-    /// asked.
+    /// Finds the models of the launch form's live run, from variables and `.env`. Sends no request.
     pub(super) fn find_live(&self, query: LiveQuery) {
         self.aside(move |services| {
             let LiveQuery { form, scenario, model } = query;
@@ -34,7 +33,7 @@ impl Services {
         });
     }
 
-    /// Asks a place of the run's models for those that it lists.
+    /// Requests the list of models at one of the run's endpoints.
     pub(super) fn list_models(&self, query: LiveQuery, place: ModelPlace) {
         self.aside(move |services| {
             let endpoint = services.may_list(&query, &place);
@@ -49,25 +48,25 @@ impl Services {
         });
     }
 
-    /// The endpoint that a list may be asked of.
+    /// The endpoint at `place`, if the operator allows a request to it.
     fn may_list(&self, query: &LiveQuery, place: &ModelPlace) -> Result<Endpoint, String> {
         let scenario = &query.scenario;
         let endpoints = models::endpoints_of(scenario, query.model.as_deref())?;
-        // An address that a file names is not asked before a person has allowed it.
+        // An address from a scenario needs the operator's permission.
         if scenario.model.base_url.is_some()
             && self.trust.asks(scenario, Some(&endpoints)).is_some()
         {
             return Err(
-                "not asked: the scenario names this address, and you have not allowed it yet. \
-                        A name can be typed."
+                "not requested: the scenario sets this address, and you have not allowed it yet. \
+                     You can type a name."
                     .to_owned(),
             );
         }
         let found = endpoints.each().into_iter().find(|endpoint| models::place(endpoint) == *place);
-        found.cloned().ok_or_else(|| "not asked: the settings have changed.".to_owned())
+        found.cloned().ok_or_else(|| "not requested: the settings have changed.".to_owned())
     }
 
-    /// Looks for Ollama on this machine, or where `OLLAMA_HOST` says.
+    /// Looks for Ollama on this machine, or at `OLLAMA_HOST`.
     pub(super) fn find_ollama(&self, form: RequestId) {
         self.aside(move |services| {
             let Ok(Found { value: endpoint, .. }) = endpoint::ollama_here(endpoint::OLLAMA) else {
@@ -84,7 +83,7 @@ impl Services {
     }
 }
 
-/// The models of Ollama at its endpoint; `None` where nothing answers there, or something else does.
+/// Ollama's models; `None` if it does not answer at this endpoint.
 async fn ollama_at(models: &LiveModels, endpoint: Endpoint) -> Option<NameList> {
     if !accepts(&endpoint.base_url().value).await {
         return None;
@@ -93,15 +92,15 @@ async fn ollama_at(models: &LiveModels, endpoint: Endpoint) -> Option<NameList> 
     matches!(list, NameList::Listed { .. }).then_some(list)
 }
 
-/// Whether something takes connections at an address.
+/// Whether a server accepts connections at an address.
 async fn accepts(url: &Url) -> bool {
     let Some((host, port)) = url.host_str().zip(url.port_or_known_default()) else { return false };
-    // The brackets of an IPv6 address are the URL's.
+    // In a URL an IPv6 address has brackets.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     timeout(LOCAL, TcpStream::connect((host, port))).await.is_ok_and(|connected| connected.is_ok())
 }
 
-/// The models that an endpoint lists.
+/// Requests an endpoint's list of models.
 async fn list_of(models: &LiveModels, endpoint: Endpoint) -> NameList {
     match models.probe(endpoint, PATIENCE).await {
         Ok(Reach::Lists { models, names, .. }) => NameList::Listed { names, all: models },
@@ -110,7 +109,7 @@ async fn list_of(models: &LiveModels, endpoint: Endpoint) -> NameList {
     }
 }
 
-/// Every provider that has a key and can be asked, with its default model.
+/// The providers that have a key, each with its default model.
 fn providers(scenario: &Scenario) -> Vec<ProviderOffer> {
     let with_key = endpoint::with_keys_here().unwrap_or_default();
     let offers = with_key.into_iter().filter_map(|provider| {

@@ -1,5 +1,5 @@
-//! Who answers a run's model calls: the scenario's script, or live endpoints, which are looked for
-//! before anything starts.
+//! Chooses a run's models: the scenario's script, or live endpoints, which are resolved before the
+//! run starts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::scenario::Scenario;
 use crate::scenario::live::callers;
 use crate::scenario::seated::{Caller, Seated};
 
-/// The live models of a session. Their connections are kept and shared by its runs.
+/// The live models of the program. All runs share its connections.
 #[derive(Clone)]
 pub struct LiveModels {
     http: Http,
@@ -26,12 +26,12 @@ pub struct LiveModels {
 }
 
 impl LiveModels {
-    /// Models that are reached this way. Nothing is built before the first call.
+    /// Models that are reached directly or through a proxy. Connects at the first call.
     pub fn new(via: Via) -> Self {
         Self { http: Http::new(via), adaptations: Adaptations::default() }
     }
 
-    /// The models at endpoints that were found.
+    /// The models at resolved endpoints.
     pub fn of(&self, scenario: &Scenario, endpoints: &Endpoints) -> ModelChoice {
         let timeout = endpoints.usual.timeout().value;
         let open = |endpoint: &Endpoint| self.open(scenario, endpoint);
@@ -56,10 +56,10 @@ impl LiveModels {
         }
     }
 
-    /// Asks an endpoint for its list of models, which costs nothing.
+    /// Requests an endpoint's list of models, which is free.
     ///
     /// # Errors
-    /// As a call fails.
+    /// Those of a call.
     pub async fn probe(
         &self,
         endpoint: Endpoint,
@@ -73,17 +73,18 @@ impl LiveModels {
     }
 }
 
-/// The endpoints that a live run asks.
+/// The endpoints of a live run.
 #[derive(Clone, Debug)]
 pub struct Endpoints {
-    /// Whom all callers ask that have no model of their own; where each has one, the first's.
+    /// The endpoint of all callers without a model of their own; if every caller has one, the
+    /// first's.
     usual: Endpoint,
-    /// The callers that have a model of their own.
+    /// The callers with a model of their own.
     own: Vec<(Caller, Endpoint)>,
 }
 
 impl Endpoints {
-    /// Each model at its endpoint, once, the usual one first.
+    /// The endpoints without duplicates, the common one first.
     pub fn each(&self) -> Vec<&Endpoint> {
         let mut each: Vec<&Endpoint> = Vec::new();
         for endpoint in std::iter::once(&self.usual).chain(self.own.iter().map(|(_, at)| at)) {
@@ -97,7 +98,7 @@ impl Endpoints {
         each
     }
 
-    /// What a person should know before the first call.
+    /// Notes to show to the operator before the first call.
     pub fn notes(&self) -> Vec<&str> {
         let mut notes: Vec<&str> = Vec::new();
         for note in self.each().into_iter().flat_map(Endpoint::notes) {
@@ -109,20 +110,20 @@ impl Endpoints {
     }
 }
 
-/// Why a scenario cannot be run live, and what to set.
+/// Why a scenario cannot run live, with advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum NotLive {
-    /// Several providers have a key, and nothing says which of them to ask.
+    /// Several providers have a key, and no setting chooses one.
     WhichProvider(String),
-    /// Anything else.
+    /// Any other reason.
     Other(String),
 }
 
-/// The endpoints that a scenario's live runs would ask; `model` is what `--model` says. `--set` goes
-/// before it, it goes before the file; then come the environment and the configuration.
+/// The endpoints of a scenario's live runs; `model` is the value of `--model`. Precedence: `--set`,
+/// `--model`, the scenario's file, the environment, the configuration.
 ///
 /// # Errors
-/// One of them is not there, and what to set.
+/// What is missing, and what to set.
 pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, String> {
     look(scenario, model).map_err(|why| match why {
         NotLive::WhichProvider(text) | NotLive::Other(text) => text,
@@ -155,7 +156,7 @@ fn look(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLive> 
     }
 }
 
-/// Why a limit on what a run may cost cannot be kept: a model whose price is not known.
+/// The error of a scenario that limits the cost and uses a model with unknown price.
 fn unpriced(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
     scenario.spending.max_cost_usd.filter(|_| scenario.model.prices.is_none())?;
     let prices = &config::in_force().prices;
@@ -163,13 +164,13 @@ fn unpriced(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
     let host = endpoint.host();
     let model = format!("{}/{}", endpoint.provider().word(), endpoint.model().value);
     Some(format!(
-        "budget.max_cost_usd is set, and the price of {model} at {host} is not known. Set it in the \
+        "budget.max_cost_usd is set, but the price of {model} at {host} is unknown. Set it in the \
          configuration ([prices.\"{model}\"]) or in the scenario ([model.prices]), or limit \
          budget.max_total_tokens instead."
     ))
 }
 
-/// The model that a caller has of its own, where `model` does not go before it.
+/// The caller's own model, unless `model` overrides it.
 pub(super) fn own_model<'s>(
     scenario: &'s Scenario,
     caller: &Caller,
@@ -179,12 +180,12 @@ pub(super) fn own_model<'s>(
     seated.filter(|seated| model.is_none() || seated.by_override)
 }
 
-/// The endpoint of a caller that has a model of its own.
+/// The endpoint of a caller's own model.
 fn seat(scenario: &Scenario, seated: &Seated) -> Result<Endpoint, String> {
     seat_or_missing(scenario, seated).map_err(|(what, advice)| format!("{what}. {advice}"))
 }
 
-/// The same, or what is missing and what to do about it.
+/// Like [`seat`], with the error as its text and advice.
 pub(super) fn seat_or_missing(
     scenario: &Scenario,
     seated: &Seated,
@@ -192,12 +193,12 @@ pub(super) fn seat_or_missing(
     let origin = if seated.by_override { Origin::CommandLine } else { Origin::Scenario };
     find(scenario, Found { value: &seated.model, origin }).map_err(|error| {
         let (place, advice) = (&seated.place, error.advice());
-        let what = format!("{place} asks for {}: {error}", seated.model);
+        let what = format!("{place} names {}: {error}", seated.model);
         (what, format!("{advice} Or use another model: --set {place}=PROVIDER/MODEL."))
     })
 }
 
-/// The endpoint of those that have no model of their own.
+/// The endpoint of all callers without a model of their own.
 pub(super) fn usual(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint, EndpointError> {
     let settings = &scenario.model;
     let of_file = settings.name.as_deref();
@@ -217,15 +218,15 @@ pub(super) fn usual(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint
     }
 }
 
-/// The endpoint of a model that is named. The scenario's address is that of the models whose provider
-/// is not named, or is OpenAI's.
+/// The endpoint of a named model. The scenario's base URL applies to models without a provider, or
+/// of OpenAI.
 pub(super) fn find(scenario: &Scenario, model: Found<&str>) -> Result<Endpoint, EndpointError> {
     let elsewhere = endpoint::named(model.value).0.is_some_and(|it| it != Provider::OpenAi);
     let base_url = scenario.model.base_url.as_deref().filter(|_| !elsewhere);
     endpoint::find_here(Asked { model: Some(model), base_url, ..config::asked() })
 }
 
-/// What the launch form may offer for a scenario.
+/// The launch form's live option for a scenario.
 pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
     match look(scenario, model) {
         Ok(endpoints) => {
@@ -248,7 +249,7 @@ pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
     }
 }
 
-/// Where an endpoint's models are asked and listed.
+/// An endpoint's provider and host.
 pub(super) fn place(endpoint: &Endpoint) -> ModelPlace {
     ModelPlace {
         provider: endpoint.provider().word().to_owned(),
@@ -257,17 +258,17 @@ pub(super) fn place(endpoint: &Endpoint) -> ModelPlace {
     }
 }
 
-/// Who names an endpoint's model.
+/// Where an endpoint's model was chosen, as it is shown.
 fn model_from(endpoint: &Endpoint) -> String {
     match endpoint.model().origin {
         Origin::Default => format!("the default of {}", endpoint.provider()),
-        // No other variable names a model.
+        // `OPENAI_MODEL` is the only variable for it.
         origin @ (Origin::Shell | Origin::Dotenv) => format!("from OPENAI_MODEL in {origin}"),
         origin => format!("from {origin}"),
     }
 }
 
-/// Where an endpoint's key comes from, for the launch form; never the key.
+/// Where an endpoint's key comes from, for the launch form; never the key itself.
 pub(super) fn key_told(endpoint: &Endpoint) -> String {
     match endpoint.key() {
         Some(key) => format!("key from {}", key.origin),
@@ -275,7 +276,7 @@ pub(super) fn key_told(endpoint: &Endpoint) -> String {
     }
 }
 
-/// What is said of each endpoint, once.
+/// A text of each endpoint, joined without duplicates.
 fn joined(endpoints: &Endpoints, of: impl Fn(&Endpoint) -> String) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in endpoints.each().into_iter().map(of) {
@@ -286,32 +287,30 @@ fn joined(endpoints: &Endpoints, of: impl Fn(&Endpoint) -> String) -> String {
     words.join(", ")
 }
 
-/// What a live run of this scenario would do, for who is asked to allow it.
+/// The actions of a live run that need permission.
 pub fn would(scenario: &Scenario, endpoints: &Endpoints) -> Vec<String> {
     let mut lines = Vec::new();
     for endpoint in endpoints.each() {
-        lines.push(format!("ask {} at {}", endpoint.model().value, endpoint.host()));
-        lines.push(format!("with the key from {}", key_from(endpoint)));
+        lines.push(format!("call {} at {}", endpoint.model().value, endpoint.host()));
+        lines.push(format!("API key: {}", key_from(endpoint)));
     }
     if scenario.model.base_url.is_some() {
-        lines.push("an address that the scenario itself names".to_owned());
+        lines.push("use an address that the scenario sets".to_owned());
     }
     lines
 }
 
-/// Where an endpoint's key comes from; never the key.
+/// Where an endpoint's key comes from; never the key itself.
 pub fn key_from(endpoint: &Endpoint) -> String {
-    endpoint
-        .key()
-        .map_or_else(|| "nowhere (none is needed)".to_owned(), |key| key.origin.to_string())
+    endpoint.key().map_or_else(|| "none needed".to_owned(), |key| format!("from {}", key.origin))
 }
 
-/// An error with what to do about it.
+/// An error with its advice.
 pub fn explain(error: &EndpointError) -> String {
     format!("{error}. {}", error.advice())
 }
 
-/// The way out that `--proxy` names: an address, or `env` for what the environment says.
+/// Parses `--proxy`: an address, or `env` for the environment's proxies.
 ///
 /// # Errors
 /// What is wrong with the address.
@@ -320,6 +319,6 @@ pub fn via(proxy: Option<&str>) -> Result<Via, String> {
         None => Ok(Via::Direct),
         Some(text) => text
             .parse()
-            .map_err(|_| "no proxy's address: write http://proxy.example:3128, or env".to_owned()),
+            .map_err(|_| "not a proxy address: use http://proxy.example:3128, or env".to_owned()),
     }
 }

@@ -1,20 +1,20 @@
-//! The person's pager: shown a text, and ended where the program is told to end.
+//! Shows texts in the operator's pager, and ends the pager when the program has to end.
 
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The pager that has the terminal.
+/// The running pager.
 static SHOWN: Mutex<Option<Child>> = Mutex::new(None);
 
 fn shown() -> MutexGuard<'static, Option<Child>> {
     SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shows a text in `$PAGER`, else `less`, else `more`; returns when it has ended.
+/// Shows a text in `$PAGER`, else `less`, else `more`; returns when the pager ends.
 ///
 /// # Errors
-/// When none of them can be started.
+/// If none of them can be started.
 pub fn show(text: &str) -> io::Result<()> {
     let wanted = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
     let pagers = match &wanted {
@@ -28,14 +28,15 @@ pub fn show(text: &str) -> io::Result<()> {
                 let stdin = child.stdin.take();
                 *shown() = Some(child);
                 if let Some(mut stdin) = stdin {
-                    // A pager that is left early reads no further.
+                    // Fails if the operator leaves the pager early.
                     let _ = stdin.write_all(text.as_bytes());
                 }
                 match wait()? {
                     Some(127) => {}
                     _ => return Ok(()),
                 }
-                failed = io::Error::new(io::ErrorKind::NotFound, format!("no pager `{pager}`"));
+                failed =
+                    io::Error::new(io::ErrorKind::NotFound, format!("pager `{pager}` not found"));
             }
             Err(error) => failed = error,
         }
@@ -43,14 +44,14 @@ pub fn show(text: &str) -> io::Result<()> {
     Err(failed)
 }
 
-/// Waits for the pager's end; gives its exit code.
+/// Waits for the pager's end; returns its exit code.
 #[cfg(unix)]
 fn wait() -> io::Result<Option<i32>> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let pid = shown().as_ref().map(Child::id);
     let pid = pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
     if let Some(pid) = pid {
-        // It is left to be waited for again: until the lock is held, its number is nobody else's.
+        // NOWAIT keeps the process as a zombie until the lock is held, so its id cannot be reused.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
     }
@@ -64,7 +65,7 @@ fn wait() -> io::Result<Option<i32>> {
     child.map_or(Ok(None), |mut child| child.wait().map(|status| status.code()))
 }
 
-/// Tells the pager to end, or ends it: `now`. Does nothing where there is none.
+/// Asks the pager to end, or kills it (`now`). Does nothing if there is none.
 #[cfg(unix)]
 pub fn end(now: bool) {
     use rustix::process::{Pid, Signal, kill_process};
@@ -78,12 +79,11 @@ pub fn end(now: bool) {
     }
 }
 
-/// The most programs that a pager is taken to be made of.
+/// Limit on the number of a pager's processes.
 #[cfg(unix)]
 const FAMILY: usize = 32;
 
-/// A process and, where the system tells, those that it has started: the shell that runs `$PAGER` is
-/// not always the pager itself.
+/// A process and, if the system lists them, its descendants: `$PAGER` runs in a shell.
 #[cfg(unix)]
 fn family(pid: u32) -> Vec<u32> {
     let mut family = vec![pid];
@@ -105,7 +105,7 @@ fn family(pid: u32) -> Vec<u32> {
 #[cfg(not(unix))]
 pub fn end(_now: bool) {}
 
-/// Whether the pager has the terminal.
+/// Whether a pager is running.
 pub fn is_shown() -> bool {
     shown().is_some()
 }

@@ -1,4 +1,4 @@
-//! Pauses of the command line (`--pause-at`) that end by themselves.
+//! Pauses of `--pause-at` with a duration, which end automatically.
 
 use std::time::Duration;
 
@@ -9,12 +9,11 @@ use crate::engine::RunHandle;
 use crate::event::kind::By;
 use crate::event::{BoundaryId, Command, EventKind};
 
-/// Facts that are looked at at once.
+/// Events read at once.
 const BATCH: usize = 64;
 
-/// Lets a run go on that rests at one of these boundaries, after the time that stands beside it.
-/// `reader` stands at the run's first fact. Ends with the run. Whoever lets the run go on earlier is
-/// first.
+/// Resumes a run that is paused at one of these boundaries after the boundary's duration, unless it
+/// is resumed earlier. `reader` is at the run's first event. Returns at the end of the run.
 pub async fn let_go(run: RunHandle, mut reader: Reader, rests: Vec<(BoundaryId, Duration)>) {
     let mut batch = Vec::new();
     let mut due: Option<Instant> = None;

@@ -1,9 +1,9 @@
-//! The loop of the dashboard: keys, facts and time go in, frames and effects come out.
+//! The loop of the dashboard: keys, events and ticks go in, frames and effects come out.
 //!
-//! In the order of what must not wait: a frame that is due is drawn, then a key is answered, then
-//! facts are folded. The frame's deadline is set anew *after* a draw, so a slow terminal starves
-//! neither keys nor facts; while a frame is on its way to the terminal none is drawn. With nothing
-//! new nothing is drawn, no byte is written and no timer runs.
+//! By priority: a due frame is drawn, then a key is handled, then events are folded. The next
+//! frame's deadline is set *after* a draw, so a slow terminal starves neither keys nor events;
+//! while a frame is being written, none is drawn. Without news nothing is drawn, no byte is written
+//! and no timer runs.
 
 use std::io;
 use std::sync::Arc;
@@ -29,48 +29,48 @@ use crate::ui::glyph::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, Cx};
 
-/// Between two frames at least: at most 30 a second.
+/// Minimum time between two frames: at most 30 per second.
 pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 
-/// After the last frame, how soon one that answers a key may come: a person waits for it. Never two of
-/// them in a row, so that a key that is held down draws little more than facts do.
+/// Minimum time before a frame that answers a key, which the operator waits for. Never applied
+/// twice in a row, so a key that is held down draws few extra frames.
 pub const ANSWER: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 2);
 
-/// Facts that a page keeps at least, however far behind its log it is.
+/// Minimum number of events that a page keeps, even if it is far behind its log.
 pub const SHOWN: u64 = 8_192;
 
-/// How long a frame that is on its way may take before the terminal is given away all the same.
+/// How long to wait for a frame that is being written before the terminal is handed over.
 const LAND: Duration = Duration::from_millis(500);
 
-/// How late a signal that was meant for the pager may come.
+/// How long after the pager's end a signal may still be meant for the pager.
 const LATE: Duration = Duration::from_secs(1);
 
-/// How long the runs that are cancelled may take when the program ends.
+/// How long to wait for cancelled runs at the program's end.
 const LEAVE: Duration = Duration::from_secs(1);
 
-/// How long the pager may take to end when it is told to.
+/// How long to wait for the pager's end before it is killed.
 const PAGER: Duration = Duration::from_millis(300);
 
-/// What the dashboard starts with.
+/// Initial state of the dashboard.
 pub struct Opening {
-    /// Its state.
+    /// State of the app.
     pub state: State,
-    /// How it looks.
+    /// The theme.
     pub theme: Theme,
 }
 
-/// What is left of the dashboard when it ends.
+/// Final state of the dashboard.
 pub struct Ending {
-    /// The exit code that was asked for.
+    /// The exit code.
     pub code: u8,
-    /// Its state, with every run folded to its end.
+    /// State of the app, with every run folded to its end.
     pub state: State,
 }
 
-/// Runs the dashboard until it is left. Every run of the session has ended when this returns.
+/// Runs the dashboard until the operator leaves it. All runs have ended when this returns.
 ///
 /// # Errors
-/// When the terminal is gone; the runs have ended then as well.
+/// If the terminal was closed; all runs have ended then too.
 pub async fn run<C: Console>(
     console: C,
     opening: Opening,
@@ -87,7 +87,7 @@ pub async fn run<C: Console>(
 struct Loop<C: Console> {
     console: C,
     terminal: Terminal<C::Surface>,
-    /// `None` while the terminal is given away.
+    /// `None` while another program has the terminal.
     input: Option<C::Input>,
     state: State,
     theme: Theme,
@@ -98,35 +98,35 @@ struct Loop<C: Console> {
     facts: mpsc::Receiver<Batch>,
     watch: Watch,
     started: Instant,
-    /// There is something that the screen does not show.
+    /// The screen is out of date.
     dirty: bool,
     drawn: Option<Instant>,
-    /// Somebody pressed a key since, and waits for the answer.
+    /// A key was pressed since the last frame.
     pressed: bool,
-    /// The last frame was such an answer, and came before its time.
+    /// The last frame answered a key and was drawn early.
     early: bool,
-    /// When the state was last changed, and when it asked to be told that time has passed.
+    /// When the state last changed, and when it wants the next tick.
     changed: Instant,
     tick: Option<Instant>,
     errand: Option<Errand>,
     /// The pager, while it has the terminal.
     pager: Option<JoinHandle<io::Result<()>>>,
-    /// When the pager gave it back.
+    /// When the pager ended.
     paged: Option<Instant>,
-    /// We stopped ourselves, so the signal that says we are back is no news.
+    /// The program suspended itself, so it ignores the signal that it was resumed.
     back_is_known: bool,
     quit: Option<u8>,
 }
 
-/// What the terminal is to be given away for.
+/// Why the terminal is handed over.
 enum Errand {
-    /// The background.
+    /// To the shell: the program is suspended.
     Stop,
-    /// The pager, with this text.
+    /// To the pager, with this text.
     Page(String),
 }
 
-/// What woke the loop.
+/// What the loop reacts to next.
 enum Woken {
     Frame,
     Landed,
@@ -179,7 +179,7 @@ impl<C: Console> Loop<C> {
     }
 
     async fn turn(&mut self) -> io::Result<u8> {
-        // The scenarios are read after the first frame: nobody waits for them to see a screen.
+        // The scenarios are read after the first frame, so that they do not delay it.
         self.draw()?;
         self.services.rescan();
         loop {
@@ -215,14 +215,14 @@ impl<C: Console> Loop<C> {
         }
     }
 
-    /// Waits for whatever is first, in the order of what must not wait.
+    /// Waits for the next event, by priority.
     async fn wait(&mut self) -> Woken {
         let shown = self.input.is_some();
         let busy = self.terminal.backend().is_busy();
         let frame = (shown && self.dirty && !busy)
             .then(|| self.drawn.map_or(self.started, |drawn| drawn + self.floor()));
-        // A tick that was asked for is not put off by what happens before it: facts of another run
-        // may come without a break.
+        // Other events do not postpone a requested tick: those of another run may arrive
+        // continuously.
         let wanted = self.state.next_tick().filter(|_| shown).map(|after| self.changed + after);
         self.tick = wanted.map(|at| self.tick.map_or(at, |sooner| sooner.min(at)));
         let tick = self.tick;
@@ -240,7 +240,7 @@ impl<C: Console> Loop<C> {
         }
     }
 
-    /// The least time between the last frame and the next.
+    /// Minimum time between the last frame and the next.
     fn floor(&self) -> Duration {
         if self.pressed && !self.early { ANSWER } else { FRAME }
     }
@@ -285,7 +285,7 @@ impl<C: Console> Loop<C> {
             }
             Answer::Told(told) => self.on_told(told)?,
             #[cfg(debug_assertions)]
-            #[allow(clippy::panic, reason = "the tests look at what it leaves behind")]
+            #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
             Answer::Panic => panic!("a panic of the tests, in the loop"),
             #[cfg(debug_assertions)]
             Answer::Stuck => loop {
@@ -302,7 +302,7 @@ impl<C: Console> Loop<C> {
             return logged.iter().for_each(|event| journal::note(event, &World::new()));
         };
         let last = events.last().map_or(0, |event| event.seq.0);
-        // A loop that is behind shows what it has read last, though the log has let go of that.
+        // A loop that is behind keeps its latest events, even if the log has dropped them.
         let before = first.min(Seq(last.saturating_sub(SHOWN)));
         self.update(Msg::Facts { run: run.clone(), events });
         self.log(&run, &logged);
@@ -311,7 +311,7 @@ impl<C: Console> Loop<C> {
         }
     }
 
-    /// Logs facts of a run that its page has folded.
+    /// Logs events of a run that its page has folded.
     fn log(&self, run: &RunId, events: &[Arc<Event>]) {
         if let Some(page) = self.state.run(run) {
             events.iter().for_each(|event| journal::note(event, page.world()));
@@ -320,8 +320,8 @@ impl<C: Console> Loop<C> {
 
     fn on_told(&mut self, told: Told) -> io::Result<()> {
         match told {
-            // Ctrl-C in the pager reaches both of us; it is the pager's. It may have ended of it
-            // before the signal gets here.
+            // Ctrl-C in the pager reaches both processes; it is meant for the pager, which may
+            // have ended before the signal arrives here.
             Told::End(signals::INTERRUPTED)
                 if self.pager.is_some() || self.paged.is_some_and(|at| at.elapsed() < LATE) => {}
             Told::End(code) => self.update(Msg::Terminate { code }),
@@ -329,11 +329,11 @@ impl<C: Console> Loop<C> {
             Told::Stop => self.update(Msg::Key(Key::ctrl('z'))),
             Told::Back if std::mem::take(&mut self.back_is_known) || self.pager.is_some() => {}
             Told::Back => {
-                // Somebody stopped the program by force: the terminal may be as the shell left it.
+                // The program was stopped from outside: the terminal may be in the shell's state.
                 self.give();
                 self.take()?;
             }
-            // Who has the terminal now is told so too; we look when it is ours again.
+            // The other program gets the signal too; the size is read when the terminal comes back.
             Told::Resized if self.input.is_none() => {}
             Told::Resized => {
                 let Size { width, height } = self.console.size();
@@ -358,7 +358,7 @@ impl<C: Console> Loop<C> {
             Effect::Trust { digest, title } => self.services.allow(&digest, &title),
             Effect::Command { run, command } => match self.services.engine.run(&run) {
                 Some(run) => run.send(command),
-                None => tracing::debug!("{run} is forgotten; nothing to command"),
+                None => tracing::debug!("{run} was dropped; command ignored"),
             },
             Effect::Copy(text) => self.services.copy(text),
             Effect::Export(files) => self.services.export(files),
@@ -373,13 +373,13 @@ impl<C: Console> Loop<C> {
         }
     }
 
-    /// Gives the terminal away: to the shell, until the program is back, or to the pager, while
-    /// facts go on being folded.
+    /// Hands over the terminal: to the shell until the program resumes, or to the pager, while
+    /// events are still folded.
     async fn go(&mut self, errand: Errand) -> io::Result<()> {
         if self.pager.is_some() {
             return Ok(());
         }
-        // What is still on its way would land on another program's screen.
+        // Otherwise the rest of the frame would appear on the other program's screen.
         let landed = self.terminal.backend().free();
         let _ = timeout(LAND, landed).await;
         self.give();
@@ -402,13 +402,13 @@ impl<C: Console> Loop<C> {
         self.paged = Some(Instant::now());
         self.take()?;
         if let Err(error) = ended {
-            let text = format!("{error}; set PAGER to a program that is there");
+            let text = format!("{error}; set PAGER to an installed program");
             self.update(Msg::EffectFailed { what: "pager", text });
         }
         Ok(())
     }
 
-    /// Gives the terminal away. The reader of keys goes first: two readers would share them.
+    /// Hands over the terminal. Stops the reader of keys first: two readers would share the keys.
     fn give(&mut self) {
         self.input = None;
         self.console.leave();
@@ -426,19 +426,19 @@ impl<C: Console> Loop<C> {
         Ok(())
     }
 
-    /// Paints everything again. Not with `Terminal::clear`, which asks the terminal where its
-    /// cursor is and waits for an answer that the reader of keys has taken away.
+    /// Redraws the screen. Does not use `Terminal::clear`, which asks the terminal for the cursor's
+    /// position and waits for a reply that the reader of keys would consume.
     fn repaint(&mut self) {
         let size = self.console.size();
         let area = Rect::new(0, 0, size.width, size.height);
         if let Err(error) = self.terminal.resize(area) {
-            tracing::warn!("cannot repaint: {error}");
+            tracing::warn!("cannot redraw: {error}");
         }
         self.dirty = true;
     }
 
-    /// Ends every run, the pager and the last frame, side by side; what is left of the facts is
-    /// folded. Keys are read until it is done: who presses Ctrl-C once more does not wait.
+    /// Ends every run, the pager and the last frame concurrently, then folds the remaining events.
+    /// Keys are read until then, so a second Ctrl-C ends the program immediately.
     async fn leave(mut self) -> State {
         let engine = std::sync::Arc::clone(&self.services.engine);
         let runs = timeout(LEAVE, engine.shutdown());
@@ -446,17 +446,17 @@ impl<C: Console> Loop<C> {
         let pager = end_pager(&mut self.console, self.pager.take());
         let (runs, _, ()) = tokio::join!(runs, frame, pager);
         if runs.is_err() {
-            tracing::warn!("left before every run had ended");
+            tracing::warn!("quit before every run had ended");
         }
         self.input = None;
         if tokio::time::timeout(LEAVE, self.fold_the_rest()).await.is_err() {
-            tracing::warn!("left before every fact was folded");
+            tracing::warn!("quit before every event was folded");
         }
         self.state
     }
 
-    /// Takes what is still on its way, until every run that is held has been folded to its end: a log
-    /// that keeps a window only cannot be read again.
+    /// Folds the queued events until every run is complete: a log that keeps only a window cannot
+    /// be read again.
     async fn fold_the_rest(&mut self) {
         loop {
             let behind = self.state.runs.iter().any(|page| {
@@ -476,7 +476,7 @@ impl<C: Console> Loop<C> {
     }
 }
 
-/// Ends the pager, and gives its terminal to the shell.
+/// Ends the pager and restores the terminal for the shell.
 async fn end_pager<C: Console>(console: &mut C, pager: Option<JoinHandle<io::Result<()>>>) {
     let Some(mut pager) = pager else { return };
     console.end_pager(false);
@@ -487,7 +487,7 @@ async fn end_pager<C: Console>(console: &mut C, pager: Option<JoinHandle<io::Res
     console.reclaim();
 }
 
-/// Never, where there is no time.
+/// Waits until a time; forever if there is none.
 async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,

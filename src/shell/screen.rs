@@ -1,6 +1,6 @@
-//! The screen guard: takes the terminal (alternate screen, raw mode, mouse, bracketed paste,
-//! focus) and gives it back, whichever way the program ends: by dropping [`Screen`], in the one
-//! panic hook that [`install_hooks`] sets, before an abort, or by [`end_now`].
+//! The screen guard: takes the terminal (alternate screen, raw mode, mouse, bracketed paste, focus)
+//! and restores it however the program ends: by dropping [`Screen`], in the panic hook of
+//! [`install_hooks`], before an abort, or by [`end_now`].
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,29 +16,30 @@ use super::pager;
 
 use crate::tool::contained;
 
-/// Whether the terminal is ours now.
+/// Whether the program has the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Held while a frame is on its way: the terminal is given back after it, never in the middle.
+/// Held while a frame is written, so that the terminal is not restored in the middle of one.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// What gives the terminal back: no synchronised update, no focus, no pastes, no mouse, no look, the
-/// normal screen, a cursor. Made beforehand, since an abort for want of memory needs it too.
+/// The bytes that restore the terminal: they end synchronised update, focus, paste, mouse and
+/// style, and show the normal screen and the cursor. Constant, since an out-of-memory abort uses
+/// them too.
 const BACK: &[u8] =
     b"\x1b[?2026l\x1b[?1004l\x1b[?2004l\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\
     \x1b[?1000l\x1b[0m\x1b[?1049l\x1b[?25h";
 
-/// How long the last bytes may take before the program ends without them: a terminal that stalls
-/// (Ctrl-S, a link that hangs) takes no longer to leave than this and the time for a frame.
+/// Timeout for the last bytes: with a stalled terminal (Ctrl-S, a broken link) the program ends
+/// after this and the time for a frame.
 const STALLED: Duration = Duration::from_millis(400);
 
-/// Whether the terminal did not take the bytes that give it back: it is asked for no more.
+/// Whether restoring the terminal has timed out; then nothing more is written.
 static STALLS: AtomicBool = AtomicBool::new(false);
 
-/// The exit code of a program that panicked, as Rust has it.
+/// Rust's exit code after a panic.
 const PANICKED: i32 = 101;
 
-/// Holds the terminal; gives it back when dropped.
+/// Holds the terminal; restores it when dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Screen(());
@@ -47,12 +48,12 @@ impl Screen {
     /// Takes the terminal.
     ///
     /// # Errors
-    /// When there is none, or it does not do what is asked of it; it is given back then.
+    /// If there is no terminal, or a mode cannot be set; the terminal is restored then.
     pub fn take() -> io::Result<Self> {
         let screen = Self(());
         #[cfg(unix)]
         if let Err(error) = super::abort::before_abort(restore) {
-            tracing::warn!("an abort will leave the terminal as it is: {error}");
+            tracing::warn!("an abort will not restore the terminal: {error}");
         }
         screen.enter()?;
         Ok(screen)
@@ -80,7 +81,7 @@ impl Screen {
         write(&bytes).inspect_err(|_| restore())
     }
 
-    /// Gives the terminal back for a while: the program is suspended, or another one is shown.
+    /// Restores the terminal temporarily, for the shell or a pager.
     pub fn leave(&self) {
         restore();
     }
@@ -92,21 +93,21 @@ impl Drop for Screen {
     }
 }
 
-/// Whether the terminal is ours now: nothing is drawn while it is not.
+/// Whether the program has the terminal; without it nothing is drawn.
 pub fn is_taken() -> bool {
     TAKEN.load(Ordering::SeqCst)
 }
 
-/// Whether both ends of the terminal are there: keys come from it and pictures go to it.
+/// Whether both standard input and standard output are a terminal.
 pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Writes to the terminal as it is, past the buffers and the lock of standard output: a writer
-/// that a stalled terminal holds up must not keep the hook of a panic from restoring it.
+/// Writes to the terminal directly, without the buffer and lock of standard output: a blocked
+/// writer must not keep the panic hook from restoring the terminal.
 ///
 /// # Errors
-/// What the terminal says.
+/// The terminal's error.
 pub fn write(bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -122,7 +123,7 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes a frame while the terminal is ours; one that comes too late is dropped.
+/// Writes a frame; drops it if the program no longer has the terminal.
 ///
 /// # Errors
 /// As [`write()`].
@@ -131,12 +132,11 @@ pub fn write_frame(bytes: &[u8]) -> io::Result<()> {
     if is_taken() { write(bytes) } else { Ok(()) }
 }
 
-/// As [`write()`], but waits no longer than 0.4 s, and not at all where the terminal has
-/// stalled before: a program that is told to end does so also before a terminal that takes no more
-/// bytes.
+/// Like [`write()`], but times out after 0.4 s, or immediately if the terminal has stalled before.
+/// So a stalled terminal does not keep the program from ending.
 ///
 /// # Errors
-/// As [`write()`]; `TimedOut` when the terminal stalls.
+/// As [`write()`]; `TimedOut` if the terminal stalls.
 pub fn write_last(bytes: &[u8]) -> io::Result<()> {
     match STALLS.load(Ordering::SeqCst) {
         true => Err(io::ErrorKind::TimedOut.into()),
@@ -144,8 +144,8 @@ pub fn write_last(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes as long as the terminal takes bytes until then. A byte at a time: only of one is it known
-/// beforehand that writing it does not wait. Allocates nothing.
+/// Writes until the deadline. One byte at a time: `poll` guarantees only that one byte does not
+/// block. Allocates nothing.
 #[cfg(unix)]
 fn write_by(
     terminal: std::os::fd::BorrowedFd<'_>,
@@ -179,14 +179,14 @@ fn write_out(bytes: &[u8], deadline: Instant) -> io::Result<()> {
     write_by(rustix::stdio::stdout(), bytes, deadline)
 }
 
-/// Writes; a console here does not stall.
+/// Writes without a deadline; a console of this system does not stall.
 #[cfg(not(unix))]
 fn write_out(bytes: &[u8], _deadline: Instant) -> io::Result<()> {
     write(bytes)
 }
 
-/// The turn to write, once the frame on its way is through; `None` when that takes too long, as
-/// before a terminal that stalls, or when the writer itself is what failed.
+/// Takes the lock for writing when the current frame is done; `None` after the deadline: the
+/// terminal stalls, or the caller itself holds the lock.
 fn turn_by(deadline: Instant) -> Option<MutexGuard<'static, ()>> {
     loop {
         match WRITING.try_lock() {
@@ -200,8 +200,7 @@ fn turn_by(deadline: Instant) -> Option<MutexGuard<'static, ()>> {
     }
 }
 
-/// Gives the terminal back. Does nothing when it is not ours, and never fails: there is no one
-/// left to tell.
+/// Restores the terminal, if the program has it. Errors are ignored: they cannot be shown.
 fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         give_back();
@@ -210,7 +209,7 @@ fn restore() {
 
 fn give_back() {
     let start = Instant::now();
-    // After the frame that is on its way, unless that one does not get on.
+    // Waits for the current frame, but not for the whole timeout.
     let turn = turn_by(start + STALLED / 2);
     if write_out(BACK, start + STALLED).is_err() {
         STALLS.store(true, Ordering::SeqCst);
@@ -219,28 +218,28 @@ fn give_back() {
     let _ = terminal::disable_raw_mode();
 }
 
-/// Gives the terminal back after a pager that was ended in the middle: it is as it was before, whatever
-/// that one has left.
+/// Restores the terminal after a pager was killed, including the line modes that it may have
+/// changed.
 pub fn give_back_after_pager() {
     give_back();
     #[cfg(unix)]
     modes::put_back();
 }
 
-/// Ends the program at once, from whichever thread: the terminal is given back, and nothing else is
-/// waited for. A pager that has the terminal ends too.
+/// Ends the program immediately, from any thread: kills the pager, restores the terminal, and waits
+/// for nothing else.
 pub fn end_now(code: u8) -> ! {
     if pager::is_shown() {
         pager::end(true);
         give_back_after_pager();
     }
     restore();
-    let line = "roundtable: ended at once; its runs were not waited for\n";
+    let line = "roundtable: ended immediately, without waiting for its runs\n";
     let _ = write_last(line.as_bytes());
     leave_now(code)
 }
 
-/// Ends the process, whatever its other threads hold.
+/// Ends the process without running exit handlers, which could block on another thread.
 #[cfg(unix)]
 pub fn leave_now(code: u8) -> ! {
     signal_hook::low_level::exit(code.into())
@@ -252,7 +251,7 @@ pub fn leave_now(code: u8) -> ! {
     process::exit(code.into())
 }
 
-/// The modes of the line as they were before the terminal was ours.
+/// The terminal's line modes from before the program took it.
 #[cfg(unix)]
 mod modes {
     use std::sync::{Mutex, PoisonError};
@@ -268,14 +267,14 @@ mod modes {
 
     pub(super) fn put_back() {
         if let Some(before) = &*BEFORE.lock().unwrap_or_else(PoisonError::into_inner) {
-            // A terminal that is gone has no modes.
+            // Fails if the terminal is closed.
             let _ = tcsetattr(stdin(), OptionalActions::Now, before);
         }
     }
 }
 
-/// Clicks, the wheel and drags, without the mere motion of crossterm's own command: a mouse that
-/// is moved over an idle dashboard wakes nothing.
+/// Reports clicks, the wheel and drags, but not plain motion as crossterm's command does: moving
+/// the mouse over an idle dashboard must not wake it.
 struct CaptureMouse;
 
 impl Command for CaptureMouse {
@@ -294,11 +293,11 @@ impl Command for CaptureMouse {
     }
 }
 
-/// Sets the hooks for panics and for reports of errors; a second call changes nothing.
+/// Sets the hooks for panics and error reports; a second call has no effect.
 ///
-/// A panic that the gateway contains is a failed attempt of a run: it is logged and nothing else.
-/// Any other restores the terminal first, so that its report can be read, and ends the program
-/// with exit code 101, on whichever thread it came.
+/// A panic that the gateway catches is a failed attempt of a run and is only logged. Any other
+/// panic, on any thread, restores the terminal, so that its report can be read, and ends the
+/// program with exit code 101.
 pub fn install_hooks() {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     if INSTALLED.swap(true, Ordering::SeqCst) {
@@ -310,15 +309,15 @@ pub fn install_hooks() {
     let (panic_hook, eyre_hook) = themed
         .display_env_section(false)
         .panic_section(
-            "This is a bug of roundtable: its log file may say more (`roundtable doctor`).",
+            "This is a bug in roundtable; for details see its log file (`roundtable doctor`).",
         )
         .into_hooks();
     if eyre_hook.install().is_err() {
-        tracing::debug!("another hook reports errors");
+        tracing::debug!("another error hook is already installed");
     }
     std::panic::set_hook(Box::new(move |info| {
         if contained::is_contained() {
-            tracing::warn!("contained: {info}");
+            tracing::warn!("caught: {info}");
             return;
         }
         tracing::error!("{info}");

@@ -1,46 +1,46 @@
-//! What the system tells the dashboard. On Unix: to end (SIGTERM, SIGHUP, SIGINT, SIGQUIT), to go to
-//! the background (SIGTSTP from outside; Ctrl-Z is a key), that it is back (SIGCONT), that the window
-//! has another size (SIGWINCH).
+//! The signals that the dashboard handles. On Unix: end (SIGTERM, SIGHUP, SIGINT, SIGQUIT), suspend
+//! (SIGTSTP from outside; Ctrl-Z is a key), resume (SIGCONT), and a new window size (SIGWINCH).
 //!
-//! Signals are taken on a thread of their own: none waits for a runtime that has no thread free.
+//! They are handled on their own thread, so a busy runtime does not delay them.
 
 use std::io;
 
-/// The exit code after SIGINT: 128 and the signal's number, as a shell has it.
+/// The exit code after SIGINT: 128 plus the signal's number, as in shells.
 pub const INTERRUPTED: u8 = 130;
 
-/// What a signal means.
+/// The meaning of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
-    /// End now, with this exit code: 128 and the signal's number, as a shell has it.
+    /// End the program with this exit code: 128 plus the signal's number, as in shells.
     End(u8),
-    /// Go to the background.
+    /// Suspend the program.
     Stop,
-    /// It was stopped by force and goes on: somebody else may have drawn on the terminal.
+    /// The program was resumed; another program may have drawn on the terminal.
     Back,
-    /// The window has another size.
+    /// The window has a new size.
     Resized,
 }
 
-/// A file that may grow no further (`ulimit -f`) is from now on an error of who writes it, not the
-/// end of the program. Programs that we start have the signal as it was.
+/// Makes a file at its size limit (`ulimit -f`) an error of the write, instead of ending the
+/// program. Child processes keep the default.
 #[cfg(unix)]
 pub fn outlive_file_limit() {
     use signal_hook::consts::SIGXFSZ;
-    // Nobody looks at the flag: that there is a handler makes the write fail.
-    let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default())
-        .inspect_err(|error| tracing::debug!("a file that is too large ends the program: {error}"));
+    // The flag is not used: with any handler the write fails.
+    let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default()).inspect_err(|error| {
+        tracing::debug!("a file at its size limit will end the program: {error}")
+    });
 }
 
-/// There is no such limit here.
+/// Does nothing: this system has no such limit.
 #[cfg(not(unix))]
 pub fn outlive_file_limit() {}
 
-/// Calls `take` with each of these signals, on a thread of their own, from now on; what the signals
-/// did by themselves they do no more.
+/// From now on calls `take` with each of these signals, on a dedicated thread, instead of their
+/// default effect.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 #[cfg(unix)]
 pub fn each(signals: &[i32], mut take: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new(signals)?;
@@ -52,10 +52,10 @@ pub fn each(signals: &[i32], mut take: impl FnMut(i32) + Send + 'static) -> io::
     Ok(())
 }
 
-/// Tells what the signals mean, from now on.
+/// From now on calls `tell` with the meaning of each signal.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 #[cfg(unix)]
 pub fn listen(tell: impl Fn(Told) + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
@@ -73,8 +73,8 @@ pub fn listen(tell: impl Fn(Told) + Send + 'static) -> io::Result<()> {
     })
 }
 
-/// Tells of Ctrl-C, from now on; where it cannot be listened to it ends the program by itself. To be
-/// called within a runtime.
+/// From now on calls `tell` at each Ctrl-C. If that fails, Ctrl-C ends the program. Must be called
+/// within a runtime.
 ///
 /// # Errors
 /// None.

@@ -1,6 +1,6 @@
-//! What the loop draws on. A frame is drawn into a buffer and becomes bytes, which a thread of
-//! their own writes to the terminal, one frame at a time: over a link that stalls, frames are
-//! skipped, and neither keys nor events wait.
+//! The drawing surface of the loop. A frame becomes bytes, which a dedicated thread writes to the
+//! terminal, one frame at a time. On a stalled link frames are skipped, and keys and events are not
+//! delayed.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,23 +14,23 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
 use tokio::sync::Notify;
 
-/// A backend of ratatui that hands whole frames on.
+/// A ratatui backend that outputs whole frames.
 pub trait Surface: Backend<Error = io::Error> {
-    /// The terminal has another size.
+    /// Sets the terminal's new size.
     fn set_size(&mut self, size: Size);
-    /// Sends bytes that are no picture (the clipboard) after what was drawn.
+    /// Sends other bytes, such as those for the clipboard, after the last frame.
     fn send(&mut self, bytes: Vec<u8>);
-    /// Whether a frame is on its way still.
+    /// Whether a frame is still being written.
     fn is_busy(&self) -> bool;
-    /// Waits until no frame is on its way.
+    /// Waits until no frame is being written.
     fn free(&self) -> impl Future<Output = ()> + use<Self>;
-    /// Whether the terminal is gone.
+    /// Whether the terminal was closed.
     fn is_lost(&self) -> bool;
-    /// Something else has drawn on the terminal: nothing that is known of it holds.
+    /// Forgets the known state of the terminal, since another program has drawn on it.
     fn forget(&mut self);
 }
 
-/// The state that the loop and the writing thread share.
+/// State shared by the loop and the writing thread.
 #[derive(Debug, Default)]
 struct Flight {
     on_the_way: AtomicUsize,
@@ -38,8 +38,8 @@ struct Flight {
     landed: Notify,
 }
 
-/// What is known of the terminal's cursor. Ratatui asks for it at every frame again; it is written
-/// only where that changes something.
+/// The known state of the terminal's cursor. Ratatui sets it at every frame; it is written only
+/// when it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cursor {
     Unknown,
@@ -47,7 +47,7 @@ enum Cursor {
     At(Position),
 }
 
-/// The bytes of the frame being drawn.
+/// The bytes of the current frame.
 #[derive(Debug, Clone, Default)]
 struct Ink(Arc<Mutex<Vec<u8>>>);
 
@@ -81,11 +81,11 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// A surface of this size whose bytes go to `sink` from a thread of their own. An error of the
-    /// sink is final: [`Surface::is_lost`].
+    /// A surface of this size; a dedicated thread passes its bytes to `sink`. After an error of the
+    /// sink the surface [is lost](Surface::is_lost).
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn new(
         size: Size,
         mut sink: impl FnMut(&[u8]) -> io::Result<()> + Send + 'static,
@@ -96,7 +96,7 @@ impl Canvas {
         thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             for bytes in queue {
                 if let Err(error) = sink(&bytes) {
-                    tracing::warn!("the terminal is gone: {error}");
+                    tracing::warn!("the terminal was closed: {error}");
                     shared.lost.store(true, Ordering::Release);
                 }
                 shared.on_the_way.fetch_sub(1, Ordering::AcqRel);
@@ -191,7 +191,7 @@ impl Backend for Canvas {
     }
 
     fn get_cursor_position(&mut self) -> io::Result<Position> {
-        // Asking the terminal would wait for an answer that the reader of keys takes away.
+        // A query to the terminal would wait for a reply that the reader of keys consumes.
         Ok(self.wanted_cursor.unwrap_or_default())
     }
 
@@ -218,7 +218,7 @@ impl Backend for Canvas {
         Ok(WindowSize { columns_rows: self.size, pixels: Size::default() })
     }
 
-    /// Ends the frame: one that changed nothing writes nothing.
+    /// Ends the frame; an unchanged frame writes nothing.
     fn flush(&mut self) -> io::Result<()> {
         let wanted = self.wanted_cursor.map_or(Cursor::Hidden, Cursor::At);
         if self.cursor != wanted {
@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal that takes a frame only when it is let.
+    /// A terminal that accepts one frame for each message on the returned sender.
     fn stalled(size: Size) -> (Terminal<Canvas>, mpsc::Sender<()>, mpsc::Receiver<Vec<u8>>) {
         let (let_go, gate) = mpsc::channel::<()>();
         let (seen, written) = mpsc::channel();

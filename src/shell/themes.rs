@@ -1,4 +1,4 @@
-//! The theme that a person asked for: one of the shipped ones, or a file.
+//! Finds the chosen theme: a shipped one, or a file.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -7,19 +7,19 @@ use crate::event::visible::visible;
 use crate::regular;
 use crate::ui::theme::Theme;
 
-/// A theme file is never larger than this.
+/// Size limit of a theme file, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// The theme that `--theme` names, a shipped one or a file; without one the default.
+/// The theme of `--theme`, a shipped one or a file; the default without `--theme`.
 ///
 /// # Errors
-/// What is wrong with it, and what there is.
+/// Why it cannot be used, and the names of the shipped themes.
 pub fn find(wanted: Option<&str>) -> Result<Theme, String> {
     let Some(wanted) = wanted else { return Ok(Theme::default()) };
     named(wanted, Path::new(wanted)).map_err(|why| format!("--theme {}{why}", visible(wanted)))
 }
 
-/// The theme that the configuration in this file names. A file is looked for beside it.
+/// The theme that this configuration file names. A theme file is relative to its folder.
 ///
 /// # Errors
 /// As [`find`].
@@ -28,7 +28,8 @@ pub fn configured(wanted: &str, configuration: &Path) -> Result<Theme, String> {
     named(wanted, &beside.join(wanted)).map_err(|why| format!("{}{why}", visible(wanted)))
 }
 
-/// A shipped theme by its name, else the one in the file at `path`; or what is to be said after its name.
+/// A shipped theme by name, else the theme file at `path`. The error continues a sentence that
+/// begins with the name.
 fn named(wanted: &str, path: &Path) -> Result<Theme, String> {
     if let Some(theme) = Theme::shipped(wanted) {
         return Ok(theme);
@@ -36,7 +37,7 @@ fn named(wanted: &str, path: &Path) -> Result<Theme, String> {
     let bytes = regular::read(path, MOST).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             let names: Vec<&str> = Theme::names().collect();
-            format!(": no such theme ({}) and no file: {error}", names.join(", "))
+            format!(": no such theme (use {}) and no such file: {error}", names.join(", "))
         }
         _ => format!(" cannot be read: {error}"),
     })?;

@@ -1,7 +1,7 @@
-//! Which scenarios a person trusts. A file that somebody else wrote must not reach an endpoint with
-//! a key and at somebody's cost, run a program, send a variable of the environment away or look
-//! around on this machine's networks, before a person has been told and has said yes. The answer is kept
-//! by a digest of the file and of the programs beside it, so what has changed asks again.
+//! The operator's permissions for scenarios. A scenario from elsewhere must not call an endpoint
+//! with the operator's key, run a program, send an environment variable or reach local networks
+//! before the operator has allowed it. A permission is saved under a digest of the file and of its
+//! local programs, so a changed file needs a new one.
 
 use std::collections::BTreeSet;
 use std::fs::{Metadata, OpenOptions};
@@ -16,57 +16,57 @@ use crate::private;
 use crate::regular::{self, Links};
 use crate::scenario::{Origin, Scenario, digest, shipped};
 
-/// The most bytes that are read of the file: some ten thousand answers.
+/// Size limit of the file, in bytes: some ten thousand permissions.
 const MOST: u64 = 4 << 20;
 
-/// The scenarios that a person trusts: a file of theirs with a digest and a title on each line.
+/// The permissions: a file with a digest and a title on each line.
 #[derive(Debug, Clone)]
 pub struct Trust {
     file: Option<PathBuf>,
-    /// What was answered in this program, also where it cannot be kept.
+    /// Permissions given in this process, whether they could be saved or not.
     now: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Trust {
-    /// Kept in this file; without one every answer holds for this program alone.
+    /// Permissions saved in this file; without a file they last as long as the process.
     pub fn kept_in(file: Option<PathBuf>) -> Self {
         Self { file, now: Arc::default() }
     }
 
-    /// What a person has to be asked before a run of this scenario; `endpoints` are those that would be asked,
-    /// where it is live. `None`: it does nothing that needs a yes, was shipped (in the program, or
-    /// unchanged as a file of the repository), or a person has said yes.
+    /// The question to the operator before a run of this scenario; `endpoints` are those of a live
+    /// run. `None`: the run needs no permission, the scenario is shipped (in the program, or as an
+    /// unchanged file of the repository), or the permission exists.
     pub fn asks(&self, scenario: &Scenario, endpoints: Option<&Endpoints>) -> Option<Consent> {
         let (would, digest) = consent::would(scenario, endpoints);
         if would.is_empty() || is_shipped(scenario) || self.knows(&digest) {
             return None;
         }
         let scenario = scenario.name.as_str();
-        tracing::info!(target: "roundtable::trust", scenario, digest, "a person has to allow it");
+        tracing::info!(target: "roundtable::trust", scenario, digest, "permission needed");
         Some(Consent { digest, would, not_kept: self.trouble() })
     }
 
-    /// Takes a person's yes to what [`asks`](Self::asks) has named by this digest, and keeps it.
+    /// Saves the operator's permission under the digest from [`asks`](Self::asks).
     ///
     /// # Errors
-    /// What the file system says, or why the file is not used; the answer holds for this program alone
-    /// then.
+    /// The file system's error, or why the file is not used; the permission lasts as long as the
+    /// process then.
     pub fn allow(&self, digest: &str, title: &str) -> io::Result<()> {
         if self.knows(digest) {
             return Ok(());
         }
-        tracing::info!(target: "roundtable::trust", digest, "a person allows it");
+        tracing::info!(target: "roundtable::trust", digest, "allowed by the operator");
         self.now.lock().unwrap_or_else(PoisonError::into_inner).insert(digest.to_owned());
         let Some(file) = &self.file else { return Ok(()) };
         let kept = self.kept().map_err(io::Error::other)?;
-        // A line that was cut off must not take this one with it.
+        // An incomplete last line must not swallow this one.
         let cut = kept.last().is_some_and(|last| *last != b'\n');
         let title: String = title.chars().filter(|c| !c.is_control()).collect();
         let line = format!("{}{digest} {title}\n", if cut { "\n" } else { "" });
         private::append(file)?.write_all(line.as_bytes())
     }
 
-    /// Why the file with the answers is not used, and what to do. `None`: it is, or there is none yet.
+    /// Why the file is not used, and what to do. `None`: it is used, or does not exist yet.
     pub fn trouble(&self) -> Option<String> {
         self.kept().err()
     }
@@ -75,14 +75,14 @@ impl Trust {
         if self.now.lock().unwrap_or_else(PoisonError::into_inner).contains(digest) {
             return true;
         }
-        // Bytes, so that a line which is no text costs that line alone.
+        // Compares bytes, so that an invalid line does not affect the others.
         self.kept().is_ok_and(|kept| {
             let mut lines = kept.split(|byte| *byte == b'\n');
             lines.any(|line| line.split(|byte| *byte == b' ').next() == Some(digest.as_bytes()))
         })
     }
 
-    /// The file with the answers, whole. One that somebody else may have written is not believed.
+    /// Reads the file. It is refused if another user may have written it.
     fn kept(&self) -> Result<Vec<u8>, String> {
         let Some(path) = &self.file else { return Ok(Vec::new()) };
         let refused =
@@ -91,7 +91,7 @@ impl Trust {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                return Err(refused(&format!("{error}; put a file there, or take it away")));
+                return Err(refused(&format!("{error}; replace it with a file, or remove it")));
             }
             Err(error) => return Err(refused(&error)),
         };
@@ -108,19 +108,19 @@ fn is_shipped(scenario: &Scenario) -> bool {
         || shipped().iter().any(|one| digest::of_text(one.text) == scenario.hash)
 }
 
-/// Why somebody else may have written this file, if so.
+/// Why another user may have written this file; `None`: only the operator can write it.
 #[cfg(unix)]
 fn foreign(about: &Metadata) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let mode = about.mode() & 0o777;
     if mode & 0o022 != 0 {
         return Some(format!(
-            "others can write to it (mode {mode:04o}); delete what is not yours in it, then chmod 600"
+            "others can write to it (mode {mode:04o}); delete lines that are not yours, then chmod 600"
         ));
     }
-    // The administrator may write anything anyway.
+    // The administrator can write any file anyway.
     let mine = [0, rustix::process::geteuid().as_raw()].contains(&about.uid());
-    (!mine).then(|| "it belongs to another user; take it away".to_owned())
+    (!mine).then(|| "it belongs to another user; remove it".to_owned())
 }
 
 #[cfg(not(unix))]
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::scenario::load;
 
-    /// A file of somebody else's that runs a program.
+    /// A foreign scenario that runs a program.
     fn foreign_file(change: &str) -> Scenario {
         let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
         let text = format!("{}\n# {change}\n", one.text);

@@ -1,4 +1,4 @@
-//! What the terminal in front of the person can do, as its environment says.
+//! The abilities of the operator's terminal, from its environment.
 
 use std::io::IsTerminal;
 
@@ -6,27 +6,27 @@ use ratatui::layout::Size;
 
 use crate::ui::theme::Depth;
 
-/// What is known of the terminal.
+/// The abilities of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abilities {
-    /// Its size, where there is one.
+    /// Its size; `None` if standard output is not a terminal.
     pub size: Option<Size>,
-    /// How many colours it shows.
+    /// Number of colours that it shows.
     pub depth: Depth,
-    /// What says so, such as `COLORTERM=truecolor`.
+    /// Where the colour depth comes from, such as `COLORTERM=truecolor`.
     pub depth_from: String,
-    /// The locale, where it is one without Unicode.
+    /// The locale, if it has no Unicode.
     pub narrow_locale: Option<String>,
-    /// It cannot move its cursor.
+    /// Whether it cannot move its cursor (`TERM=dumb`).
     pub is_dumb: bool,
-    /// `tmux` or `screen` stand between us and the terminal.
+    /// The multiplexer, `tmux` or `screen`, if any.
     pub multiplexer: Option<&'static str>,
-    /// Over SSH.
+    /// Whether it is used over SSH.
     pub remote: bool,
 }
 
 impl Abilities {
-    /// Looks at the terminal and the environment.
+    /// Reads the environment and the terminal's size.
     pub fn look() -> Self {
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let size = crossterm::terminal::size()

@@ -1,6 +1,5 @@
-//! Ends the program where its loop does not. What asks for an end (Ctrl-C, SIGTERM, SIGHUP) is told to
-//! the loop and, beside it, to a thread of its own that looks whether the loop turns at all: one that
-//! is stuck must not keep a person from leaving.
+//! Ends the program if its loop is stuck. Requests to end (Ctrl-C, SIGTERM, SIGHUP) go to the loop
+//! and also to a watchdog thread, which ends the program when the loop does not react.
 
 use std::io;
 use std::sync::Arc;
@@ -11,20 +10,19 @@ use std::time::{Duration, Instant};
 
 use super::signals::INTERRUPTED;
 
-/// How long the loop may take to turn once it was told to end.
+/// How long the loop may take to react to a request to end.
 pub const GRACE: Duration = Duration::from_millis(700);
 
-/// What asks for an end.
+/// A request to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
-    /// Ctrl-C. The loop answers one of them as it sees fit; two that it does not answer end the
-    /// program.
+    /// Ctrl-C. The loop decides about a single one; two without any reaction end the program.
     Interrupt,
-    /// End now, with this exit code.
+    /// End the program with this exit code.
     End(u8),
 }
 
-/// The way to the thread that watches the loop. A clone is the same.
+/// Handle of the watchdog thread. Clones refer to the same thread.
 #[derive(Debug, Clone)]
 pub struct Warden {
     turns: Arc<AtomicU64>,
@@ -32,10 +30,10 @@ pub struct Warden {
 }
 
 impl Warden {
-    /// Watches from now on; `end` is called on the watching thread, once, with an exit code.
+    /// Starts the thread. It calls `end` at most once, with an exit code.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn start(end: impl FnOnce(u8) + Send + 'static) -> io::Result<Self> {
         let turns = Arc::<AtomicU64>::default();
         let (asks, asked) = mpsc::channel();
@@ -48,22 +46,22 @@ impl Warden {
         Ok(Self { turns, asks })
     }
 
-    /// The loop turns.
+    /// Reports that the loop is not stuck.
     pub fn turned(&self) {
         self.turns.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Somebody asks for an end; `tell` tells the loop so.
+    /// Registers a request to end; `tell` forwards it to the loop.
     pub fn asked(&self, ask: Ask, tell: impl FnOnce()) {
-        // Looked at before it is told, or the turn that answers would be missed.
+        // Read before the loop is told: it may react immediately.
         let turn = self.turns.load(Ordering::SeqCst);
         tell();
-        // The thread is gone only when it ends the program.
+        // Fails only when the thread is already ending the program.
         let _ = self.asks.send((ask, turn));
     }
 }
 
-/// Waits until the loop has to be ended; `None`: nobody can ask any more.
+/// Waits until the program has to be ended; `None`: all handles are dropped.
 fn watch(asked: &mpsc::Receiver<(Ask, u64)>, turns: &AtomicU64) -> Option<u8> {
     let mut vigil = Vigil::default();
     loop {
@@ -83,7 +81,7 @@ fn watch(asked: &mpsc::Receiver<(Ask, u64)>, turns: &AtomicU64) -> Option<u8> {
     }
 }
 
-/// What is known of a loop that was asked to end.
+/// The requests to end, and the loop's deadline.
 #[derive(Debug, Default)]
 struct Vigil {
     /// The turn of the loop when Ctrl-C was last pressed.
@@ -91,7 +89,7 @@ struct Vigil {
     until: Option<Due>,
 }
 
-/// When the loop has to have turned.
+/// The deadline for the loop's next turn.
 #[derive(Debug)]
 struct Due {
     at: Instant,
@@ -114,7 +112,7 @@ impl Vigil {
         }
     }
 
-    /// The exit code to end with, where the time is up and the loop has not turned.
+    /// The exit code, if the deadline has passed and the loop has not turned.
     fn due(&mut self, turn: u64, now: Instant) -> Option<u8> {
         let due = self.until.take_if(|due| due.turn != turn || now >= due.at)?;
         (due.turn == turn).then_some(due.code)
@@ -129,7 +127,7 @@ mod tests {
     fn a_loop_that_turns_is_left_alone_and_one_that_is_stuck_is_ended() {
         use Ask::{End, Interrupt};
         let start = Instant::now();
-        // What is asked at which turn, the turn when the time is up, and what comes of it.
+        // Requests with their turns, the turn at the deadline, and the expected exit code.
         for (asks, turn, ends) in [
             (&[(Interrupt, 5)][..], 5, None),
             (&[(Interrupt, 5), (Interrupt, 5)], 5, Some(INTERRUPTED)),

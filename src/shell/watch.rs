@@ -1,5 +1,5 @@
-//! The live text of the run on the screen, looked at once a frame: whatever came between two
-//! frames is one change.
+//! Reads the live text of the run on the screen once per frame, so that all changes between two
+//! frames are one change.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ pub struct Watch {
 struct Watched {
     id: RunId,
     bus: Bus,
-    /// The version that the screen shows.
+    /// The version of the text that the screen shows.
     seen: u64,
-    /// How many pieces of each span the screen shows.
+    /// Number of pieces of each span that the screen shows.
     shown: BTreeMap<SpanId, u64>,
 }
 
 impl Watch {
-    /// Follows the run that is on the screen now.
+    /// Follows the run that is on the screen.
     pub fn turn_to(&mut self, state: &State, engine: &Engine) {
         let wanted = state.watched().map(|page| page.id());
         if wanted == self.run.as_ref().map(|watched| &watched.id) {
@@ -34,13 +34,13 @@ impl Watch {
         self.run = wanted.and_then(|id| engine.run(id)).map(|run| Watched {
             id: run.id().clone(),
             bus: run.bus().clone(),
-            // Another than the log's version: what is there already is looked at first.
+            // Never a real version, so the existing text is read first.
             seen: u64::MAX,
             shown: BTreeMap::new(),
         });
     }
 
-    /// Waits until there is live text that the screen does not show.
+    /// Waits for live text that the screen does not show yet.
     pub async fn changed(&self) {
         match &self.run {
             Some(watched) => {
@@ -50,7 +50,7 @@ impl Watch {
         }
     }
 
-    /// What has changed since the last look.
+    /// The changes since the last call.
     pub fn look(&mut self) -> Vec<Msg> {
         let Some(watched) = &mut self.run else { return Vec::new() };
         let version = watched.bus.live_version();

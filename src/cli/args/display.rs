@@ -1,4 +1,4 @@
-//! The options of every command: how it looks, and where its log goes.
+//! The options of every command: appearance, and the log file.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::scenario::config::UiDefaults;
 /// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Global {
-    /// Draw with ASCII characters only (--ascii=false: with all, whatever the configuration says)
+    /// Draw with ASCII characters only (--ascii=false overrides the configuration)
     #[arg(
         long,
         global = true,
@@ -22,7 +22,7 @@ pub struct Global {
         default_missing_value = "true"
     )]
     pub ascii: Option<bool>,
-    /// Keep spinners and sparklines still (--no-animation=false: let them move)
+    /// Switch off moving spinners and sparklines (--no-animation=false switches them on)
     #[arg(
         long,
         global = true,
@@ -34,19 +34,19 @@ pub struct Global {
         default_missing_value = "true"
     )]
     pub no_animation: Option<bool>,
-    /// The colours of the dashboard: dark, light or colour-blind, or a file of your own
+    /// The colours of the dashboard: dark, light, colour-blind or mono, or a theme file
     #[arg(long, global = true, value_name = "NAME|FILE", help_heading = "Display")]
     pub theme: Option<String>,
     /// Write the log to this file (filter: ROUNDTABLE_LOG=debug)
     #[arg(long, global = true, value_name = "FILE", help_heading = "Display")]
     pub log_file: Option<PathBuf>,
-    /// What the configuration says of them; the command line goes before it.
+    /// Display settings of the configuration file; the command line overrides them.
     #[arg(skip)]
     pub configured: UiDefaults,
 }
 
 impl Global {
-    /// Whether only ASCII characters are drawn.
+    /// Whether output is limited to ASCII characters.
     pub fn is_ascii(&self) -> bool {
         self.ascii_from().value
     }
@@ -56,12 +56,12 @@ impl Global {
         self.animation_from().value
     }
 
-    /// [`is_ascii`](Self::is_ascii), with where that was said.
+    /// [`is_ascii`](Self::is_ascii) with its origin.
     pub fn ascii_from(&self) -> Found<bool> {
         said(self.ascii, self.configured.ascii, false)
     }
 
-    /// [`is_animated`](Self::is_animated), with where that was said.
+    /// [`is_animated`](Self::is_animated) with its origin.
     pub fn animation_from(&self) -> Found<bool> {
         said(self.no_animation.map(|still| !still), self.configured.animation, true)
     }

@@ -1,47 +1,47 @@
-//! The commands that report: what is in force, and what is found.
+//! Arguments of the reporting commands, `config` and `doctor`.
 
 use clap::{Args, ValueEnum};
 
-/// `roundtable config`.
+/// Arguments of `roundtable config`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigArgs {
-    /// Print the path of the configuration file alone, whether it exists or not
+    /// Print only the path of the configuration file, whether it exists or not
     #[arg(long, conflicts_with_all = ["json", "format"])]
     pub path: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// The same as --json, spelled as `run` does it
+    /// The same as --json, spelled as in `run`
     #[arg(long, value_enum, hide = true, conflicts_with = "json")]
     pub format: Option<ConfigFormat>,
 }
 
-/// How the configuration is printed.
+/// Output format of `roundtable config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ConfigFormat {
-    /// For people
+    /// Human-readable
     Text,
-    /// For programs
+    /// JSON, for programs
     Json,
 }
 
-/// `roundtable doctor`.
+/// Arguments of `roundtable doctor`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct DoctorArgs {
-    /// A scenario, as `run` takes it: which model each of its roles, agents and steps would ask live,
-    /// where that was chosen, and what is missing
+    /// A scenario, as for `run`: prints the live model of each role, agent and step, where it was
+    /// chosen, and what is missing
     #[arg(value_name = "FILE|NAME|-")]
     pub scenario: Option<String>,
-    /// Also ask each endpoint for its models (one network request each, which costs nothing)
+    /// Also request each endpoint's list of models (one free network request each)
     #[arg(long)]
     pub live: bool,
-    /// Say what applies when this model is asked for, as `run --model` does
+    /// Report what applies with this model, as for `run --model`
     #[arg(long, value_name = "[PROVIDER/]MODEL", requires = "scenario")]
     pub model: Option<String>,
     /// Override a field of the scenario, as `run --set` does
     #[arg(long = "set", value_name = "PATH=VALUE", requires = "scenario")]
     pub set: Vec<String>,
-    /// Go through this proxy; env: through what HTTPS_PROXY and its like name
+    /// Use this proxy; env: the proxy that HTTPS_PROXY and the like name
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What the doctor finds, as lines for people.
+//! The doctor's findings, and how they are printed.
 
 use std::borrow::Cow;
 
@@ -8,43 +8,43 @@ use crate::event::visible::visible;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::Role;
 
-/// The most columns of what a line is about, before the lines lose their alignment.
+/// Largest width of the first column; a longer subject breaks the alignment.
 const ABOUT: usize = 28;
 
-/// Columns of a line.
+/// Width of a line in columns.
 const WIDTH: usize = 80;
 
-/// What one line says.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rating {
-    /// As it should be.
+    /// Nothing to do.
     Good,
-    /// Good to know.
+    /// Worth knowing; the exit code stays 0.
     Note,
-    /// To be fixed.
+    /// Must be fixed; the exit code is 1.
     Bad,
 }
 
-/// One thing that was found.
+/// One result of a check.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// How good it is.
+    /// Its severity.
     pub rating: Rating,
-    /// What it is about.
+    /// The subject, such as `key` or `terminal`.
     pub about: Cow<'static, str>,
-    /// What was found.
+    /// The result.
     pub text: String,
-    /// What to do about it.
+    /// What to do about it, printed on a separate line.
     pub advice: Option<String>,
 }
 
 impl Finding {
-    /// Something that is as it should be.
+    /// A finding without a problem.
     pub fn good(about: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
         Self { rating: Rating::Good, about: about.into(), text: text.into(), advice: None }
     }
 
-    /// Something to know.
+    /// A finding worth knowing.
     pub fn note(
         about: impl Into<Cow<'static, str>>,
         text: impl Into<String>,
@@ -53,7 +53,7 @@ impl Finding {
         Self { rating: Rating::Note, advice: Some(advice.into()), ..Self::good(about, text) }
     }
 
-    /// Something to fix.
+    /// A finding that must be fixed.
     pub fn bad(
         about: impl Into<Cow<'static, str>>,
         text: impl Into<String>,
@@ -62,13 +62,13 @@ impl Finding {
         Self { rating: Rating::Bad, ..Self::note(about, text, advice) }
     }
 
-    /// The same without advice: the text says itself what to do.
+    /// Removes the advice, for a text that already contains it.
     pub fn plain(self) -> Self {
         Self { advice: None, ..self }
     }
 }
 
-/// The findings as lines: a sign, what it is about, what was found, and below it what to do.
+/// The findings as lines: glyph, subject and result, with the advice below.
 pub fn lines(findings: &[Finding], paint: &Paint) -> String {
     let widest = findings.iter().map(|finding| columns(&visible(&finding.about))).max();
     let width = widest.unwrap_or(0).clamp(10, ABOUT);
@@ -84,7 +84,7 @@ fn line(finding: &Finding, width: usize, paint: &Paint) -> String {
     let sign = paint.role(role, paint.glyph(glyph));
     let about = visible(&finding.about);
     let gap = width.checked_sub(columns(&about));
-    // The sign and two blanks.
+    // 3: the glyph and two blanks.
     let rows = whole_words(&visible(&finding.text), WIDTH - width - 3);
     let mut text = format!("{sign} {about}");
     for (nth, row) in rows.iter().enumerate() {
@@ -105,8 +105,8 @@ fn line(finding: &Finding, width: usize, paint: &Paint) -> String {
     text
 }
 
-/// Rows of at most `width` columns. A word that is longer, a path or an address, has a row of its own and
-/// stays whole, so that it can be copied.
+/// Wraps a text to `width` columns. A longer word, such as a path or an address, gets a row of its
+/// own and is not broken, so that it can be copied.
 fn whole_words(text: &str, width: usize) -> Vec<String> {
     let mut rows: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -156,7 +156,7 @@ mod tests {
             let rows: Vec<&str> = text.lines().collect();
             assert!(rows.len() > 6, "{text}");
             assert!(rows.iter().all(|row| columns(row) <= 80), "{text}");
-            assert!(rows[1].starts_with("    "), "what goes on stands below: {text}");
+            assert!(rows[1].starts_with("    "), "continuation rows are indented: {text}");
         }
     }
 }

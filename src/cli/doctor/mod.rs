@@ -1,5 +1,5 @@
-//! `roundtable doctor`: what is found on this machine, or what applies to a scenario, and what to do
-//! about it. Beyond this machine nobody is asked unless `--live` says so, and no key is ever shown.
+//! `roundtable doctor`: checks this machine's setup, or what applies to a scenario, and says what
+//! to fix. It sends requests to other machines only with `--live`, and never shows a key.
 
 mod finding;
 mod models;
@@ -28,8 +28,8 @@ use crate::shell::{catalogue, clipboard, screen};
 use crate::ui::format;
 use crate::ui::theme::Depth;
 
-/// Looks at everything, or at a scenario, and says what it finds; [`Exit::Stopped`] where something is
-/// to be fixed.
+/// Checks the machine or a scenario and prints the findings; [`Exit::Stopped`] if one must be
+/// fixed.
 pub async fn run(args: &DoctorArgs, file: &ConfigFile, models: &LiveModels, paint: &Paint) -> Exit {
     let findings = match &args.scenario {
         Some(named) => {
@@ -58,7 +58,7 @@ async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec
     findings
 }
 
-/// The configuration file, and what is wrong with it.
+/// The configuration file and its problems.
 fn configuration(file: &ConfigFile) -> Vec<Finding> {
     let about = "config";
     let Some(path) = &file.path else { return Vec::new() };
@@ -85,8 +85,8 @@ fn program() -> String {
 fn terminal(found: &Abilities, interactive: bool) -> Vec<Finding> {
     let about = "terminal";
     if !interactive {
-        let text = "standard input or output is none: the dashboard does not open here";
-        let advice = "headless runs need none: roundtable run NAME --headless";
+        let text = "standard input or output is not a terminal: the dashboard cannot open";
+        let advice = "run headless: roundtable run NAME --headless";
         return vec![Finding::note(about, text, advice)];
     }
     let mut findings = Vec::new();
@@ -96,52 +96,56 @@ fn terminal(found: &Abilities, interactive: bool) -> Vec<Finding> {
             findings.push(Finding::bad(
                 about,
                 format!("{width}x{height}"),
-                format!("too small for the dashboard: at least {cols}x{rows}; all panes at 120x36"),
+                format!(
+                    "too small for the dashboard: needs {cols}x{rows}, or 120x36 for all panes"
+                ),
             ))
         }
         Some(Size { width, height }) if width < 120 || height < 36 => findings.push(Finding::good(
             about,
-            format!("{width}x{height}: one pane at a time, all of them from 120x36 on"),
+            format!("{width}x{height}: shows one pane at a time, all panes from 120x36"),
         )),
         Some(Size { width, height }) => {
             findings.push(Finding::good(about, format!("{width}x{height}")));
         }
-        None => findings.push(Finding::note(about, "its size is not known", "80x24 is taken")),
+        None => findings.push(Finding::note(about, "its size is unknown", "80x24 is assumed")),
     }
     let colours = match found.depth {
         Depth::True => "16 million",
         Depth::Indexed => "256",
-        Depth::Mono => "none: every state has a glyph and a word as well",
+        Depth::Mono => "none: each state also has a glyph and a word",
     };
     findings.push(Finding::good("colours", format!("{colours} ({})", found.depth_from)));
     findings.push(match &found.narrow_locale {
         Some(locale) => Finding::note(
             "unicode",
-            format!("{locale} has none"),
-            "where the glyphs look wrong: --ascii, or a UTF-8 locale",
+            format!("the locale {locale} does not support it"),
+            "if glyphs look wrong: use --ascii, or a UTF-8 locale",
         ),
-        None => Finding::good("unicode", "the locale does not stand against it"),
+        None => Finding::good("unicode", "supported by the locale"),
     });
     let size = format::bytes(clipboard::MOST as u64);
     findings.push(match found.multiplexer {
-        Some("tmux") => Finding::good("clipboard", "through tmux, which hands it to the terminal"),
+        Some("tmux") => {
+            Finding::good("clipboard", "through tmux, which forwards it to the terminal")
+        }
         Some(other) => Finding::note(
             "clipboard",
-            format!("{other} may swallow what is copied (OSC 52)"),
-            "e in a run writes a file instead",
+            format!("{other} may drop what is copied (OSC 52)"),
+            "press e in a run to export a file",
         ),
         None if found.remote => {
-            Finding::good("clipboard", format!("OSC 52, over SSH too; often up to {size}"))
+            Finding::good("clipboard", format!("OSC 52, also over SSH; often limited to {size}"))
         }
-        None => Finding::good("clipboard", format!("OSC 52; often up to {size}")),
+        None => Finding::good("clipboard", format!("OSC 52; often limited to {size}")),
     });
     findings
 }
 
 fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
     let Some(dirs) = dirs else {
-        let advice = "set HOME: without it neither a log nor what you trust is kept";
-        return vec![Finding::bad("folders", "this user has no home", advice)];
+        let advice = "set HOME: without it no log and no trust decision is kept";
+        return vec![Finding::bad("folders", "no home directory", advice)];
     };
     let log = dirs.log();
     let written = match private::append(&log) {
@@ -149,7 +153,7 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
         Err(error) => Finding::bad(
             "log",
             format!("{} cannot be written: {error}", log.display()),
-            "make the folder writable, or name a file: --log-file FILE",
+            "make the folder writable, or choose a file: --log-file FILE",
         ),
     };
     let config = dirs.config.display();
@@ -164,19 +168,19 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
     };
     let mut findings = vec![written, settings];
     if let Some(why) = Trust::kept_in(Some(dirs.trusted())).trouble() {
-        let advice = "until then each scenario of somebody else's is asked about again";
+        let advice = "until then you are asked again about each scenario that is not shipped";
         findings.push(Finding::bad("trust", why, advice));
     }
     findings
 }
 
-/// Proxies that the environment names and that are not used.
+/// Notes a proxy variable of the environment, which is not used by default.
 fn proxies() -> Vec<Finding> {
     let names =
         ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
     let set = names.into_iter().find(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty()));
-    let advice = "--proxy env goes through what the environment names";
-    set.map(|name| Finding::note("proxy", format!("{name} is set and not used"), advice))
+    let advice = "to use it: --proxy env";
+    set.map(|name| Finding::note("proxy", format!("{name} is set but not used"), advice))
         .into_iter()
         .collect()
 }
@@ -184,7 +188,7 @@ fn proxies() -> Vec<Finding> {
 fn scenarios(entries: &[Entry]) -> Vec<Finding> {
     let good = entries.iter().filter(|entry| entry.loaded.is_ok()).count();
     let own = Path::new(catalogue::FOLDER).is_dir();
-    let place = if own { ", those of ./scenarios among them" } else { "" };
+    let place = if own { ", including ./scenarios" } else { "" };
     let count = format::things(good as u64, "scenario");
     let mut findings = vec![Finding::good("scenarios", format!("{count} can be run{place}"))];
     for entry in entries {
@@ -196,7 +200,7 @@ fn scenarios(entries: &[Entry]) -> Vec<Finding> {
             }
             Err(Broken::Unreadable(why)) => why.clone(),
         };
-        let advice = format!("roundtable validate {} says all of it", entry.path);
+        let advice = format!("roundtable validate {} lists every problem", entry.path);
         findings.push(Finding::bad("scenarios", text, advice));
     }
     findings

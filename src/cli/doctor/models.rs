@@ -1,5 +1,5 @@
-//! What the doctor finds of live models: the one that is in force, the other providers with a key, and
-//! Ollama on this machine.
+//! The doctor's checks of live models: the one in force, other providers with a key, and Ollama on
+//! this machine.
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,12 @@ use crate::shell::config;
 use crate::shell::models::LiveModels;
 use crate::ui::format;
 
-/// How long an endpoint may take to list its models.
+/// Timeout for an endpoint's list of models.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long Ollama may take to say that it is there.
+/// Timeout for Ollama's list of models.
 const LOCAL_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What there is to say of live models.
+/// Runs the checks; requests leave this machine only with `live`.
 pub async fn findings(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut chosen = None;
@@ -33,12 +33,12 @@ pub async fn findings(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec
             return each(live, models, entries, &keys).await;
         }
         Err(error @ EndpointError::NoKey { .. }) if !live => {
-            let text = format!("{error}; scripted runs need none");
+            let text = format!("{error}; scripted runs need no key");
             findings.push(Finding::note("key", text, error.advice()));
         }
         Err(error) => findings.push(Finding::bad("key", error.to_string(), error.advice())),
     }
-    // What is wrong with the places of keys has been said.
+    // Errors of the sources of keys have already been reported.
     for provider in endpoint::with_keys_here().unwrap_or_default() {
         if Some(provider) != chosen {
             findings.extend(other(live, models, provider).await);
@@ -50,7 +50,7 @@ pub async fn findings(live: bool, models: &LiveModels, entries: &[Entry]) -> Vec
     findings
 }
 
-/// What there is to say of each of these providers, which all have a key.
+/// Checks each of these providers, which all have a key.
 async fn each(
     live: bool,
     models: &LiveModels,
@@ -70,26 +70,26 @@ async fn each(
     findings
 }
 
-/// A provider's default model.
+/// The endpoint with the provider's default model.
 fn usual(provider: Provider) -> Result<Endpoint, EndpointError> {
     let name = format!("{}/{}", provider.word(), provider.model());
     let asked = Found { value: name.as_str(), origin: Origin::Default };
     endpoint::find_here(Asked { model: Some(asked), ..config::asked() })
 }
 
-/// A provider that has a key too, and is not the one that is asked.
+/// Checks a provider that has a key but is not the one in force.
 async fn other(live: bool, models: &LiveModels, provider: Provider) -> Vec<Finding> {
     let endpoint = match usual(provider) {
         Ok(endpoint) => endpoint,
         Err(error) => return vec![Finding::note("key", error.to_string(), error.advice())],
     };
     let from = endpoint.key().map_or(Origin::Default, |key| key.origin);
-    let text = format!("{} from {from} as well", provider.key_name());
-    let advice = format!("ask it with --model {}/{}", provider.word(), endpoint.model().value);
+    let text = format!("also {} from {from}", provider.key_name());
+    let advice = format!("use it with --model {}/{}", provider.word(), endpoint.model().value);
     let mut findings = vec![Finding { advice: Some(advice), ..Finding::good("key", text) }];
     if live {
         let found = reach(models, &endpoint).await;
-        // Nothing fails for it until it is asked.
+        // Only a note: no run uses it unless `--model` names it.
         findings.push(match found.advice.clone() {
             Some(advice) => Finding::note(found.about, found.text, advice),
             None => found,
@@ -114,7 +114,7 @@ async fn one(
     let price = in_force::price(None, endpoint, config::in_force());
     findings.push(Finding::good("price", per_million(&price)));
     let time = format::took(timeout.value);
-    let bound = format!("{time} an attempt, from {}{}", timeout.origin, own_timeouts(entries));
+    let bound = format!("{time} per attempt, from {}{}", timeout.origin, own_timeouts(entries));
     findings.push(Finding::good("timeout", bound));
     for note in endpoint.notes() {
         findings.push(Finding::note("endpoint", note.clone(), "").plain());
@@ -123,32 +123,33 @@ async fn one(
     findings
 }
 
-/// The key of an endpoint, which is never shown.
+/// Where the endpoint's key comes from; the key itself is never shown.
 pub fn key(endpoint: &Endpoint) -> Finding {
     match endpoint.key() {
         Some(key) => {
             let name = endpoint.provider().key_name();
             Finding::good("key", format!("{name} from {}", key.origin))
         }
-        None => Finding::good("key", "none, and none is needed for an endpoint on this machine"),
+        None => Finding::good("key", "none (an endpoint on this machine needs none)"),
     }
 }
 
-/// A price, or that there is none.
+/// A price per million tokens with its origin, or why there is none.
 pub fn per_million(price: &in_force::InForce) -> String {
     match price.value.is_null() {
         true => price.text.clone(),
-        false => format!("{} for a million tokens, from {}", price.text, price.from),
+        false => format!("{} per million tokens, from {}", price.text, price.from),
     }
 }
 
-/// What is said in place of asking an endpoint.
+/// The finding for an endpoint that was not checked.
 pub fn not_asked(endpoint: &Endpoint) -> Finding {
-    let advice = "doctor --live asks it for its models: one request, which costs nothing";
-    Finding::note("reach", format!("{} was not asked", endpoint.host()), advice)
+    let advice = "doctor --live requests its list of models: one free request";
+    Finding::note("reach", format!("{} not checked", endpoint.host()), advice)
 }
 
-/// The scenarios that bound the attempts of the model themselves, which goes before what the shell says.
+/// Lists the scenarios with their own timeout of a model attempt, which overrides the
+/// environment's.
 fn own_timeouts(entries: &[Entry]) -> String {
     let own = entries.iter().filter_map(|entry| {
         let timeout = entry.loaded.as_ref().ok()?.llm.timeout?;
@@ -158,10 +159,10 @@ fn own_timeouts(entries: &[Entry]) -> String {
     if own.is_empty() {
         return String::new();
     }
-    format!("; scenarios with a tools.llm.timeout_s of their own: {}", own.join(", "))
+    format!("; scenarios with their own tools.llm.timeout_s: {}", own.join(", "))
 }
 
-/// Asks an endpoint for its models, and says whether the one that is asked for is among them.
+/// Requests an endpoint's list of models and checks that the chosen model is in it.
 pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
     let about = "reach";
     let (host, name) = (endpoint.host(), &endpoint.model().value);
@@ -171,10 +172,10 @@ pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
             let time = format::took(asked.elapsed());
             let count = format::things(models as u64, "model");
             let text = format!("{host} answered in {time} and lists {count}");
-            let advice = "name one that it lists: with --model, in the scenario, or for OpenAI in \
-                          OPENAI_MODEL";
+            let advice = "choose one that it lists: with --model, in the scenario, or for \
+                          OpenAI in OPENAI_MODEL";
             match has_model {
-                true => Finding::good(about, format!("{text}, {name} among them")),
+                true => Finding::good(about, format!("{text}, including {name}")),
                 false => {
                     let text = format!("{text}; {}", lost(endpoint));
                     Finding::bad(about, text, advice)
@@ -185,29 +186,29 @@ pub async fn reach(models: &LiveModels, endpoint: &Endpoint) -> Finding {
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
             Finding::note(
                 about,
-                format!("{host} answered, without a list of models (status {status}){said}"),
-                "the first call shows whether it has the model; where that is refused too, check \
-                 the key and the base URL: most end in /v1",
+                format!("{host} answered without a list of models (status {status}){said}"),
+                "the first call shows whether it has the model; if that fails too, check the key \
+                   and the base URL: most end in /v1",
             )
         }
         Err(failed) => Finding::bad(about, failed.text, "").plain(),
     }
 }
 
-/// What is said of a model that its endpoint does not list. Our default was once on the provider's own
-/// list; other servers never had to have it.
+/// The text for a model that its endpoint does not list. The default model was once on the
+/// provider's own list; other servers may never have had it.
 fn lost(endpoint: &Endpoint) -> String {
     let Found { value: name, origin } = endpoint.model();
     match origin {
         Origin::Default if endpoint.is_providers_own() => {
-            format!("{name}, our default of {DEFAULT_MODELS_DATE}, is not among them any more")
+            format!("{name}, the default of {DEFAULT_MODELS_DATE}, is no longer listed")
         }
-        Origin::Default => format!("{name}, our default, is not among them"),
-        origin => format!("{name}, from {origin}, is not among them"),
+        Origin::Default => format!("{name}, the default, is not listed"),
+        origin => format!("{name}, from {origin}, is not listed"),
     }
 }
 
-/// Ollama on this machine, where it is.
+/// Checks Ollama, which usually runs on this machine.
 async fn local(live: bool) -> Option<Finding> {
     let found = match endpoint::ollama_here(endpoint::OLLAMA) {
         Ok(found) => found,
@@ -218,32 +219,32 @@ async fn local(live: bool) -> Option<Finding> {
     ollama(live, found).await
 }
 
-/// Whether Ollama answers. Beyond this machine it is asked only when that was said.
+/// Checks that Ollama answers. On another machine it is called only with `live`.
 async fn ollama(live: bool, found: Found<Endpoint>) -> Option<Finding> {
     let Found { value: endpoint, origin } = found;
     let host = endpoint.host().to_owned();
     let named = origin != Origin::Default;
     if !live && !endpoint.is_local() {
-        let text = format!("{host} from {origin}: not asked");
-        return Some(Finding::note("ollama", text, "doctor --live asks it for its models"));
+        let text = format!("{host} from {origin}: not checked");
+        return Some(Finding::note("ollama", text, "doctor --live requests its list of models"));
     }
-    // Whatever proxy was asked for, this machine is not reached through it.
+    // No proxy: it is on this machine.
     match LiveModels::new(Via::Direct).probe(endpoint, LOCAL_PATIENCE).await {
         Ok(Reach::Lists { models, .. }) => {
             let count = format::things(models as u64, "model");
             let text = format!("answers at {host} and lists {count}");
             let advice = match models {
-                0 => "give it a model: ollama pull llama3.2",
-                _ => "ask one of them with --model ollama/NAME (ollama list names them)",
+                0 => "install a model: ollama pull llama3.2",
+                _ => "use one with --model ollama/NAME (see ollama list)",
             };
             Some(Finding { advice: Some(advice.to_owned()), ..Finding::good("ollama", text) })
         }
         Ok(Reach::NoList { status, .. }) if named => {
-            let text = format!("{host} from {origin} answers, without a list (status {status})");
+            let text = format!("{host} from {origin} answers without a list (status {status})");
             Some(Finding::note("ollama", text, "check OLLAMA_HOST"))
         }
         Err(failed) if named => Some(Finding::note("ollama", failed.text, "check OLLAMA_HOST")),
-        // Most people have none.
+        // Most machines have no Ollama: nothing to report.
         Ok(Reach::NoList { .. }) | Err(_) => None,
     }
 }
@@ -285,16 +286,15 @@ mod tests {
             lost(&endpoint::find(&shell.collect(), None, Asked::default()).expect("an endpoint"))
         };
         let key = ("OPENAI_API_KEY", "k");
-        let any_more = format!(
-            "gpt-4.1-mini, our default of {DEFAULT_MODELS_DATE}, is not among them any more"
-        );
+        let any_more =
+            format!("gpt-4.1-mini, the default of {DEFAULT_MODELS_DATE}, is no longer listed");
         for (shell, said) in [
             (&[key][..], any_more.as_str()),
             (
                 &[key, ("OPENAI_BASE_URL", "http://127.0.0.1:8089/v1")],
-                "gpt-4.1-mini, our default, is not among them",
+                "gpt-4.1-mini, the default, is not listed",
             ),
-            (&[key, ("OPENAI_MODEL", "m")], "m, from the shell, is not among them"),
+            (&[key, ("OPENAI_MODEL", "m")], "m, from the shell, is not listed"),
         ] {
             assert_eq!(at(shell), said, "{shell:?}");
         }
@@ -306,7 +306,7 @@ mod tests {
         let host = server("200 OK", two);
         let text = format!("answers at {host} and lists 2 models");
         assert_eq!(at(&host, &[]).await, Some(text));
-        // Somebody else's server at that port, or none, is nothing to tell of.
+        // Another server at that port, or none, gives no finding.
         let host = server("404 Not Found", "{}");
         assert_eq!(at(&host, &[]).await, None);
         let free = {
@@ -314,11 +314,11 @@ mod tests {
             listener.local_addr().expect("a bound socket").to_string()
         };
         assert_eq!(at(&free, &[]).await, None);
-        // What was named is missed, and goes before the usual place.
+        // A host that was named is reported when it fails, and replaces the default one.
         let text = at("127.0.0.1:1", &[("OLLAMA_HOST", &free)]).await.expect("missed");
         assert!(text.contains(&free), "{text}");
-        // Beyond this machine nobody is asked.
+        // No request leaves this machine.
         let text = at(&free, &[("OLLAMA_HOST", "http://ollama.example:1")]).await;
-        assert_eq!(text.as_deref(), Some("ollama.example:1 from the shell: not asked"));
+        assert_eq!(text.as_deref(), Some("ollama.example:1 from the shell: not checked"));
     }
 }

@@ -1,4 +1,4 @@
-//! `roundtable doctor SCENARIO`: what applies to a live run of it. Nothing is started.
+//! `roundtable doctor SCENARIO`: what applies to a live run of the scenario. Nothing is started.
 
 use super::finding::{Finding, Rating};
 use super::models::{key, not_asked, per_million, reach};
@@ -13,7 +13,7 @@ use crate::shell::config;
 use crate::shell::models::LiveModels;
 use crate::shell::tools;
 
-/// What applies to the scenario that is named. `None`: it cannot be run, and why has been said.
+/// Checks the named scenario. `None`: it cannot be run, and the error has already been printed.
 pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Option<Vec<Finding>> {
     let set = run::overrides(&args.set)?;
     let scenario = run::read(&RunArgs {
@@ -27,7 +27,7 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
     let mut findings = vec![Finding::good("scenario", title)];
     let all = by_caller(&scenario, args.model.as_deref());
     if all.is_empty() {
-        let text = format!("a run of the pattern {} asks no model", scenario.pattern.name());
+        let text = format!("a run of the pattern {} calls no model", scenario.pattern.name());
         findings.push(Finding::good("model", text));
     }
     findings.extend(all.iter().map(|one| asks(one, args.live, &set)));
@@ -50,7 +50,7 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
     Some(findings)
 }
 
-/// Which model a caller asks, and where that was chosen; or what it lacks.
+/// The caller's model and where it was chosen, or what is missing.
 fn asks(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
     let about = who(&one.caller);
     match &one.endpoint {
@@ -68,7 +68,7 @@ fn asks(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
             let text = format!("{word}/{name} at {host}, from {}{place}", model.origin);
             Finding::good(about, text)
         }
-        // A scripted run needs none of it.
+        // Only a note without `--live`: a scripted run needs no model.
         Err(missing) => {
             let rating = if live { Rating::Bad } else { Rating::Note };
             Finding {
@@ -83,7 +83,7 @@ fn sets_name(set: &[Override]) -> bool {
     set.iter().any(|set| set.path() == ["model", "name"])
 }
 
-/// A caller, for people.
+/// A caller as it is shown.
 fn who(caller: &Caller) -> String {
     match caller {
         Caller::Role(role) => format!("role {role}"),
@@ -95,7 +95,7 @@ fn who(caller: &Caller) -> String {
     }
 }
 
-/// Each model at its endpoint, once.
+/// The endpoints with their models, without duplicates.
 fn distinct(all: &[CallerModel]) -> Vec<&Endpoint> {
     let mut each: Vec<&Endpoint> = Vec::new();
     for endpoint in all.iter().filter_map(|one| one.endpoint.as_ref().ok()) {
@@ -109,7 +109,7 @@ fn distinct(all: &[CallerModel]) -> Vec<&Endpoint> {
     each
 }
 
-/// What holds for one model: its key, its price.
+/// The key, price and notes of one endpoint.
 fn of_endpoint(endpoint: &Endpoint, several: bool, asking: SetScenario<'_>) -> Vec<Finding> {
     let (provider, name) = (endpoint.provider(), &endpoint.model().value);
     let price = in_force::price(Some(asking), endpoint, config::in_force());
@@ -122,7 +122,7 @@ fn of_endpoint(endpoint: &Endpoint, several: bool, asking: SetScenario<'_>) -> V
     findings
 }
 
-/// How requests are made.
+/// The request settings, set ones first.
 fn requests(asking: SetScenario<'_>) -> Vec<Finding> {
     let rows = in_force::tuning(Some(asking), &config::in_force().model);
     let (set, unset): (Vec<InForce>, Vec<_>) = rows.into_iter().partition(|it| !it.value.is_null());
@@ -130,7 +130,7 @@ fn requests(asking: SetScenario<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = set.into_iter().map(line).collect();
     if !unset.is_empty() {
         let names: Vec<&str> = unset.iter().map(|row| row.key.as_str()).collect();
-        let text = format!("{}: the provider's own defaults count", names.join(", "));
+        let text = format!("{}: the provider's defaults apply", names.join(", "));
         findings.push(Finding::good("not set", text));
     }
     findings

@@ -1,5 +1,5 @@
-//! Lines of research: what was found and kept, how each source came out, the notes, what was
-//! verified, and below the last line the answer with what it cites.
+//! Lines of a research run: the sources found and kept, the outcome of each source, the notes, the
+//! verification, and below the last line the answer with its citations.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::Role;
 
-/// The most characters of what a page or a model says; the answer stands whole at the end.
+/// Length limit of a text from a page or a model, in characters; the answer at the end is complete.
 const SAID_CHARS: usize = 200;
 
-/// The line of an event of research, if it is worth one.
+/// The line of a research event; `None` if it is not shown.
 pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String> {
     let (research, _) = world.research()?;
     let told = || told::tell(event, world).what.into_owned();
@@ -55,7 +55,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
                 SourceCame::Cancelled => (Glyph::Failed, "cancelled", Role::Failed),
             };
             let what = visible_within(&told(), SAID_CHARS);
-            // Who read nothing of it took no notes either.
+            // The model is named only if it was called for notes.
             let model = world.models.notes().filter(|_| row.notes_call.is_some());
             signed(glyph, word, role, &format!("{}  {}", address(row), with_model(what, model)))
         }
@@ -92,7 +92,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
     })
 }
 
-/// Whether an event is of a call that reads a source and came to nothing: its source says so.
+/// Whether the event is a failed read of a source, which the source's own line reports.
 pub(super) fn says_its_source(event: &Event, world: &World) -> bool {
     let lost = matches!(
         &event.kind,
@@ -102,7 +102,7 @@ pub(super) fn says_its_source(event: &Event, world: &World) -> bool {
     lost && matches!(what, Some(SpanKind::Call(Purpose::Read { .. })))
 }
 
-/// Whom a call asks, for people.
+/// What a call does, as it is shown.
 pub(super) fn who(purpose: &Purpose, world: &World) -> Option<String> {
     let (research, _) = world.research()?;
     let of = |no| research.source(no).map_or_else(String::new, address);
@@ -122,12 +122,12 @@ fn source<'w>(span: SpanId, world: &World, research: &'w Research) -> Option<&'w
     }
 }
 
-/// Where a source stands. Whoever searched has made it up, so it is bounded.
+/// The address of a source, cut to the limit: search results are untrusted.
 fn address(row: &SourceRow) -> String {
     visible_within(row.url.as_deref().unwrap_or(&row.found.url), SAID_CHARS)
 }
 
-/// What is told of it once it has ended.
+/// The totals on the last line of a run.
 pub(super) fn ended(research: &Research) -> String {
     let funnel = research.funnel();
     let things = |count: usize, what| format::things(count as u64, what);
@@ -139,8 +139,8 @@ pub(super) fn ended(research: &Research) -> String {
     )
 }
 
-/// The answer with a mark behind each sentence, and what the marks stand for. `None`: there are no
-/// sentences.
+/// The answer with citation marks after each sentence, and the list of citations. `None`: the
+/// answer has no sentences.
 pub(super) fn answer(research: &Research) -> Option<String> {
     if research.sentences.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! Lines of teams and swarms: who consults whom, who hands over to whom, who says what. They are
-//! those of the transcript, so what a team does not show of its members is not shown here either.
+//! Lines of teams and swarms: consultations, handoffs and messages. They are the transcript's
+//! lines, so members' messages that a team hides are hidden here too.
 
 use std::fmt::Write as _;
 
@@ -16,10 +16,10 @@ use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::Role;
 
-/// The most characters of what is said, asked or told; the answer stands whole at the end.
+/// Length limit of a message, in characters; the answer at the end is complete.
 const SAID_CHARS: usize = 200;
 
-/// The lines of an event of a team, if it is one that a team's transcript tells of.
+/// The lines of a team's event; `None` if another module may show it.
 pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<String>> {
     let (team, _) = world.team()?;
     let new = team.lines.iter().rev().take_while(|line| line.seq == event.seq);
@@ -32,7 +32,7 @@ pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<S
             let told = told::tell(event, world);
             lines.push(signed(paint, Sign::Note, 0, &told.who, &cut(&told.what)));
         }
-        // Whoever waited for it says so: a member's coordinator, or the end of the run.
+        // Reported elsewhere: by the member's coordinator, or at the end of the run.
         EventKind::CallFailed { .. }
             if hands_up(event.span, world) || of_a_member(event.span, world) => {}
         _ if lines.is_empty() => return None,
@@ -41,14 +41,14 @@ pub(super) fn lines(event: &Event, world: &World, paint: &Paint) -> Option<Vec<S
     Some(lines)
 }
 
-/// What is told of it once it has ended.
+/// The totals on the last line of a run.
 pub(super) fn ended(team: &Team) -> String {
     let mut text = String::new();
     if let Some(by) = &team.answered_by {
         let _ = write!(text, "  by {by}");
     }
     let (handoffs, consulted) = (team.made(HopKind::Handoff), team.made(HopKind::Consult));
-    for (count, what) in [(handoffs, "hand-off"), (consulted, "consultation")] {
+    for (count, what) in [(handoffs, "handoff"), (consulted, "consultation")] {
         if count > 0 {
             let _ = write!(text, "  {}", format::things(count, what));
         }
@@ -56,7 +56,7 @@ pub(super) fn ended(team: &Team) -> String {
     text
 }
 
-/// The table of its agents: how often each was put to work, and how often its model was asked.
+/// The table of agents: the turns and model calls of each.
 pub(super) fn turns(team: &Team, plan: &TeamPlan) -> String {
     let width = team.workers(plan).map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
     let mut text = format!("\n{:<width$}  {:>5}  {:>11}\n", "agent", "turns", "model calls");
@@ -66,7 +66,7 @@ pub(super) fn turns(team: &Team, plan: &TeamPlan) -> String {
     text
 }
 
-/// The word before an author's name.
+/// The kind of a line, shown as glyph and word before the author's name.
 #[derive(Clone, Copy)]
 enum Sign {
     Message,
@@ -84,17 +84,17 @@ impl Sign {
         match self {
             Self::Message => (Glyph::Right, "message", Role::Strong),
             Self::Said => (Glyph::Dot, "says", Role::Text),
-            Self::Asks => (Glyph::Arrow, "asks", Role::Text),
+            Self::Asks => (Glyph::Arrow, "calls", Role::Text),
             Self::Result => (Glyph::Done, "answered", Role::Done),
             Self::Failed => (Glyph::Failed, "failed", Role::Failed),
-            Self::HandsOver => (Glyph::Arrow, "hand-off", Role::Strong),
+            Self::HandsOver => (Glyph::Arrow, "handoff", Role::Strong),
             Self::Refused => (Glyph::Refused, "refused", Role::Refused),
             Self::Note => (Glyph::Alert, "note", Role::Flag),
         }
     }
 }
 
-/// A line: the word, then who, the deeper the further in, then what.
+/// A line: kind, author (indented by nesting depth), text.
 fn signed(paint: &Paint, sign: Sign, depth: u16, who: &str, what: &str) -> String {
     let (glyph, word, role) = sign.parts();
     let word = format!("{} {word}", paint.glyph(glyph));
@@ -107,7 +107,7 @@ fn one(line: &Line, world: &World, paint: &Paint) -> Option<String> {
     let (sign, what) = match &line.what {
         LineKind::Message(text) => (Sign::Message, cut(text)),
         LineKind::Said(text) => (Sign::Said, cut(text)),
-        // What comes of it is told.
+        // The handoff itself has a line.
         LineKind::Called(call) if *call.name == *TRANSFER => return None,
         LineKind::Called(call) => (Sign::Asks, called(call)),
         LineKind::Result { of, text, ok } => {
@@ -119,7 +119,7 @@ fn one(line: &Line, world: &World, paint: &Paint) -> Option<String> {
             let message = message.as_ref().map_or_else(String::new, |it| format!(": {}", cut(it)));
             (Sign::HandsOver, format!("to {to}{message}"))
         }
-        LineKind::Refused { to, why } => (Sign::Refused, format!("hand-off to {to}: {why}")),
+        LineKind::Refused { to, why } => (Sign::Refused, format!("handoff to {to}: {why}")),
         LineKind::NotCalled { tool, text } => {
             (Sign::Refused, format!("{}: {}", visible_within(tool, SAID_CHARS), cut(text)))
         }
@@ -129,7 +129,7 @@ fn one(line: &Line, world: &World, paint: &Paint) -> Option<String> {
     Some(signed(paint, sign, line.depth, &who, &what))
 }
 
-/// A call: of a member what it is asked, of a tool its arguments.
+/// The text of a call: a member's request, or a tool's arguments.
 fn called(call: &ToolCall) -> String {
     let name = visible_within(&call.name, SAID_CHARS);
     let arguments: Option<serde_json::Value> = serde_json::from_str(&call.arguments).ok();
@@ -144,14 +144,14 @@ fn cut(text: &str) -> String {
     visible_within(text.trim(), SAID_CHARS)
 }
 
-/// Whether a call is of an agent that was put to work, not of a model or tool.
+/// Whether the call runs an agent, not a model or a tool.
 fn hands_up(span: SpanId, world: &World) -> bool {
     let what = world.spans.get(span).map(|span| &span.what);
     matches!(what, Some(SpanKind::Call(Purpose::Member { .. } | Purpose::Hop { .. })))
 }
 
-/// Whether a call is the model's of an agent that a coordinator consults: what it fails of is what
-/// its consultation comes to, which is told of with the agent's name too.
+/// Whether the call is a model call of an agent that a coordinator consults. If it fails, the
+/// consultation fails with the same reason, and that line names the agent too.
 fn of_a_member(span: SpanId, world: &World) -> bool {
     let within = |span: SpanId| world.spans.get(span).and_then(|it| world.spans.get(it.parent));
     let Some(SpanKind::Call(Purpose::Say { agent, .. })) =

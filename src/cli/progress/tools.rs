@@ -1,4 +1,4 @@
-//! Lines of plans, tasks, tools and what stands before them.
+//! Lines of plans, tasks, tools and their breakers and limits.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use crate::ui::format;
 use crate::ui::glyph::Glyph;
 use crate::ui::theme::Role;
 
-/// Tasks of a plan that are named; of those past them only the number is told.
+/// Number of a plan's tasks that are named; the others are only counted.
 const NAMED: usize = 8;
-/// The most characters of what a failed attempt said.
+/// Length limit of a failed attempt's error, in characters.
 const ERROR_CHARS: usize = 200;
 
-/// The line of an event of this kind, if it is worth one.
+/// The line of a plan, task or tool event; `None` if it is not shown.
 pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String> {
     let told = told::tell(event, world);
     let signed = |glyph: Glyph, word: &str, role: Role, who: &str| {
@@ -49,7 +49,7 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
                 None => line,
             }
         }
-        // A task that is left out fails, and says so itself.
+        // A task that is left out also fails; that line reports it.
         EventKind::CallDegraded { by: StandIn::LeftOut, .. } if world.orchestrator().is_some() => {
             return None;
         }
@@ -73,13 +73,13 @@ pub(super) fn line(event: &Event, world: &World, paint: &Paint) -> Option<String
             signed(glyph, "breaker", role, &told.who)
         }
         EventKind::FaultInjected { .. } => signed(Glyph::Alert, "fault", Role::Flag, &told.who),
-        EventKind::FaultHealed { .. } => signed(Glyph::Done, "healed", Role::Done, &told.who),
+        EventKind::FaultHealed { .. } => signed(Glyph::Done, "fault", Role::Done, &told.who),
         EventKind::LimitsChanged { .. } => signed(Glyph::Alert, "limits", Role::Flag, &told.who),
         _ => return None,
     })
 }
 
-/// A plan, by its first tasks.
+/// The line of a plan, with its first tasks.
 fn plan(tasks: &[Task]) -> String {
     let names: Vec<String> = tasks.iter().take(NAMED).map(named).collect();
     let mut line = format!("plan  {}", format::things(tasks.len() as u64, "task"));
@@ -90,7 +90,7 @@ fn plan(tasks: &[Task]) -> String {
     line
 }
 
-/// A task by its id, which its planner made up, and its worker.
+/// A task's id and worker.
 fn named(task: &Task) -> String {
     format!("{} {}", id(&task.id), task.worker)
 }
@@ -99,20 +99,20 @@ fn id(task: &TaskId) -> String {
     visible_within(task.as_str(), REASON_CHARS)
 }
 
-/// What the last attempt of the task said that a fact closes.
+/// The last attempt's error of the task that this event closes.
 fn error<'w>(event: &Event, world: &'w World) -> Option<&'w str> {
     let SpanKind::Task { index } = world.spans.get(event.span)?.what else { return None };
     let (orchestrator, _) = world.orchestrator()?;
     orchestrator.tasks.get(usize::try_from(index).ok()?)?.error.as_deref()
 }
 
-/// A task and its worker.
+/// A task's id and worker, looked up by id.
 pub(super) fn task(task: &TaskId, world: &World) -> String {
     let row = world.orchestrator().and_then(|(world, _)| world.task(task.as_str()));
     row.map_or_else(|| id(task), |(_, row)| named(&row.task))
 }
 
-/// The task that a fact closes, and whether something stood in for it.
+/// The task that this event closes, and whether a fallback replaced its result.
 fn of_task(event: &Event, world: &World) -> Option<(String, bool)> {
     of_span(event.span, world)
 }
@@ -124,29 +124,28 @@ fn of_span(span: SpanId, world: &World) -> Option<(String, bool)> {
     Some((named(&row.task), row.stand_in.is_some()))
 }
 
-/// An alert that was raised.
+/// The line of an alert.
 pub(super) fn alert(alert: &Alert, paint: &Paint) -> String {
     let what = match alert.what {
         AlertKind::BreakerOpens(times) => {
-            format!("its breaker opened {} within a minute", format::things(times.into(), "time"))
+            format!("breaker opened {} in a minute", format::things(times.into(), "time"))
         }
         AlertKind::ErrorRate(rate) => {
-            format!("{:.0} % of its attempts of the last minute failed", rate * 100.0)
+            format!("{:.0} % errors in the last minute", rate * 100.0)
         }
-        AlertKind::P95(took) => format!("p95 of its calls is {}", format::took(took)),
+        AlertKind::P95(took) => format!("p95 {}", format::took(took)),
         AlertKind::TokensUsed(share) => {
-            format!("{:.0} % of budget.max_total_tokens is used", share * 100.0)
+            format!("{:.0} % of budget.max_total_tokens used", share * 100.0)
         }
         AlertKind::CostUsed(share) => {
-            format!("{:.0} % of budget.max_cost_usd is used", share * 100.0)
+            format!("{:.0} % of budget.max_cost_usd used", share * 100.0)
         }
     };
     let word = paint.role(Role::Flag, &format!("{} {:<11}", paint.glyph(Glyph::Alert), "alert"));
     format!("  {word}  {}  {what}", alert.tool)
 }
 
-/// What stands below the last line: what was replaced, how often each agent was put to work, and
-/// what each tool bore.
+/// The text below the last line: the fallbacks used, the agents' turns, and the load on each tool.
 pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
     let mut out = String::new();
     for it in &outcome.replaced {
@@ -157,9 +156,9 @@ pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
         let by = match it.by {
             StandIn::Cached { age_ms } => {
                 let age = format::took(Duration::from_millis(age_ms));
-                format!("its last good value, {age} old at most, stood in")
+                format!("fallback: cached value, at most {age} old")
             }
-            StandIn::Fallback => "the declared value stood in".to_owned(),
+            StandIn::Fallback => "fallback: default value".to_owned(),
             StandIn::LeftOut => "left out".to_owned(),
         };
         let _ = write!(out, "\n{whose}: {by}");
@@ -205,7 +204,7 @@ pub(super) fn closing(outcome: &Outcome, world: &World) -> String {
         );
     }
     if tools().any(|it| it.p50_ms.is_none() || it.p95_ms.is_none()) {
-        out.push_str(&format!("- fewer than {ENOUGH} answered calls\n"));
+        out.push_str(&format!("p50, p95: - means fewer than {ENOUGH} answered calls\n"));
     }
     out
 }

@@ -1,5 +1,5 @@
-//! The keys of the terminal, read on a thread of their own: whatever the loop and its runtime do, they
-//! are read, and a Ctrl-C that the loop does not answer is noticed.
+//! Reads keys on a dedicated thread, so that a busy loop or runtime does not delay them, and a
+//! Ctrl-C that the loop does not answer is noticed.
 
 pub mod parser;
 mod sequence;
@@ -20,32 +20,32 @@ use tokio::sync::mpsc;
 
 use self::parser::Parser;
 
-/// Events that wait for the loop at most. One that answers nothing loses what is typed after them.
+/// Capacity of the queue to the loop, in events. If the loop hangs, later events are dropped.
 const WAITING: usize = 1 << 16;
 
-/// What is read at once.
+/// Bytes read at once.
 const CHUNK: usize = 4096;
 
-/// How long the thread may take to end.
+/// How long to wait for the thread's end.
 const ENDS: Duration = Duration::from_millis(200);
 
-/// The events of a terminal as a stream. Dropped, it reads no more: not a byte is taken from whoever
-/// has the terminal next.
+/// A terminal's events as a stream. Dropping it stops the reading, so that the next program that
+/// uses the terminal gets all bytes.
 #[derive(Debug)]
 pub struct Keyboard {
     events: mpsc::Receiver<io::Result<Event>>,
-    /// Closed to end the thread.
+    /// Closed to stop the thread.
     going: Option<PipeWriter>,
-    /// Closed by the thread when it reads no more.
+    /// Closed by the thread when it has stopped.
     ended: std_mpsc::Receiver<()>,
 }
 
 impl Keyboard {
-    /// Reads a terminal from now on. `pass` has every event on the reading thread, and what gives it
-    /// to the loop.
+    /// Starts reading a terminal. `pass` is called on the reading thread with each event and a
+    /// function that sends it to the loop.
     ///
     /// # Errors
-    /// When there is no thread or no pipe to be had.
+    /// If a thread or pipe cannot be created.
     pub fn read(
         tty: OwnedFd,
         pass: impl FnMut(Event, &dyn Fn(Event)) + Send + 'static,
@@ -72,13 +72,13 @@ impl Stream for Keyboard {
 impl Drop for Keyboard {
     fn drop(&mut self) {
         drop(self.going.take());
-        // It waits for nothing but the terminal and us; where another program has read what it was
-        // told is there, it is left behind.
+        // The thread only waits for the terminal or for this signal. If another program has taken
+        // the bytes that `poll` reported, its read blocks, and it is abandoned.
         let _ = self.ended.recv_timeout(ENDS);
     }
 }
 
-/// Whether this is Ctrl-C.
+/// Whether the event is Ctrl-C.
 pub fn is_interrupt(event: &Event) -> bool {
     matches!(event, Event::Key(key)
         if key.code == KeyCode::Char('c')
@@ -86,7 +86,7 @@ pub fn is_interrupt(event: &Event) -> bool {
             && key.kind != KeyEventKind::Release)
 }
 
-/// Reads until nobody listens, or the terminal is gone.
+/// Reads until the stream is dropped or the terminal is closed.
 fn read(
     tty: &OwnedFd,
     gone: &PipeReader,
@@ -97,7 +97,7 @@ fn read(
     let mut chunk = [0; CHUNK];
     let mut give = |event: Event| {
         pass(event, &|event| {
-            // A loop that answers nothing has enough to do when it answers again.
+            // If the queue is full, the event is dropped.
             let _ = events.try_send(Ok(event));
         });
     };
@@ -119,7 +119,7 @@ fn read(
             Err(error) => break error.into(),
         }
     };
-    // Where it finds no room, the stream's end says the same.
+    // If the queue is full, the stream just ends.
     let _ = events.try_send(Err(failed));
 }
 
@@ -137,7 +137,7 @@ fn wait(tty: &OwnedFd, gone: &PipeReader, parser: &Parser) -> rustix::io::Result
     let patience = parser.patience().and_then(|patience| Timespec::try_from(patience).ok());
     let woken = poll(&mut both, patience.as_ref())?;
     if both[0].revents().contains(PollFlags::NVAL) {
-        // Some systems cannot wait for `/dev/tty` itself.
+        // Some systems cannot poll `/dev/tty`.
         return Err(Errno::NOTSUP);
     }
     Ok(match both.map(|fd| fd.revents().is_empty()) {

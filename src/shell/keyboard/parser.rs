@@ -1,9 +1,9 @@
-//! Bytes of a terminal as events. A machine that takes one byte after the other, so that it does not
-//! matter how they are cut into reads; what it holds is bounded, and what never ends is given up.
+//! Parses a terminal's bytes into events. The state machine takes one byte at a time, so the result
+//! does not depend on the size of reads. Its memory is bounded, and unfinished sequences time out.
 //!
-//! Ctrl-C gets through from every state: within a sequence at once, within a paste as soon as the
-//! terminal falls silent. The states follow ECMA-48; the keys are those of crossterm's own parser,
-//! which is not public and waits for the end of a sequence without a bound.
+//! Ctrl-C works in every state: immediately within a sequence, and after a short silence within a
+//! paste. The states follow ECMA-48; the keys are those of crossterm's own parser, which is not
+//! public and waits for the end of a sequence without a timeout.
 
 use std::time::Duration;
 
@@ -14,39 +14,39 @@ use super::sequence;
 const ESC: u8 = 0x1b;
 const INTERRUPT: u8 = 0x03;
 
-/// How long an escape may stand alone before it is the key.
+/// Timeout after which a lone ESC is the Escape key.
 const ESCAPE_ALONE: Duration = Duration::from_millis(25);
 
-/// How long a sequence that has begun may take to go on.
+/// Timeout for the next byte of a sequence.
 const SEQUENCE: Duration = Duration::from_millis(250);
 
-/// How long a paste may take to go on: its bytes must not become keys because a link stalls.
+/// Timeout for the next byte of a paste. Long, so that a stalled link does not turn text into keys.
 const PASTE: Duration = Duration::from_secs(2);
 
-/// How long the terminal is silent after a Ctrl-C that is none of the paste's bytes.
+/// Silence after which a Ctrl-C is a key and not part of the paste.
 const PASTE_INTERRUPTED: Duration = Duration::from_millis(100);
 
-/// The longest sequence of a key or the mouse, in bytes after its introducer.
+/// Length limit of a key or mouse sequence, in bytes after its introducer.
 const LONGEST: usize = 128;
 
-/// The longest report of a terminal that is skipped, in bytes.
+/// Length limit of a terminal report, in bytes; reports are skipped.
 const LONGEST_REPORT: usize = 4096;
 
-/// The most of a paste that is kept, in bytes; what comes after it is dropped.
+/// Length limit of a paste, in bytes; the rest is dropped.
 pub const MOST_PASTED: usize = 1 << 20;
 
 const PASTE_STARTS: &[u8] = b"200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
-/// Where the machine is.
+/// The state of the parser.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum State {
     /// Between two events.
     #[default]
     Ground,
-    /// Inside a character of more than one byte.
+    /// Inside a multi-byte character.
     Character { alt: bool, need: usize },
-    /// After an escape.
+    /// After ESC.
     Escape,
     /// After `ESC O`.
     Single,
@@ -54,38 +54,39 @@ enum State {
     Sequence,
     /// After `ESC [ [`: the function keys of the Linux console.
     Console,
-    /// After `ESC [ M`: three bytes of a mouse of the oldest kind.
+    /// After `ESC [ M`: three bytes of the original mouse protocol.
     Mouse,
-    /// A report that nobody asked for, such as `ESC ]`, with its introducer.
+    /// An unrequested report, such as `ESC ]`, with its introducer.
     Report { introducer: u8, escaped: bool },
-    /// A bracketed paste; so many bytes of its end have come.
+    /// A bracketed paste; `ends` bytes of its end marker have been matched.
     Paste { ends: usize },
 }
 
-/// The machine.
+/// The state machine.
 #[derive(Debug, Default)]
 pub struct Parser {
     state: State,
-    /// What has come of the sequence, the character or the paste.
+    /// Bytes of the current sequence, character or paste.
     held: Vec<u8>,
 }
 
 impl Parser {
-    /// Takes bytes and gives the events that they complete.
+    /// Consumes bytes and emits the events that they complete.
     pub fn feed(&mut self, bytes: &[u8], mut give: impl FnMut(Event)) {
         for byte in bytes {
             self.byte(*byte, &mut give);
         }
     }
 
-    /// How long to wait for more bytes before [`give_up`](Self::give_up). `None`: nothing is held.
+    /// How long to wait for more bytes before [`give_up`](Self::give_up). `None`: nothing is
+    /// pending.
     pub fn patience(&self) -> Option<Duration> {
         match self.state {
             State::Ground => None,
             State::Escape => Some(ESCAPE_ALONE),
             State::Paste { .. } if self.held.last() == Some(&INTERRUPT) => Some(PASTE_INTERRUPTED),
             State::Paste { .. } => Some(PASTE),
-            // Alone it may be a key with Alt, which is not to be waited for.
+            // It may be a complete key with Alt, so the timeout is short.
             State::Single | State::Sequence | State::Report { .. } if self.held.is_empty() => {
                 Some(ESCAPE_ALONE)
             }
@@ -93,7 +94,7 @@ impl Parser {
         }
     }
 
-    /// No byte came for as long as that: what is held is a key by itself, or nothing.
+    /// Ends the pending input after the timeout: it is a key by itself, or is dropped.
     pub fn give_up(&mut self, mut give: impl FnMut(Event)) {
         let held = std::mem::take(&mut self.held);
         match std::mem::take(&mut self.state) {
@@ -103,7 +104,7 @@ impl Parser {
             State::Report { introducer, .. } if held.is_empty() => {
                 give(character(introducer.into(), KeyModifiers::ALT));
             }
-            // No terminal ends a paste like this: a Ctrl-C in it is a person who wants out.
+            // The paste has no end marker: a Ctrl-C in it was pressed by the operator.
             State::Paste { .. } => {
                 let (interrupts, text): (Vec<u8>, Vec<u8>) =
                     held.into_iter().partition(|byte| *byte == INTERRUPT);
@@ -162,13 +163,13 @@ impl Parser {
         }
     }
 
-    /// Back between two events.
+    /// Returns to the ground state.
     fn rest(&mut self) {
         self.state = State::Ground;
         self.held.clear();
     }
 
-    /// The first byte of an event.
+    /// Handles the first byte of an event.
     fn first(&mut self, byte: u8, alt: bool, give: &mut impl FnMut(Event)) {
         self.rest();
         let modifiers = if alt { KeyModifiers::ALT } else { KeyModifiers::NONE };
@@ -186,7 +187,7 @@ impl Parser {
 
     fn character(&mut self, byte: u8, alt: bool, need: usize, give: &mut impl FnMut(Event)) {
         if !matches!(byte, 0x80..=0xbf) {
-            // What has begun was no character.
+            // The bytes so far are not a valid character.
             return self.first(byte, false, give);
         }
         self.held.push(byte);
@@ -227,7 +228,7 @@ impl Parser {
                 self.rest();
                 event.into_iter().for_each(give);
             }
-            // A key in the middle of a sequence: that one never ends.
+            // A key interrupts the sequence: drop the sequence.
             _ => self.first(byte, false, give),
         }
     }
@@ -261,7 +262,7 @@ impl Parser {
             self.state = State::Paste { ends: ends + 1 };
             return;
         }
-        // What looked like the end is of the text.
+        // The bytes matched so far are text, not the end marker.
         self.keep(&PASTE_ENDS[..ends]);
         let ends = usize::from(byte == ESC);
         if ends == 0 {
@@ -271,14 +272,14 @@ impl Parser {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        // A Ctrl-C still finds room in a paste that is too long.
+        // A Ctrl-C is kept even if the paste is too long.
         let most = if bytes == [INTERRUPT] { MOST_PASTED + 2 } else { MOST_PASTED };
         let room = most.saturating_sub(self.held.len());
         self.held.extend(bytes.iter().take(room));
     }
 }
 
-/// A control character as the key that sends it.
+/// The key that sends a control character.
 fn control(byte: u8, modifiers: KeyModifiers) -> Option<Event> {
     let with_ctrl = |c: u8| Some(key(KeyCode::Char(c.into()), modifiers | KeyModifiers::CONTROL));
     match byte {
@@ -321,7 +322,7 @@ mod tests {
     const ALT: KeyModifiers = KeyModifiers::ALT;
     const CTRL: KeyModifiers = KeyModifiers::CONTROL;
 
-    /// What comes of these reads, with the terminal silent after the last.
+    /// The events of these reads, with a timeout after the last.
     fn read(reads: &[&[u8]]) -> Vec<Event> {
         let (mut parser, mut events) = (Parser::default(), Vec::new());
         for bytes in reads {
@@ -345,7 +346,7 @@ mod tests {
         Event::Mouse(MouseEvent { kind, column, row, modifiers })
     }
 
-    /// Each with the events that it is.
+    /// Inputs with the expected events.
     fn table() -> Vec<(&'static str, Vec<Event>)> {
         use KeyCode::{
             BackTab, Backspace, Char, Delete, Down, End, Enter, Esc, F, Home, Insert, Left,
@@ -446,7 +447,7 @@ mod tests {
                 "\u{1b}[200~\u{1b}[31m\u{1b}\u{1b}[201\u{3}~宽\u{1b}[201~",
                 vec![paste("\u{1b}[31m\u{1b}\u{1b}[201\u{3}~宽")],
             ),
-            // What nobody asked for, and what is none.
+            // Unrequested reports and invalid sequences.
             ("\u{1b}]11;rgb:0000/0000/0000\u{7}a", vec![c('a')]),
             ("\u{1b}P>|tmux 3.4\u{1b}\\a", vec![c('a')]),
             ("\u{1b}]11;x\u{1b}[Aa", vec![key(Up, NONE), c('a')]),
@@ -457,7 +458,7 @@ mod tests {
             ("\u{1b}[99999999999999999999ua", vec![c('a')]),
             ("\u{1b}[201~a", vec![c('a')]),
             ("\u{1b}[1;5\u{1b}[Aa", vec![key(Up, NONE), c('a')]),
-            // What never ends.
+            // Unfinished sequences.
             ("\u{1b}[<0;1", vec![]),
             ("\u{1b}[?", vec![]),
             ("\u{1b}[<0;1\u{3}q", vec![interrupt(), c('q')]),
@@ -524,7 +525,7 @@ mod tests {
         parser.feed(b"\x03", |_| {});
         let mut events = Vec::new();
         parser.give_up(|event| events.push(event));
-        assert_eq!(events[1..], [interrupt()], "Ctrl-C has room in a paste without an end");
+        assert_eq!(events[1..], [interrupt()], "Ctrl-C is kept in a paste without an end");
 
         for start in [&b"\x1b["[..], b"\x1b[<", b"\x1b]"] {
             let mut parser = Parser::default();
@@ -536,7 +537,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes as junk has them: mostly those that begin, go on with or end something.
+        /// Random bytes, mostly those that begin, continue or end a sequence.
         #[test]
         fn after_any_junk_ctrl_c_gets_through_at_once(
             junk in prop::collection::vec(
@@ -556,7 +557,7 @@ mod tests {
             let events = read(&[&bytes]);
             prop_assert_eq!(events.last(), Some(&interrupt()));
 
-            // Also where somebody waits between the two, and everything that was held is given up.
+            // Also after a timeout between the two.
             let (mut parser, mut events) = (Parser::default(), Vec::new());
             parser.feed(&junk, |_| {});
             while parser.patience().is_some() {

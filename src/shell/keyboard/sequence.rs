@@ -1,12 +1,12 @@
-//! What a sequence of the terminal means: keys with modifiers, the mouse, focus. Numbered and lettered
-//! keys are xterm's and rxvt's, `CSI u` is that of fixterms and of kitty's keyboard protocol, which
-//! this program does not ask for and some terminals send all the same.
+//! Decodes escape sequences: keys with modifiers, the mouse, focus. Numbered and lettered keys
+//! follow xterm and rxvt, `CSI u` follows fixterms and kitty's keyboard protocol, which this
+//! program does not request but some terminals send anyway.
 
 use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 
-/// A sequence `ESC [ body end`. `None`: it means nothing here.
+/// Decodes a sequence `ESC [ body end`. `None`: it has no effect.
 pub(super) fn event(body: &[u8], end: u8) -> Option<Event> {
     let body = std::str::from_utf8(body).ok()?;
     if let Some(report) = body.strip_prefix('<') {
@@ -27,7 +27,7 @@ pub(super) fn event(body: &[u8], end: u8) -> Option<Event> {
     }
 }
 
-/// A sequence `ESC O end`.
+/// Decodes a sequence `ESC O end`.
 pub(super) fn single(end: u8) -> Option<Event> {
     let code = match end {
         b'R' => KeyCode::F(3),
@@ -36,16 +36,16 @@ pub(super) fn single(end: u8) -> Option<Event> {
     Some(key(code, KeyModifiers::NONE, KeyEventKind::Press))
 }
 
-/// The mouse as the oldest terminals tell it: three bytes, each 32 more than it says.
+/// Decodes the original mouse protocol: three bytes, each with an offset of 32.
 pub(super) fn old_mouse(button: u8, col: u8, row: u8) -> Option<Event> {
     let number = |byte: u8| u16::from(byte).checked_sub(32);
     click(number(button)?, number(col)?, number(row)?, false)
 }
 
-/// The numbers between the semicolons, each with those after its colons; an empty one is `None`.
+/// The parameters between semicolons, each with its parts between colons; an empty part is `None`.
 struct Fields(Vec<Vec<Option<u32>>>);
 
-/// What is held while a key goes down or up.
+/// The modifiers of a key event, and whether it is a press, repeat or release.
 #[derive(Clone, Copy)]
 struct Held {
     modifiers: KeyModifiers,
@@ -90,7 +90,7 @@ fn held(mask: u32, kind: Option<u32>) -> Held {
     Held { modifiers: modifiers.map(|(_, one)| one).collect(), kind }
 }
 
-/// `ESC [ number ~`.
+/// Decodes `ESC [ number ~`.
 fn numbered(fields: &Fields) -> Option<Event> {
     let code = match fields.number(0, 0)? {
         1 | 7 => KeyCode::Home,
@@ -104,7 +104,7 @@ fn numbered(fields: &Fields) -> Option<Event> {
         n @ 23..=26 => function(n - 12)?,
         n @ 28..=29 => function(n - 15)?,
         n @ 31..=34 => function(n - 17)?,
-        // xterm's other keys: the modifiers, then the code.
+        // xterm's modifyOtherKeys: the modifiers, then the code.
         27 => return coded(fields.number(2, 0)?, None, fields.held()),
         _ => return None,
     };
@@ -112,15 +112,15 @@ fn numbered(fields: &Fields) -> Option<Event> {
     Some(key(code, modifiers, kind))
 }
 
-/// `ESC [ 1 ; modifiers letter`, or the letter alone.
+/// Decodes `ESC [ 1 ; modifiers letter`, or `ESC [ letter`.
 fn lettered(fields: &Fields, end: u8) -> Option<Event> {
     let Held { modifiers, kind } = match fields.0.len() {
-        // Some say the modifiers alone.
+        // Some terminals send only the modifiers.
         1 => held(fields.number(0, 0).unwrap_or(1), None),
         _ => fields.held(),
     };
     let code = match end {
-        // Else it says where the cursor is.
+        // Otherwise it is a report of the cursor's position.
         b'R' if fields.0.len() == 2 && fields.number(0, 0) == Some(1) && !modifiers.is_empty() => {
             KeyCode::F(3)
         }
@@ -144,7 +144,7 @@ fn letter(end: u8) -> Option<KeyCode> {
     })
 }
 
-/// A key by its character; `shifted` is the character that Shift makes of it.
+/// Decodes a key by its character code; `shifted` is the character with Shift.
 fn coded(code: u32, shifted: Option<u32>, held: Held) -> Option<Event> {
     let Held { mut modifiers, kind } = held;
     let mut code = match code {
@@ -166,8 +166,8 @@ fn coded(code: u32, shifted: Option<u32>, held: Held) -> Option<Event> {
     Some(key(code, modifiers, kind))
 }
 
-/// Keys to which kitty's protocol gives numbers of the private use area: those of the keypad, and
-/// function keys beyond the twelfth.
+/// The keys that kitty's protocol encodes in the private use area: the keypad, and function keys
+/// from F13.
 fn functional(code: u32) -> Option<KeyCode> {
     Some(match code {
         57376..=57398 => return function(code - 57376 + 13),
@@ -198,14 +198,14 @@ fn function(number: u32) -> Option<KeyCode> {
     u8::try_from(number).ok().map(KeyCode::F)
 }
 
-/// `button ; column ; row`, the button so much more than it says.
+/// Decodes `button ; column ; row`; `more` is the offset of the button.
 fn mouse(report: &str, more: u16, is_up: bool) -> Option<Event> {
     let mut numbers = report.split(';').map(|number| number.parse::<u16>().ok());
     let (button, col, row) = (numbers.next()??, numbers.next()??, numbers.next()??);
     click(button.checked_sub(more)?, col, row, is_up)
 }
 
-/// A report of the mouse: the bits of the button as xterm has them, places counted from 1.
+/// A mouse event from xterm's button bits and positions, which are counted from 1.
 fn click(button: u16, col: u16, row: u16, is_up: bool) -> Option<Event> {
     let bits = u8::try_from(button).ok()?;
     let is_drag = bits & 32 != 0;

@@ -1,5 +1,4 @@
-//! The agents of a resilience run, a glyph each: who asks, who waits for a call slot, who is between
-//! two turns.
+//! The agents of a resilience run, a glyph each: calling, queued for a call slot, or idle.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,7 +12,7 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::Role;
 
-/// What an agent does.
+/// Activity of an agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
     Asks,
@@ -23,9 +22,9 @@ enum Does {
 
 impl Does {
     const ALL: [(Does, Glyph, Role, &'static str); 3] = [
-        (Self::Asks, Glyph::Running, Role::Running, "ask"),
-        (Self::Waits, Glyph::Waiting, Role::Retry, "wait for slots"),
-        (Self::Rests, Glyph::NotYet, Role::Dim, "between turns"),
+        (Self::Asks, Glyph::Running, Role::Running, "calling"),
+        (Self::Waits, Glyph::Waiting, Role::Retry, "queued"),
+        (Self::Rests, Glyph::NotYet, Role::Dim, "idle"),
     ];
 
     fn of(agent: &Agent) -> Does {
@@ -37,13 +36,13 @@ impl Does {
     }
 }
 
-/// The rows that the agents take at this width, the counts above them included.
+/// Number of rows for the agents at this width, including the row of counts.
 pub(super) fn rows(width: u16, resilience: &Resilience) -> u16 {
     let across = usize::from(width.saturating_sub(2)).max(1);
     u16::try_from(resilience.agents.len().div_ceil(across)).unwrap_or(u16::MAX).saturating_add(1)
 }
 
-/// Draws counts and agents; without room for all of them the counts alone.
+/// Draws the counts and the agents; only the counts if the agents do not all fit.
 pub(super) fn render(
     cx: &Cx,
     area: Rect,

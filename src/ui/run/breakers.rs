@@ -1,4 +1,4 @@
-//! Pane 1 of the tools: how each tool's breaker stands, its latest calls as marks, and its figures.
+//! Pane 1 of the tools: each tool's breaker state, its latest calls as marks, and its figures.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,12 +16,12 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{Role, Sign};
 
-/// Columns of a breaker's state with the time that is left.
+/// Width of a breaker's state with the remaining time.
 const STATE: u16 = 12;
-/// The least marks that tell something, and where there is more room.
+/// Minimum number of marks, in a narrow and in a wide pane.
 const LEAST: (u16, u16) = (10, 20);
 
-/// A figure of a tool.
+/// A column with a figure of a tool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Figure {
     Errors,
@@ -33,16 +33,16 @@ enum Figure {
 }
 
 impl Figure {
-    /// Those that matter most first, with their heads and columns.
+    /// By importance, each with its heading and width.
     const ALL: [(Figure, &'static str, u16); 6] = [
         (Self::Errors, "errors", 7),
         (Self::Asked, "calls", 6),
         (Self::P95, "p95", 7),
         (Self::Amplified, "amp", 7),
-        (Self::Made, "made", 6),
+        (Self::Made, "reqs", 6),
         (Self::P50, "p50", 7),
     ];
-    /// The order on the screen.
+    /// In the order on the screen.
     const SHOWN: [Figure; 6] =
         [Self::Errors, Self::P50, Self::P95, Self::Asked, Self::Made, Self::Amplified];
 
@@ -70,7 +70,7 @@ impl Figure {
     }
 }
 
-/// The columns of a row.
+/// The layout of a row.
 struct Columns {
     name: u16,
     marks: u16,
@@ -100,7 +100,7 @@ impl Columns {
     }
 }
 
-/// How a tool's breaker stands: a tool without one has no state.
+/// The state of a tool's breaker; "no breaker" for a tool without one.
 pub(super) fn sign(cx: &Cx, tool: &ToolRow) -> Sign {
     match tool.head.limits.breaker {
         Some(_) => cx.theme.breaker(tool.stage),
@@ -108,7 +108,7 @@ pub(super) fn sign(cx: &Cx, tool: &ToolRow) -> Sign {
     }
 }
 
-/// The same with how long it stays so, where that is known.
+/// The state with the time until the breaker probes, if it is open.
 pub(super) fn standing(tool: &ToolRow, sign: Sign, now: Elapsed) -> String {
     match tool.opens_in(now) {
         Some(left) if left.is_zero() => format!("{}, due", sign.word),
@@ -124,11 +124,11 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let tools = world.tools.rows();
     if tools.is_empty() {
         let text = match world.head {
-            Some(_) => "This run's log names no tools.",
-            None => "The run is being started.",
+            Some(_) => "This run has no tools.",
+            None => "The run is starting.",
         };
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);
-        let text = "t or Esc goes back to the run.";
+        let text = "t or Esc: back to the run.";
         Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(text, dim);
         return;
     }
@@ -151,7 +151,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let width = (3 + places.name).saturating_sub(1);
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put_within(&text, width, dim);
     }
-    // What is left of the rows: what the marks mean, and how the calls ended.
+    // The remaining rows show a legend of the marks and the totals of calls.
     let left = area.height.saturating_sub(nth);
     if left >= 2 {
         let mut pen = Pen::new(buf, line(area, area.height - 1), cx.glyphs);
@@ -161,7 +161,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let mut pen = Pen::new(buf, line(area, area.height - 2), cx.glyphs);
         calls(cx, &mut pen, world);
     }
-    // A blank row on both sides of the agents.
+    // Plus a blank row above and below the agents.
     if let Some((resilience, plan)) = world.resilience().filter(|_| left >= 5) {
         let height = agents::rows(area.width, resilience).min(left - 4);
         let y = area.y + nth + 1;
@@ -224,7 +224,7 @@ fn legend(cx: &Cx, pen: &mut Pen) {
     }
 }
 
-/// How the calls of the run ended.
+/// The totals of the run's calls by result.
 fn calls(cx: &Cx, pen: &mut Pen, world: &World) {
     let dim = cx.theme.style(Role::Dim);
     let tally = world.tally;

@@ -1,5 +1,5 @@
-//! Pane 3 of the tools: how many attempts each tool has out at once, who stands in line and who was
-//! refused; and the call slots that all agents of a resilience run share.
+//! Pane 3 of the tools: each tool's concurrent, queued and refused attempts; and the call slots
+//! that the agents of a resilience run share.
 
 use std::time::Duration;
 
@@ -16,10 +16,9 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::Pen;
 use crate::ui::theme::Role;
 
-/// Places that are drawn one by one, and where there is little room; more of them are drawn as
-/// shares.
+/// Number of slots drawn one by one, in a wide and in a narrow pane; more slots are drawn to scale.
 const MOST: (u16, u16) = (16, 8);
-/// Columns of the figures beside them.
+/// Width of the figures next to the slots.
 const FIGURES: u16 = 8;
 
 /// Draws the pane.
@@ -28,13 +27,13 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let dim = cx.theme.style(Role::Dim);
     let tools = world.tools.rows();
     if tools.is_empty() {
-        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put("No tool, no bulkhead.", dim);
+        Pen::new(buf, line(area, 0), cx.glyphs).space(1).put("This run has no tools.", dim);
         return;
     }
     let longest = tools.iter().map(|tool| tool.name().as_str().len()).max().unwrap_or(4).max(10);
     let name = u16::try_from(longest).unwrap_or(u16::MAX).min((area.width / 4).max(10));
     let most = if area.width < 64 { MOST.1 } else { MOST.0 };
-    // The figures stand in one column, right behind the longest row of places.
+    // The figures are in one column, right after the longest row of slots.
     let pool = world.resilience().map(|(_, plan)| plan.pool);
     let limits = tools.iter().filter_map(|tool| tool.head.limits.bulkhead);
     let longest = limits.map(|it| it.max_in_flight).chain(pool).max().unwrap_or(0);
@@ -78,7 +77,7 @@ fn one_tool(cx: &Cx, pen: &mut Pen, tool: &ToolRow, name: u16, most: u16, select
     pen.glyph(glyph, cx.theme.style(role)).space(1);
     pen.name(tool.name().as_str(), name, cx.theme.style(Role::Text)).space(1);
     let Some(bulkhead) = tool.head.limits.bulkhead else {
-        let text = format!("{} out, peak {}; no bulkhead", tool.in_flight, tool.peak);
+        let text = format!("{} running, peak {}; no bulkhead", tool.in_flight, tool.peak);
         pen.put(&text, dim);
         return;
     };
@@ -91,11 +90,11 @@ fn one_tool(cx: &Cx, pen: &mut Pen, tool: &ToolRow, name: u16, most: u16, select
     pen.put(&waited, if tool.tally.waited_ms > 0 { cx.theme.style(Role::Text) } else { dim });
 }
 
-/// Places taken and free, with their figures.
+/// Draws used and free slots, with their figures.
 fn places(cx: &Cx, pen: &mut Pen, used: u32, all: u32, most: u16) {
     let start = pen.x();
     let cells = all.min(u32::from(most));
-    // More than that many places are drawn as shares: only nothing is empty, only all is full.
+    // Drawn to scale: the bar is empty only at 0 and full only at all.
     let full = match (used, all) {
         (0, _) | (_, 0) => 0,
         (used, all) if used >= all => cells,

@@ -1,4 +1,4 @@
-//! Pane 5: the facts, a row each. Only the rows in view are looked at.
+//! Pane 5: the events, a row each. Only the rows in view are read.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::ui::glyph::{Glyph, Glyphs};
 use crate::ui::text::{Pen, columns, elide, on_line};
 use crate::ui::theme::Role;
 
-/// What stands at the end of the pane's title: how many facts, and how many of them are shown.
+/// The end of the pane's title: the number of events, and how many match the filter.
 pub(super) fn aside(page: &RunPage, glyphs: Glyphs) -> String {
     let log = page.log();
     let facts = format::things(log.len() as u64, "event");
@@ -24,7 +24,7 @@ pub(super) fn aside(page: &RunPage, glyphs: Glyphs) -> String {
     match list.filter(log) {
         Some(filter) if list.is_filtered() => {
             let looking = if filter.done < 100 {
-                format!(", looked at {} %", filter.done)
+                format!(", scanned {} %", filter.done)
             } else {
                 String::new()
             };
@@ -34,7 +34,7 @@ pub(super) fn aside(page: &RunPage, glyphs: Glyphs) -> String {
     }
 }
 
-/// The pane's title: whether it follows, and the filter.
+/// The pane's title: whether it follows the log, and the filter.
 pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Style) {
     let dim = on_line(cx.theme.style(Role::Dim));
     pen.put_within("Events", end.saturating_sub(pen.x()), plain);
@@ -45,7 +45,7 @@ pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Sty
     } else if list.follows() {
         (format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)), Role::Dim)
     } else {
-        (format!(" {dot} G follows"), Role::Notice)
+        (format!(" {dot} G: follow"), Role::Notice)
     };
     if columns(&follow.0) <= usize::from(end.saturating_sub(pen.x())) {
         pen.put(&follow.0, on_line(cx.theme.style(follow.1)));
@@ -60,7 +60,7 @@ pub(super) fn title(page: &RunPage, cx: &Cx, pen: &mut Pen, end: u16, plain: Sty
     filter_text(cx, pen, filter, room);
 }
 
-/// The filter as typed, with its cursor while it is typed, then what is wrong with it.
+/// The filter's text, with a cursor while it is edited, then its error.
 fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
     let of = |role| on_line(cx.theme.style(role));
     let style = of(if filter.typing.is_some() { Role::Field } else { Role::Found });
@@ -71,7 +71,7 @@ fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
         }
         Some(at) => {
             let (before, after) = filter.text.split_at(at.min(filter.text.len()));
-            // Where it does not fit, its end is what is being typed.
+            // If it does not fit, its end is shown.
             let mut start = before;
             while columns(start) + 1 > usize::from(room) {
                 let Some(first) = start.chars().next() else { break };
@@ -89,7 +89,7 @@ fn filter_text(cx: &Cx, pen: &mut Pen, filter: FilterShown<'_>, room: u16) {
             }
         }
     }
-    // With no row to show, the pane itself says what is wrong.
+    // An empty pane shows the error in its first row.
     if let Some(trouble) = filter.trouble.filter(|_| filter.typing.is_none()) {
         let left = end.saturating_sub(pen.x());
         if left > 8 {
@@ -121,12 +121,12 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// The line above the first row: how many events are gone.
+/// The line above the first row: the number of dropped events.
 fn gone(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let gone = format::exact(page.log().gone() as u64);
     let mut text = format!("{gone} earlier events dropped to bound memory");
     if page.list().is_filtered() {
-        text.push_str(": the filter looks at the others");
+        text.push_str(": the filter covers only the rest");
     }
     let notice = cx.theme.style(Role::Notice);
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
@@ -143,21 +143,20 @@ fn empty(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let glyph = cx.glyphs.of(Glyph::Failed);
         let text = format!("{glyph} {trouble}");
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&text, failed);
-        let keys =
-            "Enter keeps it once it can be used, Esc takes it off; plain words need no quotes.";
+        let keys = "Enter applies a valid filter, Esc clears it; plain words need no quotes.";
         Pen::new(buf, line(area, 1), cx.glyphs).space(1).put(keys, dim);
         let names = format!("names: {}", crate::app::run::filter::NAMES);
         Pen::new(buf, line(area, 2), cx.glyphs).space(1).put(&names, dim);
         return;
     }
     let text = match filter {
-        Some(filter) if filter.done < 100 => format!("Looking: {} % of the log.", filter.done),
-        Some(_) => "No event passes the filter. / changes it, Esc takes it off.".to_owned(),
+        Some(filter) if filter.done < 100 => format!("Filtering: {} % of the log.", filter.done),
+        Some(_) => "No event matches the filter. / changes it, Esc clears it.".to_owned(),
         None if page.is_forgotten() => {
             let facts = format::exact(page.world().tally.facts);
             format!("The {facts} events of this run were dropped to bound memory.")
         }
-        None => "No event yet.".to_owned(),
+        None => "No events yet.".to_owned(),
     };
     Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&text, dim);
     if let Some(trouble) = page.list().filter(page.log()).and_then(|filter| filter.trouble) {
@@ -181,7 +180,7 @@ fn fact(
     let theme = cx.theme;
     let told = tell(event, page.world());
     row_style(cx, area, selected, buf);
-    // What has not happened yet at the playhead steps back.
+    // Events after the playhead are dimmed.
     let later = playhead.is_some_and(|playhead| place > playhead);
     let dim = theme.style(Role::Dim);
     let plain = if later { dim } else { theme.style(Role::Text) };
@@ -201,7 +200,7 @@ fn fact(
     }
     let wide = area.width >= 100;
     pen.cell(&format::moment(event.at), 8, dim).space(1);
-    // Rounds are a collaboration's alone.
+    // Only collaborations have rounds.
     if page.world().collaboration().is_some() || told.round.is_some() {
         let round = told.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
         pen.cell(&round, if wide { 4 } else { 3 }, dim);
@@ -209,7 +208,7 @@ fn fact(
     let kind = if wide { 22 } else { 16.min(area.width / 4) };
     pen.cell(&short_kind(told.kind, usize::from(kind), cx.glyphs), kind, toned).space(1);
     let names = world_names(page).clamp(8, if wide { 24 } else { (area.width / 5).max(8) });
-    // Of an agent and its tool the number tells the most, so only the tool's name gives way.
+    // The agent's number identifies it, so only the tool's name is shortened.
     let number = told.who.strip_prefix("agent ").and_then(|rest| rest.find(' '));
     let (agent, name) = told.who.split_at(number.map_or(0, |at| at + "agent  ".len()));
     let taken = u16::try_from(columns(agent)).unwrap_or(u16::MAX).min(names);
@@ -230,7 +229,7 @@ fn world_names(page: &RunPage) -> u16 {
     if let Some((_, plan)) = world.collaboration() {
         super::names(plan)
     } else if let Some((orchestrator, plan)) = world.orchestrator() {
-        // Of many tasks the first tell how long their names are.
+        // With many tasks the first ones determine the width.
         let tasks = orchestrator.tasks.iter().take(64).map(|row| row.task.id.as_str());
         longest(&mut tasks.chain(plan.workers.iter().map(|worker| worker.name.as_str())))
     } else if let Some((_, plan)) = world.team() {
@@ -240,7 +239,7 @@ fn world_names(page: &RunPage) -> u16 {
     }
 }
 
-/// A kind in at most `width` columns: what follows its last dot tells the most.
+/// A kind in at most `width` columns; the part after its last dot is kept.
 fn short_kind(kind: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
     let last = kind.rfind('.').filter(|_| columns(kind) > width);
     match last.map(|dot| kind.split_at(dot)) {

@@ -1,4 +1,4 @@
-//! Pane 4: what the gateway made of each seat, and what of the budgets is used.
+//! Pane 4 of a collaboration: the result of each seat's call, and the use of the budgets.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -89,7 +89,7 @@ fn seat(
     let rests = round.is_some_and(|round| rests_before(world, round, index));
     let sign = match seat {
         _ if rests => {
-            Sign { glyph: Glyph::Paused, word: "rests", style: theme.style(Role::Paused) }
+            Sign { glyph: Glyph::Paused, word: "paused", style: theme.style(Role::Paused) }
         }
         seat => seat_sign(cx, world, seat),
     };
@@ -125,15 +125,15 @@ fn seat(
             None => "not reached".to_owned(),
         },
         _ if !world.is_live() && matches!(seat.state, SeatState::Waiting) => {
-            "the run ended before".to_owned()
+            "not reached: the run ended".to_owned()
         }
         SeatState::Speaking | SeatState::Retrying if !world.is_live() => {
             "the run was stopped".to_owned()
         }
         SeatState::Speaking | SeatState::Retrying => speaking(page, cx, seat),
-        SeatState::Answered => "waits for the seats before it".to_owned(),
+        SeatState::Answered => "waiting for earlier seats".to_owned(),
         SeatState::Waiting | SeatState::Accepted | SeatState::Refused => String::new(),
-        SeatState::Failed => "no reply could be had".to_owned(),
+        SeatState::Failed => "no reply".to_owned(),
         SeatState::Cancelled => "the run was stopped".to_owned(),
     };
     pen.put(&note, dim);
@@ -147,12 +147,12 @@ fn speaking(page: &RunPage, cx: &Cx, seat: &Seat) -> String {
         text.push_str(&format!(", attempt {}", seat.attempts));
     }
     if let Some(detail) = seat.detail.as_ref().filter(|_| seat.asked_again > 0) {
-        text.push_str(&format!(", asked again ({}): {detail}", seat.asked_again));
+        text.push_str(&format!(", retry {}: {detail}", seat.asked_again));
     }
     text
 }
 
-/// What is used of each budget, in figures; past 80 % it stands out.
+/// The use of each budget in figures; highlighted above 80 %.
 fn budgets(
     page: &RunPage,
     cx: &Cx,
@@ -172,7 +172,7 @@ fn budgets(
     let budget = |pen: &mut Pen, name: &str, used: u64, allowed: u64, last: bool| {
         pen.put(name, dim).space(1);
         let style = theme.budget(used, allowed);
-        // Rounds that are used up are no alarm: the last one is one like the others.
+        // Using the last round is normal, so it is not highlighted.
         let style = if last { theme.style(Role::Bar) } else { style };
         pen.put(&format!("{used}/{allowed}"), style).space(3);
     };

@@ -1,4 +1,4 @@
-//! The second header row of the tools: breakers, bulkheads, and how the calls end, over all tools.
+//! The second header row of the tools: totals of breakers, bulkheads and calls.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::ui::format;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::Role;
 
-/// Draws the row; what finds no room is left out whole.
+/// Draws the row; a part that does not fit is left out.
 pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;

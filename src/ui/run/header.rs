@@ -1,4 +1,4 @@
-//! The two header rows of a run: who and what, then its progress, or what stands in its way.
+//! The two header rows of a run: its identity, then its progress or a notice.
 
 use std::time::Duration;
 
@@ -18,21 +18,21 @@ use crate::ui::glyph::{Glyph, Glyphs};
 use crate::ui::text::{Pen, columns, elide, elide_middle};
 use crate::ui::theme::Role;
 
-/// The least columns that tell who answers.
+/// Minimum width of the model's name.
 const LEAST_MODEL: usize = 24;
-/// Columns of the bar of messages.
+/// Width of the budget's bar.
 const BAR: u16 = 8;
 
-/// A piece of the first row. The higher its rank, the sooner it is left out.
+/// A part of the first row. Parts with a high rank are left out first.
 struct Piece {
     rank: u8,
     text: String,
     style: Style,
-    /// Columns of blanks after it.
+    /// Number of blanks after it.
     gap: u16,
 }
 
-/// Who and what: run, pattern, title, state, round, clock, cost, messages, model.
+/// Draws the first row: run, pattern, title, state, round, clock, cost, messages, model.
 pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
@@ -50,7 +50,7 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
     pieces.push(piece(0, String::new(), theme.style(Role::Strong), 3));
     let state = if page.is_scrubbed() {
-        format!("{} PLAYHEAD", cx.glyphs.of(Glyph::Playhead))
+        format!("{} REPLAY", cx.glyphs.of(Glyph::Playhead))
     } else {
         let sign = theme.run(world);
         format!("{} {}", cx.glyphs.of(sign.glyph), sign.word)
@@ -67,7 +67,7 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         pieces.push(piece(6, format::estimate(cost, cx.glyphs), plain, 3));
     }
-    // What may be spent goes before messages, and is left out last: who set a limit looks at it.
+    // A spending limit is shown in place of messages and is left out last: the operator set it.
     let rank = if progress.spending.is_some() { 2 } else { 4 };
     let budget = progress.spending.or_else(|| {
         let (name, used, allowed) = progress.budget?;
@@ -77,7 +77,7 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         pieces.push(piece(rank, text.clone(), plain, 1));
         pieces.push(piece(8, " ".repeat(usize::from(BAR)), plain, 2));
     }
-    // Whether it is live or scripted is never left out.
+    // "live" or "scripted" is never left out.
     let who = head.map(|head| &head.model);
     let least_who = who.map_or_else(String::new, |who| model_within(who, LEAST_MODEL, cx.glyphs));
     pieces.push(piece(1, least_who.clone(), dim, 0));
@@ -85,14 +85,14 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let taken = |pieces: &[Piece]| -> usize {
         pieces.iter().map(|piece| columns(&piece.text) + usize::from(piece.gap)).sum()
     };
-    // The title takes what is left, down to this much of it.
+    // The title gets the remaining width, at least this much.
     let least = (columns(title) + 2).min(16);
     while taken(&pieces) + least > width {
         let most = pieces.iter().map(|piece| piece.rank).max().filter(|rank| *rank > 1);
         let Some(most) = most else { break };
         pieces.retain(|piece| piece.rank != most);
     }
-    // The title is cut before the model's name.
+    // The title is shortened before the model's name.
     if let (Some(who), Some(last)) = (who, pieces.last_mut()) {
         last.text.clear();
         let room = width.saturating_sub(taken(&pieces) + least.min(12));
@@ -101,7 +101,7 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             last.text = text;
         }
     }
-    // Narrower gaps and a shorter bar before a shorter title.
+    // Gaps and the bar are shortened before the title.
     if taken(&pieces) + columns(title) + 2 > width {
         for piece in &mut pieces {
             piece.gap = piece.gap.min(2);
@@ -140,7 +140,7 @@ pub fn first(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Who answers in about `width` columns: the model's name is cut first, then its host.
+/// The model in about `width` columns: the name is shortened first, then the host.
 fn model_within(label: &ModelLabel, width: usize, glyphs: Glyphs) -> String {
     let whole = model(label);
     let ModelLabel::Live { name, host } = label else { return whole };
@@ -164,7 +164,7 @@ fn model_within(label: &ModelLabel, width: usize, glyphs: Glyphs) -> String {
     "live".to_owned()
 }
 
-/// The run's progress, and at its end what a person should know just now.
+/// Draws the second row: the run's progress, and a notice at its end.
 pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     if world.head.is_none() {
@@ -178,7 +178,7 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         Some(decided(cx, table, plan))
     });
     let Some((mut note, role, matters)) = said else {
-        // Nothing stands in the way of the run: its own figures have the whole row.
+        // Without a notice the progress has the whole row.
         match (page.face(), world.orchestrator()) {
             (Face::Orchestrator, Some((orchestrator, _))) => {
                 let width = phases::aside_width(orchestrator);
@@ -198,7 +198,7 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         return;
     };
     if let Some((short, _)) = note.split_once('\n') {
-        // Why and where, and what to do, or at least who says so.
+        // The reason with the advice, or with the pane that shows it.
         let whole = note.replacen('\n', ": ", 1);
         note = if columns(&whole) <= room {
             whole
@@ -208,11 +208,11 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
                 Face::Research => 3,
                 _ => 2,
             };
-            format!("{short}: {pane} says what to do")
+            format!("{short}: see pane {pane}")
         };
     }
     let full = columns(&note);
-    // Columns that the run's own progress has to have, for any of it and for all of it.
+    // Width of the progress: the minimum, and the width for all of it.
     let (least, wanted) = match (page.face(), table) {
         (Face::Collaboration, Some((_, plan))) => {
             let bare = u32::from(rounds::BARE) * plan.max_rounds.clamp(1, 3);
@@ -223,7 +223,7 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         (Face::Research, _) => (58, 58),
         _ => (48, 48),
     };
-    // What matters is said whole, whatever it costs the track; the rule only where there is room.
+    // An important notice is never shortened; the decision rule is shown only if there is room.
     let width = if matters {
         full.min(room)
     } else if full + 3 + wanted <= room {
@@ -252,19 +252,19 @@ pub fn second(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     Pen::new(buf, at, cx.glyphs).put(&note, cx.theme.style(role));
 }
 
-/// What a person should know just now, after a line end what to do about it, and whether it
-/// matters more than the track.
+/// The current notice (after a line end its advice), its role, and whether it is more important
+/// than the progress.
 fn note(page: &RunPage, cx: &Cx, world: &World) -> Option<(String, Role, bool)> {
     if page.is_scrubbed() {
         let (facts, all) = (page.shown_facts(), page.log().len());
-        // What the run itself does meanwhile.
+        // The state of the run itself, which is not what the screen shows.
         let run = match &page.world().stage {
-            Stage::Empty | Stage::Running => "the run goes on, ",
-            Stage::Pausing { .. } => "the run is PAUSING, ",
-            Stage::Paused { .. } => "the run is PAUSED, ",
-            Stage::Closed => "",
+            Stage::Empty | Stage::Running => ", run continues (Space or G: back to live)",
+            Stage::Pausing { .. } => ", run pausing (Space or G: back to live)",
+            Stage::Paused { .. } => ", run paused (Space or G: back to live)",
+            Stage::Closed => " (Space or G: back to the end)",
         };
-        let text = format!("after event {facts} of {all}: {run}Space or G goes back");
+        let text = format!("event {facts} of {all}{run}");
         return Some((text, Role::Playhead, true));
     }
     Some(match (&world.stage, &world.closed) {
@@ -290,30 +290,26 @@ fn note(page: &RunPage, cx: &Cx, world: &World) -> Option<(String, Role, bool)> 
                 0 | 1 => String::new(),
                 more => format!(" and {} more", more - 1),
             };
-            (format!("rests before {place}{more}: Space goes on, s steps"), Role::Paused, true)
+            (format!("paused before {place}{more} (Space resume, s step)"), Role::Paused, true)
         }
         (Stage::Pausing { by: who }, _) => {
             let open = world.tally.open();
             let text = match open {
-                0 => format!("pausing, {}, at the next boundary", by(*who)),
+                0 => format!("pausing, {}: waiting for the next boundary", by(*who)),
                 calls => {
-                    format!(
-                        "pausing, {}: {} to finish first",
-                        by(*who),
-                        format::things(calls, "call")
-                    )
+                    format!("pausing, {}: waiting for {}", by(*who), format::things(calls, "call"))
                 }
             };
             (text, Role::Paused, true)
         }
         (Stage::Running, _) if world.to_round => {
-            ("rests at the next round".to_owned(), Role::Paused, true)
+            ("will pause at the next round".to_owned(), Role::Paused, true)
         }
         _ => return None,
     })
 }
 
-/// What the table decided, or what decides.
+/// The decision, or the rule for it.
 fn decided(cx: &Cx, table: &Collaboration, plan: &CollaborationPlan) -> (String, Role, bool) {
     match table.decision() {
         Some(decision) => {
@@ -329,7 +325,7 @@ fn decided(cx: &Cx, table: &Collaboration, plan: &CollaborationPlan) -> (String,
     }
 }
 
-/// How long the run has been going at the shown moment, pauses left out.
+/// Active run time at the shown moment, without pauses.
 pub fn active(page: &RunPage, now: Duration) -> Duration {
     page.shown().active(page.time(now))
 }

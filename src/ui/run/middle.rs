@@ -1,5 +1,4 @@
-//! What stands in the middle of the table: the round, the votes, the conflicts, what was or would
-//! be decided.
+//! The middle of the round table: the round, the votes, the conflicts, the decision or its rule.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,7 +13,7 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::Role;
 
-/// The table's middle: the round, the votes, the conflicts, what was or would be decided.
+/// Draws the middle of the table.
 pub(super) fn render(
     cx: &Cx,
     area: Rect,
@@ -40,10 +39,10 @@ pub(super) fn render(
     if table.decision().is_none() && world.is_live() && columns(&rule) + 2 <= area.width.into() {
         rows.push(one(rule, Role::Dim));
     }
-    // What matters most stands in the fewest rows.
+    // With few rows the less important ones are left out.
     let keep = usize::from(area.height);
     if rows.len() > keep {
-        // The conflicts go first while the round is open, the state when it is closed.
+        // In an open round the conflicts are dropped first, in a closed round the state.
         let drop = if round.closed.is_some() && table.decision().is_none() { 3 } else { 2 };
         if rows.len() > keep && rows.len() > 4 {
             rows.truncate(4);
@@ -53,16 +52,17 @@ pub(super) fn render(
         }
         rows.truncate(keep);
     }
-    // Air between the round and what it comes to, where there is room.
+    // A blank row after the round, if there is room.
     if rows.len() > 1 && rows.len() < keep {
         rows.insert(1, Vec::new());
     }
     centre(cx, area, &rows, buf);
 }
 
-/// What decides, in the scenario's figures (source `000`, `decide_round_outcome`).
+/// The rule for a decision, with the scenario's numbers (collaboration source document,
+/// `decide_round_outcome`).
 pub(super) fn rule(plan: &CollaborationPlan) -> String {
-    format!("decides at {} go and no block", plan.min_go_votes)
+    format!("needs {} go, no block", plan.min_go_votes)
 }
 
 pub(super) fn votes(cx: &Cx, round: &Round, width: usize) -> Vec<(String, Role)> {
@@ -91,7 +91,7 @@ pub(super) fn votes(cx: &Cx, round: &Round, width: usize) -> Vec<(String, Role)>
     row
 }
 
-/// The conflicts of this round once it is closed, else those of the round before.
+/// The conflicts of this round if it is closed, else those of the previous round.
 pub(super) fn conflict_line(cx: &Cx, table: &Collaboration, round: &Round) -> String {
     let alert = cx.glyphs.of(Glyph::Alert);
     let of = |round: &Round| match round.conflicts.as_slice() {
@@ -143,12 +143,12 @@ pub(super) fn state_line(
             let reason = world.closed.as_ref().map(|closed| closed.reason.to_string());
             vec![(reason.unwrap_or_default(), Role::Failed)]
         }
-        (_, Some(_)) => vec![("another round follows".to_owned(), Role::Dim)],
-        (_, None) => vec![(format!("{came} of {asked} seats in"), Role::Running)],
+        (_, Some(_)) => vec![("no decision, next round".to_owned(), Role::Dim)],
+        (_, None) => vec![(format!("{came} of {asked} answered"), Role::Running)],
     }
 }
 
-/// Rows in the middle of an area, each in the middle of its line.
+/// Draws rows centred in an area, in both directions.
 fn centre(cx: &Cx, area: Rect, rows: &[Vec<(String, Role)>], buf: &mut Buffer) {
     let spare = area.height.saturating_sub(rows.len() as u16);
     for (nth, row) in rows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The view of one run: its two header rows, its panes, its scrubber. Pure functions of the page.
+//! The view of one run: two header rows, the panes, the scrubber. Pure functions of the page.
 
 mod agents;
 mod breakers;
@@ -42,7 +42,7 @@ use crate::event::kind::CollaborationPlan;
 use crate::event::world::collaboration::{Seat, SeatState};
 use crate::event::world::{Stage, World};
 
-/// Draws a run into what the header and the key row leave.
+/// Draws a run in the area between the header and the key row.
 pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     clear(buf, area);
     if page.inspector().is_some() {
@@ -81,7 +81,7 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     scrubber::render(page, cx, areas.scrubber, buf);
 }
 
-/// Frames, their titles, and the tabs where one pane stands at a time.
+/// Draws the frames with their titles, and the tabs if one pane is shown at a time.
 fn frames(page: &RunPage, cx: &Cx, area: Rect, areas: &Areas, buf: &mut Buffer) {
     let mut tiles = Tiles::new(area);
     let shown = || Pane::ALL.into_iter().filter(|pane| areas.pane(*pane).is_some());
@@ -109,7 +109,7 @@ fn frames(page: &RunPage, cx: &Cx, area: Rect, areas: &Areas, buf: &mut Buffer) 
     }
 }
 
-/// A pane's number and title in the upper line of its frame, and what stands at its end.
+/// Draws a pane's number, title and right-aligned note on the upper line of its frame.
 fn title(
     page: &RunPage,
     cx: &Cx,
@@ -185,7 +185,7 @@ fn title(
     }
     pen.put(" ", dim);
     if shape == Shape::Stacked {
-        // The pane that shares this place.
+        // The other pane in the same place.
         let other = match pane {
             Pane::First => Some(Pane::Second),
             Pane::Second => Some(Pane::First),
@@ -205,7 +205,7 @@ fn title(
     }
 }
 
-/// Whom the speaker's pane is about, and how that stands.
+/// Title and state of the speaker's pane.
 fn speaker_title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
     let world = page.shown();
     match (page.subject(), world.collaboration()) {
@@ -231,12 +231,12 @@ fn speaker_title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
     }
 }
 
-/// How a seat stands. Once the run has ended no one is waiting or speaking any more.
+/// The state of a seat. After the run's end no seat is waiting or speaking.
 fn seat_sign(cx: &Cx, world: &World, seat: Option<&Seat>) -> Sign {
     let state = seat.map_or(SeatState::Waiting, |seat| seat.state);
     match (&world.stage, state) {
         (Stage::Closed, SeatState::Waiting) => {
-            Sign { word: "not asked", ..cx.theme.seat(SeatState::Off) }
+            Sign { word: "not run", ..cx.theme.seat(SeatState::Off) }
         }
         (Stage::Closed, SeatState::Speaking | SeatState::Retrying) => {
             cx.theme.seat(SeatState::Cancelled)
@@ -245,20 +245,20 @@ fn seat_sign(cx: &Cx, world: &World, seat: Option<&Seat>) -> Sign {
     }
 }
 
-/// A state: its glyph, then its word.
+/// Draws a state: its glyph, then its word.
 fn put_sign(cx: &Cx, pen: &mut Pen, sign: Sign) {
     let text = format!("{} {}", cx.glyphs.of(sign.glyph), sign.word);
     pen.put(&text, sign.style);
 }
 
-/// The style of a row that may be selected: the selection lies under what the row says.
+/// Paints the background of a selected row.
 fn row_style(cx: &Cx, area: Rect, selected: bool, buf: &mut Buffer) {
     if selected {
         super::text::paint(buf, area, cx.theme.style(Role::Selected));
     }
 }
 
-/// A seat's name in exactly `width` columns, the sign of its flag right after it.
+/// Draws a seat's name in exactly `width` columns, with the flag's glyph right after it.
 fn put_name(cx: &Cx, pen: &mut Pen, name: &str, flagged: bool, width: u16, style: Style) {
     let start = pen.x();
     let flag = if flagged { 2 } else { 0 };
@@ -270,7 +270,7 @@ fn put_name(cx: &Cx, pen: &mut Pen, name: &str, flagged: bool, width: u16, style
     pen.to(start + width);
 }
 
-/// The columns of the longest name of a seat, with the sign of its flag.
+/// Width of the longest seat name, including the flag's glyph.
 fn names(plan: &CollaborationPlan) -> u16 {
     let widths = plan.sequence.iter().map(|role| {
         let flag = if plan.behind.contains_key(role) { 2 } else { 0 };
@@ -279,7 +279,7 @@ fn names(plan: &CollaborationPlan) -> u16 {
     u16::try_from(widths.max().unwrap_or(0)).unwrap_or(u16::MAX)
 }
 
-/// A pane without rows: why, and the next key.
+/// Draws the text of a pane without rows.
 fn empty(cx: &Cx, area: Rect, text: &str, buf: &mut Buffer) {
     let width = usize::from(area.width.saturating_sub(2)).max(1);
     let (rows, _) = wrap_within(text, width, usize::from(area.height));
@@ -289,7 +289,7 @@ fn empty(cx: &Cx, area: Rect, text: &str, buf: &mut Buffer) {
     }
 }
 
-/// What is out of view, said on the line of the frame beside the text, which keeps all its columns.
+/// Draws scroll arrows on the frame next to the text, so that the text keeps its width.
 fn out_of_view(cx: &Cx, area: Rect, top: Scroll, lines: &impl Lines, buf: &mut Buffer) {
     if area.width < 20 || area.height < 2 {
         return;
@@ -305,14 +305,14 @@ fn out_of_view(cx: &Cx, area: Rect, top: Scroll, lines: &impl Lines, buf: &mut B
     }
 }
 
-/// A line of an area.
+/// The nth line of an area; empty if it is outside.
 fn line(area: Rect, nth: u16) -> Rect {
     let height = u16::from(nth < area.height);
     Rect { y: area.y.saturating_add(nth.min(area.height)), height, ..area }
 }
 
-/// A bar of `width` cells, as full as `used` of `allowed`. Only nothing is drawn as empty, and
-/// only all of it as full.
+/// Draws a bar of `width` cells for `used` of `allowed`. It is empty only at 0 and full only at
+/// `allowed`.
 fn bar(cx: &Cx, pen: &mut Pen, used: u64, allowed: u64, width: u16) {
     let cells = u64::from(width);
     let full = match (used, allowed) {

@@ -1,4 +1,4 @@
-//! The second header row of an orchestrator: plan, fan-out, join and report as one track.
+//! The second header row of an orchestrator: the phases plan, fan-out, join and report.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,7 +14,7 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{Role, Sign};
 
-/// What stands at the right end of the row, in columns: places and queue.
+/// Width of the slots and the queue at the right end of the row.
 pub(super) fn aside_width(orchestrator: &Orchestrator) -> u16 {
     let waiting = orchestrator.count(TaskState::Waiting);
     let all = orchestrator.max_parallel.max(orchestrator.running);
@@ -23,7 +23,7 @@ pub(super) fn aside_width(orchestrator: &Orchestrator) -> u16 {
     u16::try_from(6 + drawn + figures.len() + 9 + waiting.to_string().len()).unwrap_or(u16::MAX)
 }
 
-/// Draws places and queue.
+/// Draws the slots and the queue.
 pub(super) fn aside(cx: &Cx, area: Rect, orchestrator: &Orchestrator, buf: &mut Buffer) {
     let dim = cx.theme.style(Role::Dim);
     let mut pen = Pen::new(buf, area, cx.glyphs);
@@ -33,7 +33,7 @@ pub(super) fn aside(cx: &Cx, area: Rect, orchestrator: &Orchestrator, buf: &mut 
     pen.space(3).put("queue ", dim).put(&waiting, cx.theme.style(Role::Text));
 }
 
-/// Draws the track.
+/// Draws the phases.
 pub(super) fn render(
     page: &RunPage,
     cx: &Cx,
@@ -41,7 +41,7 @@ pub(super) fn render(
     orchestrator: &Orchestrator,
     buf: &mut Buffer,
 ) {
-    /// The least columns of a bar that says something.
+    /// Minimum width of the bar.
     const LEAST: u16 = 6;
     let world = page.shown();
     let now = page.drawn_to(cx.now);
@@ -77,7 +77,7 @@ pub(super) fn render(
         let words: usize = pieces.iter().map(|(text, _)| columns(text)).sum();
         u16::try_from(words + columns(&fan_text) + 3 * columns(&gap)).unwrap_or(u16::MAX)
     };
-    // How long the calls took goes before a name is cut.
+    // Durations are left out before names are shortened.
     let timed = pieces(true);
     let shown = if width(&timed) <= area.width { timed } else { pieces(false) };
     let fixed = width(&shown);
@@ -104,7 +104,7 @@ pub(super) fn render(
     pen.put(&gap, dim).put(&report.0, report.1.style);
 }
 
-/// How the tasks stand as a whole.
+/// The state of all tasks together.
 fn fan_sign(cx: &Cx, page: &RunPage, orchestrator: &Orchestrator) -> Sign {
     let world = page.shown();
     let of = |glyph, word, role| Sign { glyph, word, style: cx.theme.style(role) };

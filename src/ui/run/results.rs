@@ -1,5 +1,5 @@
-//! Pane 3 of an orchestrator: what the tasks came to, a line each, and once they are put together
-//! what they came to as a whole.
+//! Pane 3 of an orchestrator: the result of each task, a line each, and the combined result after
+//! the join.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,7 +14,7 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::Pen;
 use crate::ui::theme::Role;
 
-/// Columns of a name.
+/// Width of a name.
 const NAME: u16 = 14;
 
 /// Draws the pane.
@@ -25,8 +25,8 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let rows = usize::from(area.height);
     if count == 0 {
         let text = match world.orchestrator().and_then(|(it, _)| it.refused.as_ref()) {
-            Some(_) => "The plan was refused, so there are no tasks: 2 says why.",
-            None if world.is_live() => "No result yet: the plan comes first.",
+            Some(_) => "The plan was refused, so there are no tasks. 2 shows why.",
+            None if world.is_live() => "No results yet: the plan comes first.",
             None => "No task was planned.",
         };
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(text, dim);

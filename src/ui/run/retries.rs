@@ -1,5 +1,5 @@
-//! Pane 4 of the tools: how many requests came of the calls that were asked for, what a person is
-//! alerted of, and the latest calls that were tried again, with each attempt and each wait.
+//! Pane 4 of the tools: the amplification (requests per call), the alerts, and the latest calls
+//! that were retried, with each attempt and wait.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,7 +16,7 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::Pen;
 use crate::ui::theme::Role;
 
-/// Columns of whom a call is for, and of what it asks.
+/// Width of a call's caller, and of its tool or model.
 const WHO: u16 = 11;
 
 /// Draws the pane.
@@ -33,16 +33,16 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         Some(factor) => {
             let role = if factor > 1.0 { Role::Retry } else { Role::Text };
             pen.put(&times(factor), theme.style(role));
-            pen.put(&format!("  {made} made for {asked} asked"), plain);
+            pen.put(&format!("  {made} requests for {asked} calls"), plain);
         }
         None => {
-            pen.put("no call of a tool yet", dim);
+            pen.put("no tool calls yet", dim);
         }
     }
     if let Some((_, plan)) = world.resilience() {
         let text = match plan.guarded {
             true => "  guarded".to_owned(),
-            false => format!("  naive: x{} at most", plan.naive_attempts),
+            false => format!("  naive: max x{}", plan.naive_attempts),
         };
         pen.put(&text, if plan.guarded { dim } else { theme.style(Role::Retry) });
     }
@@ -50,9 +50,8 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let clients: u64 = tools().map(|tool| tool.tally.client_retries).sum();
     let repeats: u64 = tools().map(|tool| tool.tally.repeats).sum();
     let mut pen = Pen::new(buf, line(area, 1), cx.glyphs);
-    pen.space(1).put("again ", dim);
-    for (count, word) in
-        [(retries, "by the gateway"), (clients, "by clients"), (repeats, "by agents")]
+    pen.space(1).put("retries ", dim);
+    for (count, word) in [(retries, "by gateway"), (clients, "by clients"), (repeats, "by agents")]
     {
         let role = if count > 0 { Role::Retry } else { Role::Dim };
         pen.put(&format!("{} ", format::count(count)), theme.style(role)).put(word, dim).space(2);
@@ -71,7 +70,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let rows = usize::from(area.height.saturating_sub(nth));
     let calls = page.retried_calls(rows);
     if calls.is_empty() && rows > 0 {
-        let text = "No call was tried again.";
+        let text = "No call was retried.";
         Pen::new(buf, line(area, nth), cx.glyphs).space(1).put(text, dim);
     }
     for call in calls {
@@ -87,7 +86,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             _ => None,
         };
         let who = purpose_name(purpose);
-        // Where several models are asked, the tool's name does not say which.
+        // If the run uses several models, the model is shown instead of the tool.
         let asks_model = purpose.filter(|purpose| purpose.caller().is_some());
         let tool = asks_model.and_then(|purpose| world.models.of(purpose)).unwrap_or(tool);
         pen.space(1).name(&who, WHO, plain).space(1).name(tool, WHO, dim).space(1);
@@ -102,7 +101,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// The other kind of run of the same scenario, in one line.
+/// Draws the comparison with the other mode's run (guarded or naive) of the same scenario.
 fn beside(other: &Beside, cx: &Cx, row: Rect, buf: &mut Buffer) {
     let theme = cx.theme;
     let (plain, dim) = (theme.style(Role::Text), theme.style(Role::Dim));
@@ -110,7 +109,7 @@ fn beside(other: &Beside, cx: &Cx, row: Rect, buf: &mut Buffer) {
     let (tool, factor) = &other.most;
     let role = if *factor > 1.0 { Role::Retry } else { Role::Text };
     let mut pen = Pen::new(buf, row, cx.glyphs);
-    pen.space(1).put(&format!("beside {how} {} ", other.run), dim);
+    pen.space(1).put(&format!("vs. {how} {} ", other.run), dim);
     pen.put(&format!("{tool} {}", times(*factor)), theme.style(role));
     for (tool, p95) in &other.p95 {
         pen.put(&format!("  p95 {tool} "), dim).put(&format::took(*p95), plain);

@@ -1,4 +1,4 @@
-//! The second header row of a collaboration: its rounds as one track.
+//! The second header row of a collaboration: its rounds.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,12 +14,12 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::Role;
 
-/// The columns from which on a round has a bar.
+/// Minimum width of a round with a bar.
 pub(super) const LEAST: u16 = 16;
-/// The least columns of a round: its number, its glyph, a gap.
+/// Minimum width of a round: its number, its glyph, a gap.
 pub(super) const BARE: u16 = 7;
 
-/// The rounds as one track: what is done, what is on its way, what is to come.
+/// Draws the closed, current and future rounds.
 pub(super) fn render(
     page: &RunPage,
     cx: &Cx,
@@ -30,10 +30,10 @@ pub(super) fn render(
 ) {
     let current = table.current().map_or(0, |round| round.number);
     let last = plan.max_rounds.max(current).max(1);
-    // Bars are cut before a round is left out.
+    // Bars are dropped before rounds are left out.
     let all = last.saturating_mul(u32::from(BARE)) <= u32::from(area.width);
     let fit = if all { last } else { u32::from((area.width / LEAST).max(1)).min(last) };
-    // The current round, what comes next, and as much of what was as fits.
+    // The current round, the next one, and as many earlier ones as fit.
     let from = current.max(1).saturating_sub(fit.saturating_sub(2)).clamp(1, last - fit + 1);
     let to = from + fit - 1;
     let mut pen = Pen::new(buf, area, cx.glyphs);
@@ -69,7 +69,7 @@ fn one_round(page: &RunPage, cx: &Cx, pen: &mut Pen, number: u32, round: Option<
             Some(closed) => (Glyph::Done, Role::Done, format::took(closed.since(round.opened))),
             None => {
                 let (came, asked) = (round.contributions().count(), round.asked());
-                let long = format!("{came} of {asked} seats in");
+                let long = format!("{came} of {asked} answered");
                 let fits = columns(&long) + 8 <= usize::from(end.saturating_sub(pen.x()));
                 let text = if fits { long } else { format!("{came}/{asked}") };
                 match (live, paused) {
@@ -84,7 +84,7 @@ fn one_round(page: &RunPage, cx: &Cx, pen: &mut Pen, number: u32, round: Option<
     pen.put(&format!("R{number} "), theme.style(Role::Text));
     pen.glyph(glyph, style).space(1);
     let left = |pen: &Pen| end.saturating_sub(pen.x() + 2);
-    // Where the run will rest is said, whatever it costs the bar.
+    // A breakpoint is always shown, even if the bar gets shorter.
     let at = Boundary::Round(number).id();
     if round.is_none() && live && page.shown().breakpoints.contains(&at) {
         let word = format!("{} break", cx.glyphs.of(Glyph::Breakpoint));

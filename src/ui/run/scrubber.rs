@@ -1,4 +1,4 @@
-//! The scrubber: how much happened when, the moments worth a mark, and the playhead.
+//! The scrubber: the activity over time, marks of important moments, and the playhead.
 
 use std::cmp::Ordering;
 
@@ -47,7 +47,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         if playhead == Some(x) {
             pen.glyph(Glyph::Playhead, theme.style(Role::Playhead));
         } else {
-            // What lies behind the playhead steps back.
+            // The part after the playhead is dimmed.
             let later = playhead.is_some_and(|playhead| x > playhead);
             pen.put(cx.glyphs.spark(*count, most), if later { dim } else { spark });
         }
@@ -65,7 +65,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// The time that the track stands for.
+/// The time range of the track.
 #[derive(Clone, Copy)]
 struct Span {
     from: Elapsed,
@@ -74,17 +74,17 @@ struct Span {
 }
 
 impl Span {
-    /// The column that a time stands in.
+    /// The column of a time.
     fn column(&self, at: Elapsed) -> u16 {
         let Self { from, end, track } = self;
         let into = |at: Elapsed| at.0.min(end.0).saturating_sub(from.0);
-        // Microseconds of centuries times columns fit.
+        // Saturates only after centuries of microseconds.
         let nth = into(at).saturating_mul(u64::from(track.width)) / into(*end).max(1);
         let last = u64::from(track.width.saturating_sub(1));
         track.x + u16::try_from(nth.min(last)).unwrap_or(0)
     }
 
-    /// The events of each column, of those that are held.
+    /// The number of events in each column, counting those that the log still holds.
     fn held(&self, page: &RunPage) -> Vec<u32> {
         let columns = u64::from(self.track.width);
         let time = self.end.0.saturating_sub(self.from.0);
@@ -102,7 +102,7 @@ impl Span {
     }
 }
 
-/// The second row: what matters more is set first, and what finds no room is left out.
+/// Draws the labels of the second row by importance; those that do not fit are left out.
 fn marks(page: &RunPage, cx: &Cx, area: Rect, span: Span, playhead: Option<u16>, buf: &mut Buffer) {
     let Span { from, end: _, track } = span;
     let theme = cx.theme;
@@ -142,7 +142,7 @@ fn marks(page: &RunPage, cx: &Cx, area: Rect, span: Span, playhead: Option<u16>,
         for mark in held.filter(|mark| rank_of(&mark.what) == Some(rank)) {
             let x = span.column(mark.at);
             let links = matches!(mark.what, MarkKind::Handoff(_) | MarkKind::Consulted(_));
-            // Of many in one column the first speaks for all; a chain says that it goes on.
+            // Of several marks in one column only the first is drawn; a chain gets an ellipsis.
             if before.replace(x) == Some(x) {
                 if links {
                     chain.leaves_out(&mut labels, mark.at, x, shift);
@@ -172,16 +172,17 @@ fn marks(page: &RunPage, cx: &Cx, area: Rect, span: Span, playhead: Option<u16>,
     }
 }
 
-/// Who passed to whom, as far as there is room: two names beside each other followed each other, so
-/// what is left out between them is marked.
+/// The labels of handoffs and consultations. Adjacent labels mean consecutive ones, so an ellipsis
+/// marks omitted labels between them.
 #[derive(Default)]
 struct Chain {
-    /// Where each stands, and its label; `None`: here something is left out.
+    /// The place and text of each label; `None`: an ellipsis.
     links: Vec<(Rect, Option<String>)>,
 }
 
 impl Chain {
-    /// One finds no room. Where not even a mark does, the one before gives its own up.
+    /// Marks an omitted label with an ellipsis. If even that does not fit, the previous label
+    /// becomes it.
     fn leaves_out(&mut self, labels: &mut Labels, when: Elapsed, x: u16, shift: u16) {
         if self.links.last().is_some_and(|(_, text)| text.is_none()) {
             return;
@@ -199,21 +200,20 @@ impl Chain {
     }
 }
 
-/// The columns of the second row that are taken.
+/// The occupied columns of the second row.
 struct Labels {
     row: Rect,
     taken: Vec<bool>,
-    /// When the moments were whose labels are set, and where they stand.
+    /// Time and column of each label.
     set: Vec<(Elapsed, u16)>,
 }
 
 impl Labels {
-    /// Takes the place of a label of `width` columns, at `x` or at most `shift` columns beside it.
-    /// Two moments close together stand beside each other; labels stand in the order of time, and
-    /// one that finds no such place is left out.
+    /// Reserves `width` columns for a label, at `x` or at most `shift` columns away. Labels stay in
+    /// time order; `None`: there is no such place.
     fn set(&mut self, when: Elapsed, x: u16, width: usize, shift: u16) -> Option<Rect> {
         let width = u16::try_from(width).ok()?;
-        // A label that would run past the end ends there.
+        // A label near the end is moved left, so that it fits.
         let end = self.row.right().checked_sub(width + 1)?;
         let x = x.min(end).max(self.row.x);
         let last = end.min(x + shift);
@@ -227,7 +227,7 @@ impl Labels {
         Some(Rect { x, width, height: self.row.height, ..self.row })
     }
 
-    /// Gives columns back.
+    /// Frees reserved columns.
     fn free(&mut self, place: Rect) {
         let at = usize::from(place.x.saturating_sub(self.row.x));
         if let Some(cells) = self.taken.get_mut(at..at + usize::from(place.width)) {
@@ -235,7 +235,7 @@ impl Labels {
         }
     }
 
-    /// Whether a label here stands after those of earlier moments and before those of later ones.
+    /// Whether a label at `x` is after those of earlier moments and before those of later ones.
     fn is_in_order(&self, x: u16, when: Elapsed) -> bool {
         self.set.iter().all(|(other, at)| match other.cmp(&when) {
             Ordering::Less => *at < x,
@@ -244,7 +244,7 @@ impl Labels {
         })
     }
 
-    /// Whether these columns are free, with one on either side.
+    /// Whether these columns and one on either side are free.
     fn is_free(&self, x: u16, width: u16) -> bool {
         let at = usize::from(x - self.row.x);
         let end = (at + usize::from(width) + 1).min(self.taken.len());
@@ -252,7 +252,7 @@ impl Labels {
     }
 }
 
-/// The lower, the sooner a mark is set; `None`: never.
+/// The importance of a mark, 0 first; `None`: it has no label.
 fn rank_of(what: &MarkKind) -> Option<u8> {
     match what {
         MarkKind::Flag(..)
@@ -270,7 +270,7 @@ fn rank_of(what: &MarkKind) -> Option<u8> {
     }
 }
 
-/// Whether what ended at this moment was cancelled, and so did not fail.
+/// Whether the task that ended at this moment was cancelled, not failed.
 fn is_cancelled(page: &RunPage, at: Elapsed) -> bool {
     let log = page.log();
     let first = log.partition_point(|event| event.at < at);
@@ -280,7 +280,7 @@ fn is_cancelled(page: &RunPage, at: Elapsed) -> bool {
     })
 }
 
-/// A mark's label and its look.
+/// A mark's label and role.
 fn label(cx: &Cx, what: &MarkKind, finalize: &str) -> (String, Role) {
     let glyph = |glyph: Glyph| cx.glyphs.of(glyph).to_owned();
     match what {
@@ -298,7 +298,7 @@ fn label(cx: &Cx, what: &MarkKind, finalize: &str) -> (String, Role) {
         MarkKind::Breaker(tool, BreakerStage::Closed) => (format!("{tool} closed"), Role::Dim),
         MarkKind::Breaker(tool, BreakerStage::Disabled) => (format!("{tool} off"), Role::Dim),
         MarkKind::Fault(tool, true) => (format!("fault {tool}"), Role::Flag),
-        MarkKind::Fault(tool, false) => (format!("healed {tool}"), Role::Dim),
+        MarkKind::Fault(tool, false) => (format!("fault off {tool}"), Role::Dim),
         MarkKind::Refused => (glyph(Glyph::Refused), Role::Refused),
         MarkKind::Failed => (glyph(Glyph::Failed), Role::Failed),
         MarkKind::Paused => (glyph(Glyph::Paused), Role::Paused),

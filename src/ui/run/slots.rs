@@ -1,5 +1,4 @@
-//! Pane 4 of an orchestrator: the places that tasks go in at once, what of the budgets is used, and
-//! what something stood in for.
+//! Pane 4 of an orchestrator: the task slots, the use of the budgets, and the fallbacks used.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,14 +13,14 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::Pen;
 use crate::ui::theme::Role;
 
-/// Places that are drawn one by one; more of them stand as figures only.
+/// Number of slots drawn one by one; more are shown only as figures.
 const MOST: u32 = 12;
-/// Columns of a name.
+/// Width of a name.
 const NAME: u16 = 12;
-/// Columns of a bar.
+/// Width of a bar.
 const BAR: u16 = 12;
 
-/// The places at once, used and free, with their figures.
+/// Draws the used and free slots, with their figures.
 pub(super) fn slots(cx: &Cx, pen: &mut Pen, orchestrator: &Orchestrator) {
     let (used, all) = (orchestrator.running, orchestrator.max_parallel);
     if all <= MOST && used <= MOST {
@@ -55,7 +54,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         slots(cx, pen, orchestrator);
         pen.space(3).put("queue ", dim).put(&waiting.to_string(), theme.style(Role::Text));
         if world.is_live() {
-            pen.space(3).put("+ -", theme.style(Role::Key)).put(" live", dim);
+            pen.space(3).put("+ -", theme.style(Role::Key)).put(" change", dim);
         }
     });
     let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());
@@ -69,8 +68,8 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let tasks = orchestrator.tasks.len() as u64;
     row(&mut |pen| {
         pen.cell("tasks", NAME, dim);
-        pen.put(&format!("{}/{tasks} over", orchestrator.over()), theme.style(Role::Text));
-        pen.put(&format!(", at most {} planned", plan.max_tasks), dim);
+        pen.put(&format!("{} of {tasks} finished", orchestrator.over()), theme.style(Role::Text));
+        pen.put(&format!(" (max {})", plan.max_tasks), dim);
     });
     let active = world.active(page.time(cx.now)).as_secs();
     row(&mut |pen| {
@@ -93,7 +92,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
             pen.cell("degraded", NAME, dim);
             pen.put(task.task.id.as_str(), theme.style(Role::Retry)).space(1);
             if let Some(stand_in) = task.stand_in {
-                pen.put("by ", dim).put(&instead(stand_in), dim);
+                pen.put("fallback: ", dim).put(&instead(stand_in), dim);
             }
         });
     }

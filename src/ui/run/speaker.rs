@@ -1,5 +1,5 @@
-//! Pane 2: whom the page is about: the words as they come, what is asked for, and how it was asked.
-//! At the end of a run it holds what the run came to.
+//! Pane 2 of a collaboration: the selected seat's text, actions, attempts and tokens. At the end of
+//! a run it shows the outcome.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -36,7 +36,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     rest(page, cx, below, subject, &words, buf);
 }
 
-/// How the run ended: why and where, and what the table decided.
+/// Draws how the run ended: the reason, the phase, the decision.
 fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let theme = cx.theme;
@@ -69,7 +69,7 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         if world.is_degraded() {
             pen.space(3).put("degraded", theme.style(Role::Retry));
         }
-        // The header says of an orchestrator how far it came; of a table it is said here.
+        // An orchestrator's header already shows the progress.
         if table.is_some() || pen.fits(columns(&after) + 3) {
             pen.space(3).put(&after, dim);
         }
@@ -96,14 +96,14 @@ fn ended(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     pen.put(&format!(", {after}"), dim);
 }
 
-/// The level that the results of an orchestrator came to, and its name.
+/// The level in an orchestrator's combined result, and the level's name.
 fn level(world: &World) -> Option<(String, &str)> {
     let (orchestrator, plan) = world.orchestrator()?;
     let level = orchestrator.aggregate.as_ref()?.get(&plan.level)?;
     Some((bare(level), &plan.level))
 }
 
-/// The words, their end while they come, else from where the reader is.
+/// Draws the text: its end while it arrives, else from the scroll position.
 fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer) {
     let theme = cx.theme;
     let style = theme.style(match words.how {
@@ -115,12 +115,12 @@ fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer
     let told = words.told_in(area.height);
     let mut area = area;
     if told > 0 {
-        // Above what comes, below what stands.
+        // Above an arriving text, below a complete one.
         let size = format::bytes(words.left_out as u64);
         let (text, at) = if coming {
             (format!("{size} above"), area.y)
         } else {
-            (format!("{size} more: Enter shows all of it"), area.bottom() - 1)
+            (format!("{size} more: Enter shows all"), area.bottom() - 1)
         };
         let at = Rect { y: at, height: 1, ..area };
         let dim = theme.style(Role::Dim);
@@ -156,7 +156,7 @@ fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer
         let place = Rect { x: last.0, y: last.1, width: 1, height: 1 }.intersection(area);
         Pen::new(buf, place, cx.glyphs).glyph(Glyph::Cursor, theme.style(Role::Cursor));
     }
-    // What is out of view is said in the blank column beside the words.
+    // Scroll arrows in the blank column next to the text.
     let more = Rect { x: area.right(), width: 1, height: area.height.min(1), ..area };
     if top > Scroll::default() {
         Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, theme.style(Role::Key));
@@ -167,8 +167,8 @@ fn said(page: &RunPage, cx: &Cx, area: Rect, words: &Words<'_>, buf: &mut Buffer
     }
 }
 
-/// What is asked for, the attempts, the tokens, the key to the prompt: from the bottom up, so
-/// that with little room the most telling rows stay.
+/// Draws the actions, the attempts, the tokens and the key for the prompt: from the bottom up, so
+/// that the most important rows stay when there is little room.
 fn rest(
     page: &RunPage,
     cx: &Cx,
@@ -194,16 +194,16 @@ fn rest(
             let brief = page.shown().collaboration().and_then(|(table, _)| table.finalize);
             let report = page.shown().orchestrator().map(|(it, _)| it.finalize.is_some());
             let what = match subject {
-                _ if report == Some(true) => " the prompt of the report",
-                _ if report == Some(false) => " the call that failed",
+                _ if report == Some(true) => " view the report's prompt",
+                _ if report == Some(false) => " view the failed call",
                 Subject::Outcome | Subject::Finalize if brief.is_some() => {
-                    " the prompt of the brief"
+                    " view the brief's prompt"
                 }
                 Subject::Outcome => match page.failed_seat() {
-                    true => " the prompt of the call that failed",
-                    false => " the prompt of the call that was cancelled",
+                    true => " view the failed call's prompt",
+                    false => " view the cancelled call's prompt",
                 },
-                _ => " the prompt it was given",
+                _ => " view prompt",
             };
             pen.put("p", theme.style(Role::Key)).put(what, dim);
         });
@@ -212,7 +212,7 @@ fn rest(
     if let Some(call) = call.filter(|_| subject != Subject::Outcome) {
         bottom(&mut left, buf, &mut |pen| attempts(page, cx, pen, call, "attempt "));
     }
-    // Actions stand from the top of what is left, a gap before and after them.
+    // The actions start at the top of the remaining area, with a blank row before and after.
     let mut at = Rect { y: left.y + 1, height: left.height.saturating_sub(2), ..left };
     for ((nth, action), rows) in
         words.actions.iter().enumerate().zip(action_rows(area.width, words))
@@ -235,7 +235,7 @@ fn rest(
     }
 }
 
-/// The chain of attempts of a call, the last one always in view; `word` stands before each number.
+/// Draws a call's attempts, the last one always in view; `word` precedes each number.
 pub(super) fn attempts(page: &RunPage, cx: &Cx, pen: &mut Pen, call: SpanId, word: &str) {
     let world = page.shown();
     let mut chain: Vec<Vec<(String, Role)>> = Vec::new();
@@ -254,7 +254,7 @@ pub(super) fn attempts(page: &RunPage, cx: &Cx, pen: &mut Pen, call: SpanId, wor
         before = Some(attempt);
     }
     if chain.is_empty() {
-        pen.put("not asked yet", cx.theme.style(Role::Dim));
+        pen.put("not called yet", cx.theme.style(Role::Dim));
         return;
     }
     let width = |chain: &[Vec<(String, Role)>]| -> usize {
@@ -312,7 +312,7 @@ fn rate(page: &RunPage, attempt: &Span) -> Option<String> {
     }
 }
 
-/// Tokens as they were counted, or what has come so far, and who answers.
+/// Draws the counted tokens, or the bytes received so far, and the model.
 fn tokens(page: &RunPage, cx: &Cx, pen: &mut Pen, subject: Subject, call: Option<SpanId>) {
     let world = page.shown();
     let (dim, plain) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Text));
@@ -340,12 +340,12 @@ fn tokens(page: &RunPage, cx: &Cx, pen: &mut Pen, subject: Subject, call: Option
             },
             _ => {
                 if let Some(live) = page.live(last.id) {
-                    pair(pen, "so far", format::bytes(live.text.len() as u64));
+                    pair(pen, "received", format::bytes(live.text.len() as u64));
                 }
             }
         }
     }
-    // Of a call its own model; of the run what its header says.
+    // For a call its own model; for the run the label of its header.
     let own = call.filter(|_| subject != Subject::Outcome).and_then(|call| {
         match world.spans.get(call).map(|span| &span.what) {
             Some(SpanKind::Call(purpose)) => world.models.of(purpose).map(str::to_owned),

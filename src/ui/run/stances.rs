@@ -1,4 +1,4 @@
-//! Pane 3: every seat in every round.
+//! Pane 3 of a collaboration: every seat's stance in every round.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -25,7 +25,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let head = 3 + name + 1;
     let current = table.current().map_or(0, |round| round.number);
     let last = plan.max_rounds.max(current).max(1);
-    // The two blanks after the last column may be cut off.
+    // The last column does not need its two blanks.
     let fit = u32::from(((area.width + 2).saturating_sub(head + 1) / STANCE).max(1));
     let shown = page.selected_round().unwrap_or(current.max(1));
     let from = window(shown, last, fit);
@@ -84,8 +84,8 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// The first round of a window of `fit` rounds that holds `shown`, with what comes after it in
-/// view while there is something.
+/// The first of `fit` rounds in view, such that `shown` and, if possible, its successor are in
+/// view.
 fn window(shown: u32, last: u32, fit: u32) -> u32 {
     if last <= fit {
         return 1;
@@ -95,7 +95,7 @@ fn window(shown: u32, last: u32, fit: u32) -> u32 {
 }
 
 #[expect(clippy::too_many_arguments, reason = "one cell of one pane, all of it context")]
-/// What a seat said in a round: changed or not, stance, confidence; else how far it is.
+/// Draws a seat's stance in a round, with its confidence and a mark if it changed; else its state.
 fn cell(
     cx: &Cx,
     pen: &mut Pen,
@@ -118,7 +118,7 @@ fn cell(
         let sign = theme.seat(seat.state);
         match seat.state {
             SeatState::Waiting if live => pen.space(2).glyph(Glyph::NotYet, dim),
-            // No one waits or speaks any more.
+            // After the run's end no seat is waiting or speaking.
             SeatState::Waiting | SeatState::Speaking | SeatState::Retrying if !live => {
                 pen.space(2).glyph(Glyph::Off, theme.style(Role::Off))
             }

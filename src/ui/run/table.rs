@@ -1,4 +1,4 @@
-//! Pane 1: the seats around the table, and in its middle what the round comes to.
+//! Pane 1 of a collaboration: the seats around the table, and the round's result in its middle.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -22,7 +22,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((table, plan)) = world.collaboration() else {
         let dim = cx.theme.style(Role::Dim);
-        Pen::new(buf, area, cx.glyphs).put("The run is being started.", dim);
+        Pen::new(buf, area, cx.glyphs).put("The run is starting.", dim);
         return;
     };
     match RoundTable::of(area, plan.sequence.len()) {
@@ -31,7 +31,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// A seat as the pane shows it: of the current round, or of none yet.
+/// A seat as the pane shows it, in the current round or before the first.
 struct Place<'a> {
     index: usize,
     name: &'a str,
@@ -99,7 +99,7 @@ fn seated(
     middle::render(cx, inside, world, table, plan, buf);
 }
 
-/// One seat's card: its name in the upper line, where it stands, and since when it sits there.
+/// Draws one seat's card: its name on the upper line, its state, and the round in which it joined.
 fn card(
     page: &RunPage,
     cx: &Cx,
@@ -144,7 +144,7 @@ fn card(
     }
 }
 
-/// Where a seat stands: its stance once it is in, else how far it is. `wide`: with a bar.
+/// Draws a seat's stance, or its state before it has one. `wide`: with a confidence bar.
 fn standing(
     page: &RunPage,
     cx: &Cx,
@@ -160,9 +160,9 @@ fn standing(
     };
     let Some(said) = &seat.contribution else {
         let sign = if place.rests {
-            Sign { glyph: Glyph::Paused, word: "rests here", style: theme.style(Role::Paused) }
+            Sign { glyph: Glyph::Paused, word: "paused here", style: theme.style(Role::Paused) }
         } else if seat.asked_again > 0 && seat.state == SeatState::Speaking {
-            Sign { word: "asked again", ..seat_sign(cx, page.shown(), Some(seat)) }
+            Sign { word: "retrying", ..seat_sign(cx, page.shown(), Some(seat)) }
         } else {
             seat_sign(cx, page.shown(), Some(seat))
         };
@@ -191,14 +191,14 @@ fn standing(
     }
 }
 
-/// A confidence's bar is no budget: it never warns.
+/// Draws a confidence's bar. Unlike a budget's bar it has no warning style.
 fn confidence_bar(cx: &Cx, pen: &mut Pen, thousandths: u64, width: u16) {
     let full = (thousandths * u64::from(width) / 1000).min(u64::from(width)) as u16;
     pen.glyphs(Glyph::BarFull, full, cx.theme.style(Role::Bar));
     pen.glyphs(Glyph::BarEmpty, width - full, cx.theme.style(Role::BarEmpty));
 }
 
-/// How long a seat that is asked has been speaking.
+/// How long a seat has been speaking.
 fn since(page: &RunPage, cx: &Cx, seat: &Seat) -> Option<String> {
     let speaks = matches!(seat.state, SeatState::Speaking | SeatState::Retrying);
     if !speaks || !page.shown().is_live() {
@@ -208,14 +208,14 @@ fn since(page: &RunPage, cx: &Cx, seat: &Seat) -> Option<String> {
     Some(format::took(span.took(page.time(cx.now))))
 }
 
-/// What a seat said the round before, or how much it asks for.
+/// Draws a seat's number of actions and its previous stance, or why its reply was refused.
 fn second_line(cx: &Cx, pen: &mut Pen, place: &Place, table: &Collaboration) {
     let dim = cx.theme.style(Role::Dim);
     if let Some(seat) = place.seat.filter(|seat| seat.contribution.is_none())
         && let Some(detail) = &seat.detail
     {
         if seat.asked_again > 0 {
-            let text = format!("asked again ({}): ", seat.asked_again);
+            let text = format!("retry {}: ", seat.asked_again);
             pen.put(&text, cx.theme.style(Role::Retry));
         }
         pen.put(detail, dim);
@@ -238,7 +238,7 @@ fn second_line(cx: &Cx, pen: &mut Pen, place: &Place, table: &Collaboration) {
     }
 }
 
-/// Many seats, or little room: a row each.
+/// Draws a row for each seat, if there are many seats or little room.
 fn listed(
     page: &RunPage,
     cx: &Cx,

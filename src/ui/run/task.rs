@@ -1,5 +1,5 @@
-//! Pane 2 of an orchestrator: the selected row of the waterfall, or the one that goes on; at the
-//! end what the run came to.
+//! Pane 2 of an orchestrator: details of the selected or current row of the waterfall; at the end
+//! the outcome.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -35,7 +35,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
         let skip = if nth == top.line { top.row } else { 0 };
         row = draw_line(cx, area, row, skip, line, buf);
     }
-    // What is out of view is said in the blank column beside the lines.
+    // Scroll arrows in the blank column next to the lines.
     let more = Rect { x: area.right(), width: 1, height: area.height.min(1), ..area };
     if top != Default::default() {
         Pen::new(buf, more, cx.glyphs).glyph(Glyph::Up, cx.theme.style(Role::Key));
@@ -46,7 +46,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Whom the pane is about, and how that stands.
+/// Title and state of the pane.
 pub(super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
     let world = page.shown();
     let Some((orchestrator, _)) = world.orchestrator() else { return (String::new(), None) };

@@ -1,5 +1,5 @@
-//! Frames that share their lines: all of them are gathered first, so that each crossing is drawn
-//! as what it is, and the focused frame is whole whoever its neighbours are.
+//! Frames that share sides: all are collected before drawing, so that crossings get the right glyph
+//! and the focused frame is complete.
 
 use std::cmp::Ordering;
 
@@ -16,14 +16,14 @@ const LEFT: u8 = 4;
 const RIGHT: u8 = 8;
 const ROUND: u8 = 16;
 
-/// Lines over an area.
+/// The lines of an area.
 pub struct Tiles {
     area: Rect,
     cells: Vec<(u8, Role)>,
 }
 
 impl Tiles {
-    /// No line yet.
+    /// An area without lines.
     pub fn new(area: Rect) -> Self {
         Self {
             area,
@@ -31,7 +31,7 @@ impl Tiles {
         }
     }
 
-    /// Adds a frame. Where frames meet, the one that was added last gives the style.
+    /// Adds a frame. On a shared side the last added frame determines the style.
     pub fn frame(&mut self, frame: Rect, role: Role) {
         self.add(frame, role, 0);
     }
@@ -61,7 +61,7 @@ impl Tiles {
         self.mark(right, bottom, UP | LEFT | round, role);
     }
 
-    /// Adds a line through these corners. Where it ends on a frame, it joins it.
+    /// Adds a line through these corners. At its end it joins the frame there.
     pub fn wire(&mut self, corners: &[(u16, u16)], role: Role) {
         for pair in corners.windows(2) {
             let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
@@ -80,7 +80,7 @@ impl Tiles {
         }
     }
 
-    /// Adds to a cell, and leaves the look of a frame that is there.
+    /// Adds sides to a cell, but keeps the style of an existing frame.
     fn join(&mut self, x: u16, y: u16, sides: u8, role: Role) {
         let there = self.at(x, y).map_or(0, |cell| cell.0);
         let role = if there == 0 { role } else { self.at(x, y).map_or(role, |cell| cell.1) };
@@ -107,12 +107,12 @@ impl Tiles {
         }
     }
 
-    /// Draws them.
+    /// Draws the lines.
     pub fn paint(&self, cx: &Cx, buf: &mut Buffer) {
         let width = usize::from(self.area.width).max(1);
         for (at, (sides, role)) in self.cells.iter().enumerate() {
             let Some(glyph) = glyph(*sides) else { continue };
-            // Both fit: the place is one of the area's own.
+            // Both casts are exact: the cell is inside the area.
             let (col, row) = ((at % width) as u16, (at / width) as u16);
             if let Some(cell) = buf.cell_mut((self.area.x + col, self.area.y + row)) {
                 cell.set_symbol(cx.glyphs.of(glyph)).set_style(cx.theme.style(*role));

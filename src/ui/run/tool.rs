@@ -1,5 +1,5 @@
-//! Pane 2 of the tools: the selected tool: what is injected into it, what its safe mode did, the
-//! load on it, its policy, and how its breaker came to stand as it does.
+//! Pane 2 of the tools: the selected tool with its injected faults, fallbacks used, load, policy,
+//! and the history of its breaker.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -19,12 +19,12 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, wrap_within};
 use crate::ui::theme::{Role, Sign};
 
-/// Columns of a name.
+/// Width of a name.
 const NAME: u16 = 10;
-/// Columns of the bar of a breaker's state, and where there is little room.
+/// Width of the bar of a breaker's state, in a wide and in a narrow pane.
 const BAR: (u16, u16) = (10, 3);
 
-/// The selected tool, and how its breaker stands.
+/// The selected tool and its breaker's state.
 pub(super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
     match page.tool() {
         Some(tool) => (tool.name().to_string(), Some(sign(cx, tool))),
@@ -37,7 +37,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let area = text_area(area);
     let dim = cx.theme.style(Role::Dim);
     let Some(tool) = page.tool() else {
-        let text = "No tool to look at. t or Esc goes back to the run.";
+        let text = "No tool selected. t or Esc: back to the run.";
         Pen::new(buf, line(area, 0), cx.glyphs).put(text, dim);
         return;
     };
@@ -47,27 +47,27 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     match faults(tool) {
         Some(faults) => rows.field("injected", &faults, Role::Flag, 2),
         None if live => {
-            let text = format!("nothing: ! injects into {}", tool.name());
+            let text = format!("none: ! injects a fault into {}", tool.name());
             rows.field("injected", &text, Role::Dim, 1);
         }
-        None => rows.field("injected", "nothing", Role::Dim, 1),
+        None => rows.field("injected", "none", Role::Dim, 1),
     }
     let (refused, stood) = effect(&tool.tally);
     if let Some(refused) = refused {
         rows.field("refused", &refused, Role::Refused, 1);
     }
     if let Some(stood) = stood {
-        rows.field("instead", &stood, Role::Retry, 1);
+        rows.field("fallback", &stood, Role::Retry, 1);
     }
     if tool.tally.stale > 0 {
-        let text = format!("{} came too late to count", tool.tally.stale);
+        let text = format!("{} late, ignored", tool.tally.stale);
         rows.field("stale", &text, Role::Dim, 1);
     }
     load(&mut rows, tool, now);
     let wraps = if area.height >= 16 { 3 } else { 1 };
     if area.height >= 16 {
         let shared = if tool.head.shared { ", shared by the runs of this session" } else { "" };
-        rows.field("answers", &format!("{}{shared}", tool.head.kind), Role::Text, 2);
+        rows.field("kind", &format!("{}{shared}", tool.head.kind), Role::Text, 2);
     }
     for (name, text) in policy(&tool.head.limits) {
         rows.field(name, &text, Role::Text, wraps);
@@ -75,7 +75,7 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     history(&mut rows, tool, now);
 }
 
-/// Rows that are drawn one below the other.
+/// Draws rows one below the other.
 struct Rows<'a, 'b> {
     cx: &'a Cx<'a>,
     area: Rect,
@@ -94,7 +94,7 @@ impl Rows<'_, '_> {
         Pen::new(self.buf, at, self.cx.glyphs)
     }
 
-    /// A name and what it is, in at most so many rows.
+    /// Draws a name and its text, in at most `most` rows.
     fn field(&mut self, name: &str, text: &str, role: Role, most: usize) {
         let width = usize::from(self.area.width.saturating_sub(NAME).max(1));
         let most = most.min(usize::from(self.left()));
@@ -104,7 +104,7 @@ impl Rows<'_, '_> {
             let (dim, style) = (self.cx.theme.style(Role::Dim), self.cx.theme.style(role));
             let mut pen = self.pen();
             pen.cell(if nth == 0 { name } else { "" }, NAME, dim);
-            // What does not fit ends with the sign of that.
+            // Too long on purpose, so that `put` ends a cut text with an ellipsis.
             let last = cut && nth + 1 == count;
             match last {
                 true => pen.put(&format!("{part}{}", " ".repeat(width)), style),
@@ -114,7 +114,7 @@ impl Rows<'_, '_> {
     }
 }
 
-/// Requests over time, the number beside them.
+/// Draws the requests over time as a sparkline, with totals.
 fn load(rows: &mut Rows<'_, '_>, tool: &ToolRow, now: Elapsed) {
     if rows.left() == 0 {
         return;
@@ -123,8 +123,8 @@ fn load(rows: &mut Rows<'_, '_>, tool: &ToolRow, now: Elapsed) {
     let width = rows.area.width;
     let requests = format::things(tool.tally.requests(), "request");
     let text = match width {
-        60.. => format!("{requests}, {} out, peak {}", tool.in_flight, tool.peak),
-        _ => format!("{requests}, {} out", tool.in_flight),
+        60.. => format!("{requests}, {} running, peak {}", tool.in_flight, tool.peak),
+        _ => format!("{requests}, {} running", tool.in_flight),
     };
     let room = width.saturating_sub(NAME + 1).saturating_sub(columns(&text) as u16).min(40);
     let (dim, spark) = (cx.theme.style(Role::Dim), cx.theme.style(Role::Spark));
@@ -141,7 +141,7 @@ fn load(rows: &mut Rows<'_, '_>, tool: &ToolRow, now: Elapsed) {
     pen.put(&text, cx.theme.style(Role::Text));
 }
 
-/// The latest moves of the breaker, the newest last, each with how long it stood so.
+/// Draws the latest state changes of the breaker, the newest last, each with its duration.
 fn history(rows: &mut Rows<'_, '_>, tool: &ToolRow, now: Elapsed) {
     let room = usize::from(rows.left());
     if room == 0 || tool.head.limits.breaker.is_none() {

@@ -1,5 +1,5 @@
-//! Pane 1 of an orchestrator: a row for the plan, each of its tasks, the join and the report, on
-//! one axis of time. Rows stand in plan order and never jump; only those in view are looked at.
+//! Pane 1 of an orchestrator: a row for the plan, each task, the join and the report, on one time
+//! axis. Rows stay in plan order; only those in view are read.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{Role, Sign};
 
-/// Columns of how long a row has taken.
+/// Width of a row's duration.
 const TOOK: u16 = 7;
-/// Columns of the word that a row takes longer than usual.
+/// Width of the mark of a slow row.
 const LATE: u16 = 5;
-/// The least columns of an axis that says something.
+/// Minimum width of the axis.
 const LEAST: u16 = 12;
 
-/// The columns of a row.
+/// The layout of a row.
 struct Columns {
     id: u16,
     worker: u16,
@@ -44,7 +44,7 @@ impl Columns {
         let id = longest(&mut orchestrator.tasks.iter().map(|row| row.task.id.as_str().len()));
         let worker = longest(&mut plan.workers.iter().map(|worker| worker.name.as_str().len()));
         let id = id.clamp(6, 14).min(area.width / 4);
-        // Selected, state, blank; a blank after each name; what stands behind the axis.
+        // Selection, state, blank; a blank after each name; the duration after the axis.
         let fixed = 3 + id + 1 + TOOK + 1;
         let room = area.width.saturating_sub(fixed + LEAST);
         let worker = worker.min(20).min(room / 2);
@@ -89,11 +89,11 @@ pub(super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// The moments along the axis.
+/// Draws the times along the axis.
 fn head(cx: &Cx, area: Rect, places: &Columns, axis: Axis, buf: &mut Buffer) {
     let dim = cx.theme.style(Role::Dim);
     let fine = axis.step < 1_000_000;
-    // A short run has marks closer to each other than a label can tell apart.
+    // In a short run adjacent marks may have the same label.
     let mut before = String::new();
     for at in axis.marks() {
         let x = places.axis.x + axis.column(at, places.axis.width);
@@ -146,7 +146,7 @@ fn one_row(
     if let Some((text, role)) = note {
         let from = if bars.is_empty() { track.x } else { end + 1 };
         let after = Rect { x: from, width: track.right().saturating_sub(from), ..track };
-        // Where there is no room behind the attempts there may be some before them.
+        // If there is no room after the attempts, the note goes before them.
         let first =
             bars.first().map_or(track.x, |bar| track.x + axis.column(bar.opened, track.width));
         let before = Rect { width: (first - track.x).saturating_sub(1), ..track };
@@ -169,7 +169,7 @@ fn one_row(
     }
 }
 
-/// That a running task takes longer than nearly all calls of its worker did.
+/// The mark of a running task that has exceeded its worker's 95th percentile.
 fn late(
     world: &World,
     orchestrator: &Orchestrator,
@@ -182,7 +182,7 @@ fn late(
     (took > p95).then_some(">p95")
 }
 
-/// The attempts of a row on the axis; the column after the last of them.
+/// Draws the attempts of a row on the axis; returns the column after the last one.
 fn segments(
     cx: &Cx,
     track: Rect,
@@ -200,7 +200,7 @@ fn segments(
     for bar in bars {
         let from = track.x + axis.column(bar.opened, track.width);
         let to = track.x + axis.column(bar.closed.unwrap_or(now), track.width);
-        // An attempt that is shorter than a column still has one of its own.
+        // Every attempt gets at least one column.
         let from = from.max(after).min(track.right() - 1);
         let to = to.max(from);
         if let Some(before) = before.filter(|before| *before < from) {
@@ -223,7 +223,7 @@ fn segments(
         let place = Rect { x: from, width, ..track };
         let mut pen = Pen::new(buf, place, cx.glyphs);
         let mut width = width - u16::from(mark.is_some());
-        // Where the wait before it was too short to be seen, its own first column says it.
+        // If the wait was too short for a column, the attempt's first column shows the retry.
         if before == Some(from) && width > 1 {
             pen.glyph(Glyph::Retry, cx.theme.style(Role::Retry));
             width -= 1;
@@ -238,7 +238,7 @@ fn segments(
     after
 }
 
-/// How a row stands.
+/// The state of a row.
 pub(super) fn sign(cx: &Cx, world: &World, orchestrator: &Orchestrator, row: Row) -> Sign {
     let live = world.is_live();
     let of = |glyph, word, role| Sign { glyph, word, style: cx.theme.style(role) };
@@ -273,7 +273,7 @@ pub(super) fn sign(cx: &Cx, world: &World, orchestrator: &Orchestrator, row: Row
     }
 }
 
-/// How a task stands. Once the run has ended no one is waiting or running any more.
+/// The state of a task. After the run's end no task is waiting or running.
 pub(super) fn task_sign(cx: &Cx, world: &World, row: &TaskRow) -> Sign {
     match (&world.stage, row.state) {
         (Stage::Closed, TaskState::Waiting) => {
@@ -286,7 +286,7 @@ pub(super) fn task_sign(cx: &Cx, world: &World, row: &TaskRow) -> Sign {
     }
 }
 
-/// What a row waits for, or why it is as it is.
+/// The text on a row's axis: what it waits for, or the reason of its state.
 fn note(
     world: &World,
     orchestrator: &Orchestrator,
@@ -298,7 +298,7 @@ fn note(
             let row = orchestrator.tasks.get(task)?;
             if let Some(waits) = waits_for(world, orchestrator, row, now) {
                 let rests = waits.starts_with("rests");
-                let text = if rests { waits } else { format!("waits {waits}") };
+                let text = if rests { waits } else { format!("waiting {waits}") };
                 return Some((text, if rests { Role::Paused } else { Role::Dim }));
             }
             match (row.state, row.stand_in, &row.reason) {
@@ -317,16 +317,16 @@ fn note(
             let open = || orchestrator.tasks.iter().filter(|row| !row.is_over());
             let names: Vec<&str> = open().take(6).map(|row| row.task.id.as_str()).collect();
             let text = match names.as_slice() {
-                [] => "waits for the plan".to_owned(),
+                [] => "waiting for the plan".to_owned(),
                 names if open().count() > names.len() => {
-                    format!("waits for {} tasks", open().count())
+                    format!("waiting for {} tasks", open().count())
                 }
-                names => format!("waits for {}", names.join(" ")),
+                names => format!("waiting for {}", names.join(" ")),
             };
             Some((text, Role::Dim))
         }
         Row::Report if orchestrator.finalize.is_none() && world.is_live() => {
-            Some(("waits for the join".to_owned(), Role::Dim))
+            Some(("waiting for the join".to_owned(), Role::Dim))
         }
         Row::Join | Row::Report => None,
     }

@@ -1,5 +1,5 @@
-//! Panes 3 and 4 of research: the sentences of the answer and what each stands on; the notes with
-//! their quotes, and what they say of one another. Only the rows in view are wrapped.
+//! Panes 3 and 4 of research: the answer's sentences with their citations; the notes with their
+//! quotes and conflicts. Only the rows in view are wrapped.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -28,8 +28,8 @@ pub(in super::super) fn notes(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buf
     let Some(items) = page.notes() else { return };
     if items.count() == 0 {
         let text = match page.shown().is_live() {
-            true => "No note yet: notes are taken of pages that were read. 1 shows the sources.",
-            false => "No note was taken. 1 shows beside each source why.",
+            true => "No notes yet: they are taken from pages that were read. 1 shows the sources.",
+            false => "No source yielded a note. 1 shows the reason for each.",
         };
         return empty(cx, area, text, buf);
     }
@@ -81,7 +81,7 @@ fn draw<I: Items>(
     out_of_view(cx, area, top, lines, buf);
 }
 
-/// The mark of the selection, the sign and the name of an item.
+/// Draws the selection mark, the glyph and the name of an item.
 fn head(cx: &Cx, pen: &mut Pen, item: &Item<'_>, selected: bool, names: u16) {
     match selected {
         true => pen.glyph(Glyph::Selected, cx.theme.style(Role::Key)),
@@ -94,7 +94,7 @@ fn head(cx: &Cx, pen: &mut Pen, item: &Item<'_>, selected: bool, names: u16) {
     pen.space(1).name(&item.name, names, cx.theme.style(Role::Strong));
 }
 
-/// A row of a text, what follows the words in its own look.
+/// Draws a row of a text, with its suffix in its own style.
 fn text(cx: &Cx, pen: &mut Pen, part: &Part<'_>, row: &Row, looks: &[(usize, How)], room: u16) {
     let style = |how| cx.theme.style(role(how));
     if part.is_halved(room) && !part.coming {
@@ -112,8 +112,8 @@ fn text(cx: &Cx, pen: &mut Pen, part: &Part<'_>, row: &Row, looks: &[(usize, How
     }
 }
 
-/// Draws a row in stretches, each up to so many characters that are no white space; `before` of them
-/// stand before the row. The last stretch goes on to the row's end.
+/// Draws a row in stretches. The end of each stretch is counted in non-white-space characters, of
+/// which `before` precede the row. The last stretch extends to the row's end.
 pub(super) fn put_solids(
     pen: &mut Pen,
     row: &str,
@@ -133,7 +133,7 @@ pub(super) fn put_solids(
             .filter(|(_, c)| !c.is_whitespace())
             .nth(until - at)
             .map_or(rest.len(), |(end, _)| end);
-        // Blanks before the next stretch belong to neither.
+        // Blanks between two stretches have no style.
         let (piece, after) = rest.split_at(end);
         let words = piece.trim_end();
         pen.put(words, style).put(&piece[words.len()..], Style::default());

@@ -1,5 +1,4 @@
-//! The panes of research: the sources and how they fall out, the page that is read, the answer, the
-//! notes.
+//! The panes of research: sources, page, answer, notes.
 
 pub(super) mod items;
 pub(super) mod page;
@@ -17,11 +16,10 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::elide_middle;
 use crate::ui::theme::Role;
 
-/// The most columns of a model's name behind a title.
+/// Width limit of a model's name after a title.
 const MODEL: usize = 24;
 
-/// What stands behind a pane's title in a run that asks more than one model: the one that gave what the
-/// pane holds.
+/// The model that wrote the pane's content, after its title; empty if the run uses one model.
 pub(super) fn model(page: &RunPage, cx: &Cx, pane: Pane) -> String {
     let models = &page.shown().models;
     let model = match pane {
@@ -33,9 +31,9 @@ pub(super) fn model(page: &RunPage, cx: &Cx, pane: Pane) -> String {
     format!(" {} {}", cx.glyphs.of(Glyph::Dot), elide_middle(model, MODEL, cx.glyphs))
 }
 
-/// What stands behind a pane's title: whether it follows what goes on.
+/// Whether the pane follows the run, after its title.
 pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {
-    // What rests has nothing to follow.
+    // Only a live run can be followed.
     let live = page.shown().is_live() && !page.is_scrubbed();
     if !live || pane == Pane::Second {
         return String::new();
@@ -43,12 +41,11 @@ pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {
     let dot = cx.glyphs.of(Glyph::Dot);
     match page.follows_research(pane) {
         true => format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)),
-        false => format!(" {dot} G follows"),
+        false => format!(" {dot} G: follow"),
     }
 }
 
-/// What stands at the end of a pane's title: which rows are in view where that is not all of them,
-/// and what the notes come to.
+/// The end of a pane's title: the range of rows in view if they do not all fit, and totals.
 pub(super) fn aside(page: &RunPage, pane: Pane, area: Rect) -> String {
     let Some((research, _)) = page.shown().research() else { return String::new() };
     match pane {
@@ -89,7 +86,7 @@ pub(super) fn aside(page: &RunPage, pane: Pane, area: Rect) -> String {
     }
 }
 
-/// The role of a text.
+/// The role for the style of a text.
 fn role(how: How) -> Role {
     match how {
         How::Said => Role::Text,
@@ -103,7 +100,7 @@ fn role(how: How) -> Role {
     }
 }
 
-/// The glyph at the start of an item, and its role.
+/// The glyph at the start of an item, with its role.
 fn lead(lead: Lead) -> Option<(Glyph, Role)> {
     Some(match lead {
         Lead::None => return None,

@@ -1,5 +1,5 @@
-//! Pane 2 of research: the page of a source as it was read, the quotes of notes marked in it; of a
-//! source that fell out why, and what to do. Only the rows in view are wrapped.
+//! Pane 2 of research: the page of a source with the quotes of notes marked; for a dropped source
+//! the reason and advice. Only the rows in view are wrapped.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -20,11 +20,11 @@ use crate::ui::run::{empty, line, out_of_view};
 use crate::ui::text::{Pen, columns, elide_middle, wrap_within};
 use crate::ui::theme::{Role, Sign};
 
-/// Which source the pane is about, and how that stands.
+/// The selected source and its state.
 pub(in super::super) fn title(page: &RunPage, cx: &Cx) -> (String, Option<Sign>) {
     let source = || page.shown().research()?.0.source(page.page_source()?);
     let Some(row) = source() else { return ("Page".to_owned(), None) };
-    // Which quote is shown counts more than the end of a domain.
+    // The note comes first, since the end of a long domain is cut.
     let note = page.page_note().map_or_else(String::new, |note| format!("{note} in "));
     let text = format!("{note}{} {}", row.no, row.domain);
     (text.trim_end().to_owned(), Some(cx.theme.source(&row.state)))
@@ -35,10 +35,10 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     let Some((research, plan)) = page.shown().research() else { return };
     let Some(row) = page.page_source().and_then(|no| research.source(no)) else {
         let text = match (page.shown().is_live(), research.sources.is_empty()) {
-            (true, true) => "No page yet: sources are found first. 3 shows what goes on.",
-            (true, false) => "No source has been looked at yet: j and k in 1 select one.",
-            (false, true) => "No source was found. 3 says why.",
-            (false, false) => "No source was looked at: j and k in 1 select one.",
+            (true, true) => "No page yet: the search comes first. 3 shows the progress.",
+            (true, false) => "No source has been read yet: select one in 1 (j, k).",
+            (false, true) => "No source was found. 3 shows why.",
+            (false, false) => "No source was read: select one in 1 (j, k).",
         };
         return empty(cx, area, text, buf);
     };
@@ -54,7 +54,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
             told(
                 cx,
                 left,
-                &[("The page has no text, or the log does not hold it.", Role::Dim)],
+                &[("The page has no text, or the log no longer has it.", Role::Dim)],
                 buf,
             );
         }
@@ -62,7 +62,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     }
 }
 
-/// Title, address, when it was published and how far it is trusted.
+/// Draws title, address, date and trust.
 fn head(
     cx: &Cx,
     area: Rect,
@@ -76,7 +76,7 @@ fn head(
     if area.height == 0 {
         return;
     }
-    let title = if row.title().is_empty() { "without a title" } else { row.title() };
+    let title = if row.title().is_empty() { "no title" } else { row.title() };
     Pen::new(buf, line(area, 0), cx.glyphs).put(title, theme.style(Role::Strong));
     if area.height < 2 {
         return;
@@ -95,7 +95,7 @@ fn head(
         }
     }
     if area.height > 3 && row.page.is_some() && row.fell_out().is_some() {
-        // It was read, and is of no use all the same.
+        // It was read, but dropped afterwards.
         let sign = theme.source(&row.state);
         let text = format!("{}: {}", standing(row), why(row, plan).0);
         let mut pen = Pen::new(buf, line(area, 3), cx.glyphs);
@@ -108,24 +108,24 @@ fn head(
     {
         let more =
             if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        let text = format!("the quote of {first}{more} does not stand in this page");
+        let text = format!("the quote of {first}{more} was not found on this page");
         let failed = theme.style(Role::Failed);
         let mut pen = Pen::new(buf, line(area, 3), cx.glyphs);
         pen.glyph(Glyph::Failed, failed).space(1).put(&text, failed);
     }
 }
 
-/// What is known of a page beside its text.
+/// The metadata of a page.
 fn facts(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
     let mut facts = Vec::new();
     let days = age_days(row, plan);
     let published = row.page.as_ref().map_or(&*row.found.published_at, |page| &page.published_at);
     let changed = row.page.as_ref().is_some_and(|page| page.modified);
-    let published = if changed { &format!("changed {published}") } else { published };
+    let published = if changed { &format!("modified {published}") } else { published };
     facts.push(match days {
         Some(days @ 0..) => format!("{published}, {days} d old"),
         Some(days) => format!("{published}, {} d after {}", days.unsigned_abs(), plan.as_of),
-        None if row.page.is_none() && published.is_empty() => "date not known".to_owned(),
+        None if row.page.is_none() && published.is_empty() => "unknown date".to_owned(),
         None if published.is_empty() => "undated".to_owned(),
         None => published.to_owned(),
     });
@@ -139,19 +139,19 @@ fn facts(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
     facts
 }
 
-/// What the tool says of how it got the page.
+/// What the tool reports about the fetch: truncated, cached, or redirected.
 fn aside(page: &Page) -> Option<String> {
     if page.told("cut").and_then(serde_json::Value::as_bool) == Some(true) {
-        return Some("cut off".to_owned());
+        return Some("truncated".to_owned());
     }
     if let Some(age) = page.told("cached_s").and_then(serde_json::Value::as_u64) {
-        return Some(format!("kept for {}", format::took(std::time::Duration::from_secs(age))));
+        return Some(format!("cached {} ago", format::took(std::time::Duration::from_secs(age))));
     }
     let hops = page.told("redirects").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
     (hops > 0).then(|| format::things(hops as u64, "redirect"))
 }
 
-/// The text with its quotes marked, the note's name where its quote begins.
+/// Draws the text with its quotes marked, and the note's name where its quote begins.
 fn quoted(
     page: &RunPage,
     cx: &Cx,
@@ -165,7 +165,7 @@ fn quoted(
     let plain = theme.style(Role::Text);
     let top = page.page_top(area.width, height);
     let shown = page.page_note();
-    // Of two that overlap the one that is shown is marked.
+    // Of two overlapping quotes the selected one is marked.
     let mut quotes: Vec<_> = reading.quotes().iter().collect();
     quotes.sort_by_key(|quote| (quote.solids.start, Some(&quote.note) != shown));
     let mut row = 0;
@@ -205,7 +205,7 @@ fn quoted(
     out_of_view(cx, area, top, lines, buf);
 }
 
-/// Why there is no page, and what to do.
+/// Draws why there is no page, and the advice.
 fn out(cx: &Cx, area: Rect, row: &SourceRow, plan: &ResearchPlan, buf: &mut Buffer) {
     let sign = cx.theme.source(&row.state);
     let (text, to_do) = why(row, plan);
@@ -214,8 +214,8 @@ fn out(cx: &Cx, area: Rect, row: &SourceRow, plan: &ResearchPlan, buf: &mut Buff
     said.extend(to_do.as_deref().map(|to_do| (to_do, Role::Dim)));
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.glyph(sign.glyph, sign.style).space(1).put(&word, sign.style);
-    // What the search said of it is all that there is.
-    let snippet = format!("The search said: \"{}\"", row.found.snippet.trim());
+    // The search result's snippet is the only text.
+    let snippet = format!("Search result: \"{}\"", row.found.snippet.trim());
     if !row.found.snippet.is_empty() {
         said.extend([("", Role::Dim), (snippet.as_str(), Role::Dim)]);
     }
@@ -224,7 +224,7 @@ fn out(cx: &Cx, area: Rect, row: &SourceRow, plan: &ResearchPlan, buf: &mut Buff
     told(cx, below, &said, buf);
 }
 
-/// Draws texts below each other.
+/// Draws wrapped texts below each other.
 fn told(cx: &Cx, area: Rect, texts: &[(&str, Role)], buf: &mut Buffer) {
     let mut row = 0;
     for (text, role) in texts {

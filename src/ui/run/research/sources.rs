@@ -1,5 +1,5 @@
-//! Pane 1 of research: the funnel, the budgets, and a row for each source in the order in which they
-//! were found: how far it is or why it fell out, how far it is trusted, how old it is.
+//! Pane 1 of research: the funnel, the budgets, and a row for each source in search order with its
+//! status, trust, age and score.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -19,21 +19,20 @@ use crate::ui::run::{bar, empty, line, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::Role;
 
-/// Columns of a number: `#12`.
+/// Width of a source's number.
 const NUMBER: u16 = 4;
-/// Columns of how far a source is: the longest are `source_denied_execution` and
-/// `read, 2 notes, 1 refused`.
+/// Width of a status: room for `read, 2 notes, 1 refused`.
 const STANDING: u16 = 25;
-/// Columns of the trust: its figure.
+/// Width of the trust's figure.
 const TRUST: u16 = 5;
-/// Cells of its bar, where there is room.
+/// Width of the trust's bar, which only wide panes show.
 const TRUST_BAR: u16 = 5;
-/// Columns of an age: `undated`.
+/// Width of an age: room for `undated`.
 const AGE: u16 = 8;
-/// Columns of a score.
-const SCORE: u16 = 5;
+/// Width of a score and its heading.
+const SCORE: u16 = 6;
 
-/// Which columns there are, and how wide those are that give way.
+/// The optional columns, and the widths of the variable ones.
 #[derive(Clone, Copy)]
 struct Columns {
     figures: bool,
@@ -66,11 +65,9 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     if research.sources.is_empty() {
         let rows = Rect { y: parts.head.y, height: parts.head.height + parts.rows.height, ..area };
         let text = match (world.is_live(), research.query.is_some()) {
-            (_, true) => "The search found nothing. 5 shows what was asked.",
-            (true, _) => {
-                "No source has been found yet: a row comes with each. 3 shows what goes on."
-            }
-            (false, _) => "No source was searched. 3 says why.",
+            (_, true) => "The search found nothing. 5 shows the query.",
+            (true, _) => "No sources yet: the search comes first. 3 shows the progress.",
+            (false, _) => "The search did not run. 3 shows why.",
         };
         return empty(cx, rows, text, buf);
     }
@@ -85,7 +82,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     }
 }
 
-/// How many came how far; where the run is just now, or where it was stopped, is marked.
+/// Draws the number of sources at each stage; marks the stage where the run is or was stopped.
 fn funnel(cx: &Cx, area: Rect, world: &World, research: &Research, buf: &mut Buffer) {
     let theme = cx.theme;
     let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
@@ -129,7 +126,7 @@ fn funnel(cx: &Cx, area: Rect, world: &World, research: &Research, buf: &mut Buf
     }
 }
 
-/// What is used of each budget.
+/// Draws the use of each budget.
 fn budgets(
     page: &RunPage,
     cx: &Cx,
@@ -175,13 +172,13 @@ fn budgets(
 fn head(cx: &Cx, area: Rect, places: Columns, buf: &mut Buffer) {
     let dim = cx.theme.style(Role::Dim);
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.space(3).cell("no", NUMBER, dim).cell("state or reason", STANDING, dim);
+    pen.space(3).cell("#", NUMBER, dim).cell("status", STANDING, dim);
     if places.figures {
         pen.cell("trust", TRUST + if places.bar { TRUST_BAR + 1 } else { 0 }, dim);
     }
     pen.right("age ", AGE, dim);
     if places.figures {
-        pen.cell("fits", SCORE, dim);
+        pen.cell("score", SCORE, dim);
     }
     pen.cell("title", places.title, dim);
     if places.domain > 0 {
@@ -217,7 +214,7 @@ fn one(
         if places.bar {
             let start = pen.x();
             if let Some(trust) = trust {
-                // Trust is no budget: much of it warns of nothing.
+                // Not the style of a budget: high trust is no warning.
                 let full = (trust.clamp(0.0, 1.0) * f64::from(TRUST_BAR)).round() as u16;
                 let (bar, left) = (theme.style(Role::Bar), theme.style(Role::BarEmpty));
                 pen.glyphs(Glyph::BarFull, full, bar).glyphs(
@@ -244,7 +241,7 @@ fn one(
     }
 }
 
-/// The host of an address that was not kept, as far as it looks like one.
+/// The host part of an invalid address, as far as it can be recognised.
 fn host(url: &str) -> &str {
     let after = url.split_once("://").map_or(url, |(_, after)| after);
     after.split(['/', '?', '#']).next().unwrap_or(after)

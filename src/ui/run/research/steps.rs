@@ -1,4 +1,4 @@
-//! The second header row of research: its steps as one track.
+//! The second header row of research: its steps.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -41,7 +41,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
         .collect();
     let line = cx.glyphs.of(Glyph::Horizontal);
     let words: usize = pieces.iter().map(|(text, _)| columns(text)).sum();
-    // The lines between take what is left, so that the track is as wide as its row.
+    // The connecting lines fill the row.
     let gaps = pieces.len().saturating_sub(1).max(1);
     let room = usize::from(area.width).saturating_sub(words) / gaps;
     let long = room.saturating_sub(2).clamp(1, 12);

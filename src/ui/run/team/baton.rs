@@ -1,5 +1,5 @@
-//! Pane 2 of a team: a row for each time that an agent was put to work, and for each hand-off that
-//! was refused; below them what they came to. Only the rows in view are looked at.
+//! Pane 2 of a team: a row for each hop (start, handoff or consultation) and each refused handoff;
+//! below them totals. Only the rows in view are read.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,18 +17,18 @@ use crate::ui::run::{bar, empty, line, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::Role;
 
-/// Columns of the number of a hop.
+/// Width of a hop's number.
 const NUMBER: u16 = 5;
-/// Columns of its clock.
+/// Width of its time.
 const CLOCK: u16 = 6;
-/// Columns of how it came, as wide as its twin in seven bits.
+/// Width of the arrow, which its ASCII form needs.
 const HOW: u16 = 3;
-/// Columns of the tokens that were carried.
+/// Width of its number of context tokens.
 const CONTEXT: u16 = 6;
-/// Columns of the names of the foot.
+/// Width of the labels of the totals.
 const LABEL: u16 = 10;
 
-/// The columns of names and of why.
+/// Widths of names and reasons.
 #[derive(Clone, Copy)]
 struct Columns {
     name: u16,
@@ -53,14 +53,14 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     let dim = cx.theme.style(Role::Dim);
     if team.hops.is_empty() {
         let text = match (world.is_live(), plan.swarm(&plan.root).is_some()) {
-            (true, true) => "Nobody is in control yet: a row comes with the first.",
-            (true, false) => "Nobody has been consulted yet; 4 shows what is said.",
-            (false, _) => "Nobody was asked. 5 says what happened.",
+            (true, true) => "No agent is in control yet.",
+            (true, false) => "No agent has been consulted yet. 4 shows the transcript.",
+            (false, _) => "No agent was called. 5 shows what happened.",
         };
         empty(cx, area, text, buf);
     } else {
         let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
-        pen.space(2).right("no", NUMBER - 1, dim).space(1).cell("when", CLOCK, dim);
+        pen.space(2).right("#", NUMBER - 1, dim).space(1).cell("when", CLOCK, dim);
         pen.cell("from", places.name + 1 + HOW, dim).cell("to", places.name + 1, dim);
         pen.cell("why", places.why, dim).right("ctx", CONTEXT, dim);
     }
@@ -96,7 +96,7 @@ fn one(
     pen.put(mark, theme.style(Role::Key)).glyph(sign.glyph, sign.style);
     pen.right(&(at + 1).to_string(), NUMBER - 1, dim).space(1);
     pen.cell(&format::clock(hop.at.duration()), CLOCK, dim);
-    // What happens within a team that is consulted steps back.
+    // Hops within a consulted team are dimmed.
     let name = if hop.depth > 0 { dim } else { plain };
     let from = match (&hop.from, hop.depth) {
         (Some(from), _) => from.as_str(),
@@ -135,17 +135,17 @@ fn sign_role(reason: &crate::event::StopReason) -> Role {
     }
 }
 
-/// Why a hand-off was refused, in few words where there is little room.
+/// Why a handoff was refused, shortened if there is little room.
 fn refusal(why: HandoffRefusal, width: u16) -> String {
     let whole = why.to_string();
     match why {
         _ if columns(&whole) <= usize::from(width) => whole,
-        HandoffRefusal::MaxHandoffs(most) => format!("more than {most}"),
+        HandoffRefusal::MaxHandoffs(most) => format!("limit {most}"),
         HandoffRefusal::Repetitive => "repetitive".to_owned(),
     }
 }
 
-/// Why an agent was put to work, where nothing was said to it.
+/// The text of a hop without a message.
 fn hop_without_words(hop: &HopRow) -> &'static str {
     match hop.kind {
         HopKind::Start => "start",
@@ -154,8 +154,7 @@ fn hop_without_words(hop: &HopRow) -> &'static str {
     }
 }
 
-/// What the hops came to: how the limits stand, how long each held, what was carried, who was not
-/// used; what tells the most first where there is little room.
+/// Draws the totals by importance: limits, time held by each agent, context tokens, unused agents.
 fn foot(
     page: &RunPage,
     cx: &Cx,
@@ -176,7 +175,7 @@ fn foot(
     let now = page.drawn_to(cx.now);
     let dim = cx.theme.style(Role::Dim);
     let mut pen = Pen::new(buf, next(), cx.glyphs);
-    pen.space(1).cell("dwell", LABEL, dim);
+    pen.space(1).cell("held", LABEL, dim);
     for agent in team.agents.iter().filter(|row| row.turns > 0) {
         let took = format::took(dwell(world, agent, now));
         let name = agent.name.as_str();
@@ -195,22 +194,21 @@ fn foot(
         .map(|name| name.as_str())
         .collect();
     let mut pen = Pen::new(buf, next(), cx.glyphs);
-    pen.space(1).cell("not used", LABEL, dim);
+    pen.space(1).cell("unused", LABEL, dim);
     let swarm = plan.swarm(&plan.root).is_some();
-    let none =
-        if swarm { "nobody: each had the baton" } else { "nobody: each was asked" }.to_owned();
+    let none = if swarm { "none: each had control" } else { "none: each was called" }.to_owned();
     let text = if unused.is_empty() { none } else { unused.join(", ") };
     pen.put(&text, if unused.is_empty() { dim } else { cx.theme.style(Role::Text) });
 }
 
-/// The limits of the outermost swarm and how far they are used.
+/// Draws the limits of the outermost swarm and their use.
 fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
     let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) else { return };
     let theme = cx.theme;
     let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
     let guard = row.guard;
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.space(1).cell("hand-offs", LABEL, dim);
+    pen.space(1).cell("handoffs", LABEL, dim);
     let (used, most) = (u64::from(row.made()), u64::from(swarm.max_handoffs));
     if most > 0 {
         pen.put(&format!("{used}/{most} "), plain);
@@ -221,12 +219,12 @@ fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
     if swarm.repetitive_handoff_window > 0 {
         let (least, window) =
             (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
-        // Fewer targets than the window holds are never too few.
+        // The guard applies only when the window is full.
         let full = guard.window >= window;
         let tight = full && guard.distinct < least;
         let style = theme.style(if tight { Role::Retry } else { Role::Text });
-        pen.space(3).put("distinct ", dim).put(&format!("{}/{least}", guard.distinct), style);
-        pen.put(&format!(" of last {window}"), dim);
+        pen.space(3).put("loop guard ", dim).put(&format!("{}/{least}", guard.distinct), style);
+        pen.put(&format!(" in last {window}"), dim);
     }
     if swarm.max_rejections > 0 || row.rejections > 0 {
         let role = if row.rejections > 0 { Role::Refused } else { Role::Text };
@@ -239,7 +237,7 @@ fn guard(cx: &Cx, area: Rect, team: &Team, plan: &TeamPlan, buf: &mut Buffer) {
     }
 }
 
-/// The tokens that the last hops were given, as a sparkline with the newest number beside it.
+/// Draws the context tokens of the last hops as a sparkline, with the newest number.
 fn carried(cx: &Cx, pen: &mut Pen, team: &Team, live: bool) {
     let dim = cx.theme.style(Role::Dim);
     let width = usize::from(pen.left().saturating_sub(14)).min(40);

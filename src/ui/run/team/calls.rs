@@ -1,5 +1,4 @@
-//! Pane 3 of a team: the calls, each within the one that asked for it, with what they come to. Only
-//! the rows in view are looked at.
+//! Pane 3 of a team: the tree of calls with their results. Only the rows in view are read.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -19,18 +18,18 @@ use crate::ui::run::{empty, line, row_style};
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::{Role, Sign};
 
-/// Columns of how long a call took.
+/// Width of a call's duration.
 const TOOK: u16 = 7;
 
-/// The least columns of a model's name that say something.
+/// Minimum width of a model's name.
 const LEAST_MODEL: u16 = 8;
 
-/// The columns of a row.
+/// The layout of a row.
 #[derive(Clone, Copy)]
 struct CallColumns {
-    /// Where names and times end.
+    /// The x position after names and durations.
     names: u16,
-    /// The columns of the model; 0: none is named.
+    /// Width of the model's name; 0: not shown.
     model: u16,
 }
 
@@ -39,13 +38,13 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     let world = page.shown();
     let Some(tree) = page.tree() else { return };
     if tree.is_empty() {
-        return empty(cx, area, "No call yet: hops, members and tools will stand here.", buf);
+        return empty(cx, area, "No calls yet: hops, members and tools will appear here.", buf);
     }
     let now = page.drawn_to(cx.now);
     let (window, selected) = page.call_rows(&tree, usize::from(area.height));
     let rows = tree.rows(window.clone());
     let wanted = rows.iter().map(|node| wanted(world, *node)).max();
-    // What it came to keeps at least two fifths of the row, models and all.
+    // The result keeps at least two fifths of the row, or half of it including the model.
     let several = !world.models.is_empty();
     let most = if several { area.width / 2 } else { area.width * 3 / 5 };
     let names = area.x + wanted.unwrap_or(0).min(most);
@@ -66,7 +65,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     }
 }
 
-/// The columns that a row wants for its name and its time.
+/// The width of a row's name and duration.
 fn wanted(world: &World, node: Node) -> u16 {
     let name = match world.spans.get(node.span).map(|span| &span.what) {
         Some(SpanKind::Call(Purpose::Tool { tool, .. })) => tool.as_str(),
@@ -77,7 +76,7 @@ fn wanted(world: &World, node: Node) -> u16 {
     8 + 2 * node.depth.min(12) + name + TOOK
 }
 
-/// The column of models, where there is one.
+/// Draws the model's name, if the layout has that column.
 fn asks(cx: &Cx, pen: &mut Pen, name: Option<&str>, width: u16, style: Style) {
     if width > 0 {
         put_model(cx, pen, name.unwrap_or_default(), width, style);
@@ -103,7 +102,7 @@ fn one(
         Fold::Empty | Fold::Cut => pen.space(1),
     };
     if node.fold == Fold::Cut {
-        pen.glyph(Glyph::Ellipsis, dim).put(" and more: 5 has all of them", dim);
+        pen.glyph(Glyph::Ellipsis, dim).put(" and more: 5 shows all", dim);
         return;
     }
     let end = |pen: &Pen| names.saturating_sub(TOOK + pen.x() + 1);
@@ -136,7 +135,7 @@ fn one(
     asks(cx, pen, world.models.of(purpose), model, dim);
     let is_agent = !matches!(purpose, Purpose::Tool { .. });
     if span.state == SpanState::Open && world.is_live() && world.tools.in_line(span.id) {
-        pen.put("in line", theme.style(Role::Retry));
+        pen.put("queued", theme.style(Role::Retry));
         return;
     }
     if span.state == SpanState::Open && is_agent {
@@ -147,14 +146,14 @@ fn one(
     pen.put(&text.replace(['\n', '\r', '\t'], " "), theme.style(role));
 }
 
-/// What an agent says just now, where that is shown; else that it is at work.
+/// Draws an agent's arriving text, if it may be shown; else that it is working.
 fn live(page: &RunPage, cx: &Cx, world: &World, pen: &mut Pen, run: SpanId, now: Elapsed) {
     let dim = cx.theme.style(Role::Dim);
     if !world.is_live() {
         return;
     }
     let Some(attempt) = speaking(world, run) else {
-        pen.put("waits", dim);
+        pen.put("waiting", dim);
         return;
     };
     let ask =
@@ -163,7 +162,7 @@ fn live(page: &RunPage, cx: &Cx, world: &World, pen: &mut Pen, run: SpanId, now:
         let since = world.spans.last_child(ask).and_then(|it| it.closed);
         let since = since.or(world.spans.get(ask).map(|it| it.opened)).unwrap_or(now);
         let took = format::took(world.took(since, now));
-        pen.put(&format!("in line, {took}"), cx.theme.style(Role::Retry));
+        pen.put(&format!("queued, {took}"), cx.theme.style(Role::Retry));
         return;
     }
     let seen = shown(attempt.id, &world.spans);
@@ -177,7 +176,7 @@ fn live(page: &RunPage, cx: &Cx, world: &World, pen: &mut Pen, run: SpanId, now:
         }
         None => {
             let took = format::took(world.took(attempt.opened, now));
-            let what = if seen == Inner::Text { "thinks" } else { "speaks unseen" };
+            let what = if seen == Inner::Text { "thinking" } else { "replying (hidden)" };
             pen.put(&format!("{what}, {took}"), dim);
         }
     }
@@ -186,7 +185,7 @@ fn live(page: &RunPage, cx: &Cx, world: &World, pen: &mut Pen, run: SpanId, now:
 fn sign(page: &RunPage, cx: &Cx, world: &World, span: &Span) -> Sign {
     let of = |glyph, word, role| Sign { glyph, word, style: cx.theme.style(role) };
     match span.state {
-        SpanState::Open if !world.is_live() => of(Glyph::Off, "cut off", Role::Off),
+        SpanState::Open if !world.is_live() => of(Glyph::Off, "stopped", Role::Off),
         SpanState::Open => of(Glyph::Running, "working", Role::Running),
         SpanState::Done => of(Glyph::Done, "done", Role::Done),
         SpanState::Failed(_) => match page.closing(span.id).map(|event| &event.kind) {
@@ -199,7 +198,7 @@ fn sign(page: &RunPage, cx: &Cx, world: &World, span: &Span) -> Sign {
     }
 }
 
-/// What a call came to, or what it is asked with.
+/// A call's result, or its arguments while it is open.
 fn came_to(page: &RunPage, span: &Span) -> (String, Role) {
     if span.state == SpanState::Open {
         return match page.opening(span.id).map(|event| &event.kind) {
@@ -229,7 +228,7 @@ fn came_to(page: &RunPage, span: &Span) -> (String, Role) {
     }
 }
 
-/// As much of a text as one row can ever hold.
+/// The start of a text, more than any row can show.
 fn start_of(text: &str) -> String {
     text.chars().take(400).collect()
 }

@@ -1,5 +1,5 @@
-//! The second header row of a team: who passed to whom so far, who is in control, and how the limits
-//! of a swarm stand.
+//! The second header row of a team: the chain of handoffs or consultations, the active agent, and
+//! the use of a swarm's limits.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,7 +14,7 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, elide_middle};
 use crate::ui::theme::Role;
 
-/// Hops of the chain that are looked at, from the newest on.
+/// Number of the newest hops that are read.
 const LOOKED_AT: usize = 64;
 
 /// Draws the row.
@@ -36,7 +36,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     }
 }
 
-/// The chain of who had control, or of who was consulted; its end is always in view.
+/// Draws the chain of handoffs or consultations; its end is always in view.
 fn chain(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan, area: Rect, buf: &mut Buffer) {
     let line = cx.glyphs.of(Glyph::Horizontal);
     let passes = format!(" {line}{} ", cx.glyphs.of(Glyph::Arrow));
@@ -60,7 +60,7 @@ fn chain(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan, area: Rect, buf: 
     let mut pen = Pen::new(buf, area, cx.glyphs);
     let coordinator = plan.swarm(&plan.root).is_none();
     if links.is_empty() && !coordinator {
-        pen.put("nobody has been asked yet", dim);
+        pen.put("no agent called yet", dim);
         return;
     }
     let head = if coordinator { plan.root.as_str() } else { "" };
@@ -83,13 +83,13 @@ fn chain(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan, area: Rect, buf: 
     }
 }
 
-/// Who is in control, and how the limits stand.
+/// The active agent and the use of the limits.
 fn aside(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan) -> Vec<(String, Role)> {
     let mut said = Vec::new();
     if world.is_live()
         && let Some(holder) = &team.holder
     {
-        said.push(("control ".to_owned(), Role::Dim));
+        said.push(("active: ".to_owned(), Role::Dim));
         said.push((holder.to_string(), Role::Strong));
         if let Some(model) = world.models.of_agent(holder.as_str()) {
             let model = elide_middle(model, usize::from(MODEL), cx.glyphs);
@@ -99,10 +99,10 @@ fn aside(cx: &Cx, world: &World, team: &Team, plan: &TeamPlan) -> Vec<(String, R
     if let Some((swarm, row)) = plan.swarm(&plan.root).zip(team.swarm(&plan.root)) {
         let gap = if said.is_empty() { "" } else { "   " };
         if swarm.repetitive_handoff_window > 0 {
-            said.push((format!("{gap}loop guard: distinct "), Role::Dim));
+            said.push((format!("{gap}loop guard: "), Role::Dim));
             let (guard, least) = (row.guard, swarm.repetitive_handoff_min_unique);
             let window = swarm.repetitive_handoff_window;
-            let distinct = format!("{}/{least} of last {window}", guard.distinct);
+            let distinct = format!("{}/{least} agents in last {window}", guard.distinct);
             said.push((distinct, Role::Text));
         }
         if row.rejections > 0 {

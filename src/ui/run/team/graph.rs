@@ -1,4 +1,4 @@
-//! Pane 1 of a team: who passed work to whom.
+//! Pane 1 of a team: the graph of agents with their handoffs and consultations.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,14 +16,14 @@ use crate::ui::run::{Tiles, empty, line, row_style};
 use crate::ui::text::{Pen, columns, on_line};
 use crate::ui::theme::Role;
 
-/// The least columns of a box whose frame names a model.
+/// Minimum width of a box whose frame shows a model.
 const LEAST_FRAME: u16 = 12;
 
 /// Draws the pane.
 pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some((team, plan)) = world.team() else {
-        return empty(cx, area, "The run is being started.", buf);
+        return empty(cx, area, "The run is starting.", buf);
     };
     let all: Vec<&AgentRow> = pictured(plan).filter_map(|name| team.agent(name)).collect();
     match page.graph(area) {
@@ -35,7 +35,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     }
 }
 
-/// The boxes and the lines between them.
+/// Draws the boxes and the lines between them.
 fn drawn(
     page: &RunPage,
     cx: &Cx,
@@ -51,10 +51,10 @@ fn drawn(
     let holder = graph.boxes.iter().find(|boxed| {
         team.agent(&boxed.agent).is_some_and(|row| row.turns > 0 && holds(world, team, row))
     });
-    // Who is selected has the frame of what is focused, else who is in control.
+    // The selected agent has the focused frame, else the active agent.
     let framed = selected.or(holder.map(|boxed| &boxed.agent));
     let mut tiles = Tiles::new(area);
-    // Of neighbours that share a side the one that is focused gives the style.
+    // Drawn last, so that a shared side has the focused style.
     let is_framed = |boxed: &&Boxed| framed == Some(&boxed.agent);
     for boxed in graph.boxes.iter().filter(|boxed| !is_framed(boxed)) {
         tiles.frame(boxed.frame, Role::Border);
@@ -72,7 +72,7 @@ fn drawn(
         let inside = Rect::new(frame.x + 1, frame.y + 1, frame.width.saturating_sub(2), 1);
         let bench = benched(team, plan, &boxed.agent);
         if bench {
-            // Where no line comes or goes.
+            // On the side without lines.
             let y = if graph.lifelines { frame.y } else { frame.bottom() - 1 };
             let mut pen = Pen::new(buf, Rect { y, ..inside }.intersection(area), cx.glyphs);
             pen.put(" bench ", on_line(theme.style(Role::Dim)));
@@ -88,8 +88,8 @@ fn drawn(
             _ => theme.style(Role::Text),
         };
         let mut pen = Pen::new(buf, inside.intersection(area), cx.glyphs);
-        // A name, its state and who is in control; where there is no blank before them, the mark of
-        // what is selected stands on the frame.
+        // The name, its state and the mark of the active agent. If there is no blank before them,
+        // the selection mark is on the frame.
         let room = pen.left().saturating_sub(3);
         let width = room.min(columns(boxed.agent.as_str()) as u16);
         let before = (room - width).div_ceil(2);
@@ -139,7 +139,7 @@ fn drawn(
     also(cx, graph, team, buf);
 }
 
-/// An agent's model on the frame of its box, where no line comes or goes.
+/// Draws an agent's model on a side of its box that has no lines.
 fn on_frame(cx: &Cx, frame: Rect, model: &str, buf: &mut Buffer) {
     if frame.width < LEAST_FRAME || frame.height < 2 {
         return;
@@ -159,7 +159,7 @@ fn on_frame(cx: &Cx, frame: Rect, model: &str, buf: &mut Buffer) {
     pen.put(" ", dim);
 }
 
-/// How often work went there, and was refused.
+/// Draws the label of a line: how often work was passed, and refused.
 fn work(cx: &Cx, pen: &mut Pen, work: Work) {
     let theme = cx.theme;
     let (plain, refused) = (on_line(theme.style(Role::Text)), on_line(theme.style(Role::Refused)));
@@ -175,7 +175,7 @@ fn work(cx: &Cx, pen: &mut Pen, work: Work) {
     }
 }
 
-/// Work that has no line.
+/// Draws the edges without a line as text.
 fn also(cx: &Cx, graph: &Graph, team: &Team, buf: &mut Buffer) {
     let theme = cx.theme;
     let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
@@ -184,7 +184,7 @@ fn also(cx: &Cx, graph: &Graph, team: &Team, buf: &mut Buffer) {
     }
     let mut row = 0;
     let mut pen = Pen::new(buf, line(graph.told, row), cx.glyphs);
-    // Beside work that has one; else this is all of it.
+    // "also" only if other edges have lines.
     let indent = if graph.wires.is_empty() { 1 } else { 6 };
     pen.space(1).put(if indent > 1 { "also " } else { "" }, dim);
     let mut gap = 0;
@@ -200,7 +200,7 @@ fn also(cx: &Cx, graph: &Graph, team: &Team, buf: &mut Buffer) {
             count => format!(" {}{count}", cx.glyphs.of(Glyph::Refused)),
         };
         let last = row + 1 >= graph.told.height;
-        // In the last row there is room to say how many more there are.
+        // The last row keeps room for the number of omitted edges.
         let more = if last && nth + 1 < graph.also.len() { 4 } else { 0 };
         if !pen.fits(columns(&text) + columns(&refused) + usize::from(gap) + more) {
             if last {
@@ -217,7 +217,7 @@ fn also(cx: &Cx, graph: &Graph, team: &Team, buf: &mut Buffer) {
     }
 }
 
-/// What the lines mean; before that who has no box.
+/// Draws the agents without a box, then the meaning of the lines.
 fn legend(page: &RunPage, cx: &Cx, graph: &Graph, buf: &mut Buffer) {
     let dim = cx.theme.style(Role::Dim);
     let glyph = |glyph: Glyph| cx.glyphs.of(glyph);
@@ -235,7 +235,7 @@ fn legend(page: &RunPage, cx: &Cx, graph: &Graph, buf: &mut Buffer) {
         }
         pen.space(3);
     }
-    let passes = format!("{}{} passes control", glyph(Glyph::Horizontal), glyph(Glyph::Arrow));
+    let passes = format!("{}{} hands over", glyph(Glyph::Horizontal), glyph(Glyph::Arrow));
     let consults = format!("{} consults", glyph(Glyph::Consults));
     let refused = format!("{} refused", glyph(Glyph::Refused));
     for text in [passes, consults, refused] {
@@ -245,7 +245,7 @@ fn legend(page: &RunPage, cx: &Cx, graph: &Graph, buf: &mut Buffer) {
     }
 }
 
-/// Many agents, or little room: a row each.
+/// Draws a row for each agent, if there are many agents or little room.
 fn listed(
     page: &RunPage,
     cx: &Cx,
@@ -259,8 +259,8 @@ fn listed(
     let theme = cx.theme;
     let (dim, plain) = (theme.style(Role::Dim), theme.style(Role::Text));
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
-    pen.space(3).cell("agent", name + 3, dim).cell("runs", 6, dim).cell("held", 8, dim);
-    // With little room the baton beside it says who passed to whom.
+    pen.space(3).cell("agent", name + 3, dim).cell("turns", 6, dim).cell("held", 8, dim);
+    // With little room the model is shortened; the hops pane shows who passed work.
     let model = match pen.left() {
         _ if world.models.is_empty() => 0,
         room @ 0..24 => room.saturating_sub(1).min(MODEL),
@@ -290,7 +290,7 @@ fn listed(
         pen.space(1);
         if row.turns == 0 {
             let bench = benched(team, plan, &row.name);
-            pen.put(if bench { "bench" } else { "not used" }, dim);
+            pen.put(if bench { "bench" } else { "unused" }, dim);
             continue;
         }
         pen.cell(&row.turns.to_string(), 6, plain);
@@ -304,7 +304,7 @@ fn listed(
     }
 }
 
-/// Whom an agent passed work to, and how often.
+/// The agents that an agent passed work to, with counts.
 fn passed(cx: &Cx, team: &Team, from: &AgentRow) -> String {
     let mut told = Vec::new();
     for edge in team.edges.iter().filter(|edge| edge.from.as_ref() == Some(&from.name)).take(12) {

@@ -1,5 +1,4 @@
-//! The panes of a coordinator team or a swarm: who passed to whom, the baton, the calls, what was
-//! said.
+//! The panes of a coordinator team or a swarm: graph, hops, calls, transcript.
 
 pub(super) mod baton;
 pub(super) mod calls;
@@ -23,11 +22,11 @@ use crate::ui::glyph::Glyph;
 use crate::ui::text::{Pen, columns, elide, elide_middle};
 use crate::ui::theme::{Role, Sign};
 
-/// The most columns of a model's name, in a run that asks more than one.
+/// Width limit of a model's name, in a run with several models.
 const MODEL: u16 = 18;
 
-/// A model's name in exactly so many columns. The start of a name says most in a few of them; in more,
-/// its end tells versions apart.
+/// Draws a model's name in exactly `width` columns. A narrow column keeps the start of the name; a
+/// wide one also its end, which tells versions apart.
 fn put_model(cx: &Cx, pen: &mut Pen, name: &str, width: u16, style: Style) {
     let start = pen.x();
     let columns = usize::from(width);
@@ -38,7 +37,7 @@ fn put_model(cx: &Cx, pen: &mut Pen, name: &str, width: u16, style: Style) {
     pen.put_within(&text, width, style).to(start + width);
 }
 
-/// What stands behind a pane's title: whether it follows what is new.
+/// Whether the pane follows the run, after its title.
 pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {
     let follows = match pane {
         Pane::Second => page.follows_hops(),
@@ -49,11 +48,11 @@ pub(super) fn follows(page: &RunPage, cx: &Cx, pane: Pane) -> String {
     match follows {
         _ if page.shown().team().is_none() => String::new(),
         true => format!(" {dot} following {}", cx.glyphs.of(Glyph::Down)),
-        false => format!(" {dot} G follows"),
+        false => format!(" {dot} G: follow"),
     }
 }
 
-/// Which rows of a pane are in view, where that is not all of them: `1-11 of 12`.
+/// The range of rows in view, such as `1-11 of 12`; empty if all fit.
 pub(super) fn cut(page: &RunPage, pane: Pane, area: Rect) -> String {
     let Some((team, plan)) = page.shown().team() else { return String::new() };
     let (window, all) = match pane {
@@ -76,36 +75,36 @@ pub(super) fn cut(page: &RunPage, pane: Pane, area: Rect) -> String {
     format!("{}-{} of {all}", window.start + 1, window.end)
 }
 
-/// The columns of the longest name of an agent.
+/// Width of the longest agent name.
 fn names(plan: &TeamPlan) -> u16 {
     let longest = plan.agents.iter().map(|agent| columns(agent.name.as_str())).max();
     u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX)
 }
 
-/// How an agent stands. Once the run has ended nobody works any more.
+/// The state of an agent. After the run's end no agent is running.
 fn agent_sign(cx: &Cx, world: &World, row: &AgentRow) -> Sign {
     use crate::event::world::team::AgentState;
     match row.state {
         AgentState::Running if !world.is_live() => {
-            Sign { glyph: Glyph::Off, word: "cut off", style: cx.theme.style(Role::Off) }
+            Sign { glyph: Glyph::Off, word: "stopped", style: cx.theme.style(Role::Off) }
         }
         state => cx.theme.agent(state),
     }
 }
 
-/// How long an agent was at work, what goes on counted.
+/// Total time that an agent was active, including the current turn.
 fn dwell(world: &World, row: &AgentRow, now: Elapsed) -> Duration {
     let going = row.since.map(|since| world.took(since, now)).unwrap_or_default();
     row.dwell + going
 }
 
-/// Whether this agent is in control.
+/// Whether this agent is in control, or gave the answer of a run that has ended.
 fn holds(world: &World, team: &Team, row: &AgentRow) -> bool {
     let whom = if world.is_live() { &team.holder } else { &team.answered_by };
     whom.as_ref().or(team.holder.as_ref()) == Some(&row.name)
 }
 
-/// The end of a text that still comes, in one row.
+/// The end of an arriving text, in one row.
 fn tail(text: &str, width: usize) -> String {
     let mut from = text.len().saturating_sub(width.saturating_mul(4));
     while !text.is_char_boundary(from) {

@@ -1,5 +1,5 @@
-//! Pane 4 of a team: what was said, by whom, how deep within; what each call came to. It follows
-//! what is said until the reader moves.
+//! Pane 4 of a team: the transcript of messages and call results, indented by depth. It follows the
+//! run until the operator scrolls.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -20,7 +20,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     let Some(lines) = page.transcript(area.width) else { return };
     let height = usize::from(area.height);
     if lines.count() == 0 {
-        return empty(cx, area, "Nothing has been said yet.", buf);
+        return empty(cx, area, "No messages yet.", buf);
     }
     let (top, selected) = page.talk_at(&lines, height);
     let mut row = 0;
@@ -57,7 +57,7 @@ pub(in super::super) fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Bu
     out_of_view(cx, area, top, &lines, buf);
 }
 
-/// Who said it and when, and for what is no words a glyph that tells what it is.
+/// Draws a line's time and author, and a glyph for its kind if it is not a message.
 fn head(
     cx: &Cx,
     pen: &mut Pen,
@@ -90,7 +90,7 @@ fn head(
     };
     pen.name(author, names, theme.style(role)).space(1);
     if models > 0 {
-        // Whose words they are: what was said before this run, or told to an agent, is no model's.
+        // Only replies have a model, not messages to an agent.
         let says = matches!(spoken.how, How::Said | How::Coming | How::Called | How::Over);
         let model = spoken.model(page).filter(|_| says).unwrap_or_default();
         super::put_model(cx, pen, model, models - 1, dim);
