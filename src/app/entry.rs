@@ -1,4 +1,4 @@
-//! A scenario file that was found, as the first screen lists it and the launch form starts from it.
+//! A scenario file, as the first screen lists it and the launch form starts from it.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ pub use super::live::LiveOffer;
 use crate::scenario::name::ScenarioName;
 use crate::scenario::{self, Origin, Problems, Scenario};
 
-/// A scenario file that was found.
+/// A scenario file on the list.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The stem of its file.
     pub name: ScenarioName,
-    /// What a command line calls it; tells it from every other entry.
+    /// What a command line calls it; unique among the entries.
     pub path: String,
-    /// Where it came from.
+    /// Where the file was found.
     pub origin: Origin,
-    /// Its text; empty where it could not be read.
+    /// The text of the file; empty where it could not be read.
     pub text: Arc<str>,
     /// The scenario, or what is wrong with it.
     pub loaded: Result<Arc<Scenario>, Broken>,
