@@ -21,7 +21,7 @@ pub struct Confirm {
     pub question: String,
     /// What the operator should know before the answer, one line each.
     pub detail: Vec<String>,
-    /// What a yes does.
+    /// The action that a yes carries out.
     pub then: Then,
     /// The first row of its text in view.
     pub top: usize,
