@@ -1,34 +1,34 @@
 //! What the operator can mean by a key or a click. Actions are data: the binding table names them,
 //! the update routes them, panes carry them out.
 
-/// One thing that can be done in the dashboard.
+/// An action of the operator in the dashboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
     /// Start the selected scenario, or open the selected run.
     Open,
     /// Open the launch form.
     NewRun,
-    /// Selection up.
+    /// Move the selection up.
     Up,
-    /// Selection down.
+    /// Move the selection down.
     Down,
     /// Left: out of the pane, or the previous choice.
     Left,
     /// Right: into the pane, or the next choice.
     Right,
-    /// To the first row.
+    /// Go to the first row.
     Top,
-    /// To the last row; in a run, back to live.
+    /// Go to the last row; in a run, back to the live end.
     Bottom,
-    /// A page up.
+    /// Move a page up.
     PageUp,
-    /// A page down.
+    /// Move a page down.
     PageDown,
-    /// The next pane or field.
+    /// Focus the next pane or field.
     NextPane,
-    /// The previous pane or field.
+    /// Focus the previous pane or field.
     PrevPane,
-    /// The pane with this number, from 1. In the binding table: whichever digit was typed.
+    /// Focus the pane with this number, from 1. In the binding table: whichever digit was typed.
     Pane(u8),
     /// Show the focused pane alone, or all panes again.
     Zoom,
@@ -86,9 +86,9 @@ pub enum Action {
     Filter,
     /// Keep the filter that was typed.
     Apply,
-    /// Copy.
+    /// Copy to the clipboard.
     Copy,
-    /// Copy as Markdown.
+    /// Copy as Markdown to the clipboard.
     CopyMarkdown,
     /// Export the run to files.
     Export,

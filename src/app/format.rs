@@ -70,7 +70,7 @@ pub fn exact(number: u64) -> String {
     out
 }
 
-/// A number of things with its noun: `1 action`, `3 actions`. The plural is the noun with an `s`.
+/// A number with its noun: `1 action`, `3 actions`. The plural is the noun with an `s`.
 pub fn things(number: u64, noun: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{end}")

@@ -61,7 +61,7 @@ pub(super) fn interrupt(state: &mut State) -> Update {
             state.overlays.push(Overlay::Confirm(Confirm::quit(live, unsent, 130)));
         }
     }
-    state.say(NoticeKind::Info, "Ctrl-C again quits.");
+    state.say(NoticeKind::Info, "Press Ctrl-C again to quit.");
     Update::redraw()
 }
 

@@ -38,9 +38,9 @@ pub enum LiveOffer {
 /// A provider at a host, which answers model calls and lists its models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelPlace {
-    /// The provider's word before the `/` of a model's name, such as `openai`.
+    /// The provider's prefix in a model's name, before the `/`, such as `openai`.
     pub provider: String,
-    /// Its name, such as `OpenAI`.
+    /// The provider's display name, such as `OpenAI`.
     pub name: String,
     /// The host, with the port where it is not the default one.
     pub host: String,
@@ -70,7 +70,7 @@ pub struct ProviderOffer {
 pub struct LiveQuery {
     /// The form that asks.
     pub form: RequestId,
-    /// The scenario as the form has it.
+    /// The scenario with the changes of the form.
     pub scenario: Arc<Scenario>,
     /// The model that replaces those of the scenario, where one is chosen.
     pub model: Option<Arc<str>>,

@@ -27,7 +27,7 @@ pub enum NoticeKind {
     Info,
     /// Something failed; stays until dismissed.
     Error,
-    /// The launch form was not started; goes when the form is edited, started or closed.
+    /// The launch form was not started; disappears when the form is edited, started or closed.
     Form,
 }
 

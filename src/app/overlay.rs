@@ -18,7 +18,7 @@ pub enum Overlay {
     Flags(Drawer),
     /// Faults and limits of a tool.
     Faults(FaultsDrawer),
-    /// Who is in the swarms of a team.
+    /// The members of the swarms of a team.
     Members(MembersDrawer),
     /// The session's next message.
     Message(Box<MessageBox>),

@@ -30,7 +30,7 @@ const LINES: [(u8, &str); 11] = [
     (UP | DOWN | LEFT | RIGHT, "┼"),
 ];
 
-/// How a pane is framed.
+/// The number, labels and border style of a pane.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frame<'a> {
     /// Its number, if a digit key focuses it.

@@ -16,7 +16,7 @@ pub enum Glyph {
     Retry,
     /// Failed, with no more retries.
     Failed,
-    /// Refused.
+    /// Refused by a policy, a limit or an open breaker.
     Refused,
     /// Needs the operator.
     NeedsYou,
@@ -66,7 +66,7 @@ pub enum Glyph {
     Ellipsis,
     /// Before an estimated amount.
     Estimate,
-    /// Leads to.
+    /// An arrow to the right: control went there.
     Arrow,
     /// An arrow to the left: control went back.
     ArrowBack,
@@ -100,31 +100,31 @@ pub enum Glyph {
     Horizontal,
     /// Vertical line.
     Vertical,
-    /// Corner.
+    /// Upper left corner.
     TopLeft,
-    /// Corner.
+    /// Upper right corner.
     TopRight,
-    /// Corner.
+    /// Lower left corner.
     BottomLeft,
-    /// Corner.
+    /// Lower right corner.
     BottomRight,
-    /// Corner of the table.
+    /// Upper left corner of the round table.
     RoundTopLeft,
-    /// Corner of the table.
+    /// Upper right corner of the round table.
     RoundTopRight,
-    /// Corner of the table.
+    /// Lower left corner of the round table.
     RoundBottomLeft,
-    /// Corner of the table.
+    /// Lower right corner of the round table.
     RoundBottomRight,
-    /// Lines that meet: all but the left one.
+    /// Junction with three lines: all but the left one.
     TeeRight,
-    /// Lines that meet: all but the right one.
+    /// Junction with three lines: all but the right one.
     TeeLeft,
-    /// Lines that meet: all but the upper one.
+    /// Junction with three lines: all but the upper one.
     TeeDown,
-    /// Lines that meet: all but the lower one.
+    /// Junction with three lines: all but the lower one.
     TeeUp,
-    /// Lines that meet: all four.
+    /// Junction with four lines.
     Cross,
 }
 

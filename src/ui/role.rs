@@ -53,7 +53,7 @@ roles! {
     Retry = "retry",
     /// Failed, with no more retries; an error.
     Failed = "failed",
-    /// Refused.
+    /// Refused by a policy, a limit or an open breaker.
     Refused = "refused",
     /// Needs the operator.
     NeedsYou = "needs_you",

@@ -56,7 +56,7 @@ pub enum Limit {
     Agents,
     /// Turns per agent.
     Turns,
-    /// Call slots that the agents share.
+    /// Call slots that all agents share.
     Pool,
 }
 
@@ -161,9 +161,9 @@ pub enum FieldValue {
     },
     /// An on-off switch.
     Switch {
-        /// Its position.
+        /// The position.
         on: bool,
-        /// Its position at first.
+        /// The position at first.
         first: bool,
     },
     /// A model, chosen in a window of its own.

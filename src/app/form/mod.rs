@@ -32,7 +32,7 @@ pub enum Section {
     Task,
     /// What answers the model calls.
     Model,
-    /// Flags at the start.
+    /// Positions of flags at the start.
     Flags,
     /// Limits.
     Limits,

@@ -27,7 +27,7 @@ pub struct FormModels {
     pub lists: Vec<(ModelPlace, NameList)>,
     /// The model of the latest question to the shell.
     asked: Option<Option<Arc<str>>>,
-    /// Whether it has answered since.
+    /// Whether the shell has answered that question.
     answered: bool,
 }
 
@@ -59,7 +59,7 @@ impl FormModels {
         lists
     }
 
-    /// A name of a list.
+    /// A name from a list, by the indices of list and name.
     pub fn name(&self, list: usize, at: usize) -> Option<&str> {
         match self.lists.get(list) {
             Some((_, NameList::Listed { names, .. })) => names.get(at).map(String::as_str),
