@@ -150,7 +150,7 @@ fn landing(world: &World, table: &Collaboration, plan: &CollaborationPlan) -> St
     });
     match turn {
         Some(seat) => {
-            format!("Takes effect before {} speaks in round {}.", seat.role, round.number)
+            format!("Takes effect before {} in round {}.", seat.role, round.number)
         }
         None if round.number < plan.max_rounds => {
             format!("Takes effect at round {}, or at finalize.", round.number + 1)
