@@ -223,9 +223,7 @@ pub(super) fn open(state: &mut State) -> Update {
             state.overlays.push(Overlay::Message(Box::new(message)));
             return Update::redraw();
         }
-        Some(_) => {
-            "This run's settings are not known, so it takes no follow-up: n starts a new run."
-        }
+        Some(_) => "This run's settings are not known: n starts a new run.",
         None => "Only teams and swarms take follow-ups: n starts a new run.",
     };
     state.say(NoticeKind::Info, why);

@@ -144,7 +144,9 @@ pub(super) fn on_faults(state: &mut State, action: Action) -> Update {
     let why = match (world.is_live(), action) {
         (false, _) => "The run has ended: its tools can no longer change.",
         (true, Action::Toggle) => "Use + and - to change a limit.",
-        (true, Action::More | Action::Less) => "No value to change here, or it is at its bound.",
+        (true, Action::More | Action::Less) => {
+            "Nothing to change here, or the value is at its limit."
+        }
         _ => "This tool has no breaker.",
     };
     notices.say(*now, NoticeKind::Info, why.to_owned());

@@ -266,7 +266,7 @@ fn of_resilience(spec: &ResilienceSpec, items: &mut Vec<Item>) {
     } else {
         let naive = spec.naive;
         format!(
-            "naive: retries: client {}, tool {}, agent {}",
+            "naive, retries: client {}, tool {}, agent {}",
             naive.client_retries, naive.tool_retries, naive.agent_retries
         )
     };
