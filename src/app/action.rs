@@ -1,56 +1,56 @@
-//! What a person can mean by a key or a click. Actions are data: the binding table names them, the
-//! update routes them, panes answer them.
+//! What the operator can mean by a key or a click. Actions are data: the binding table names them,
+//! the update routes them, panes carry them out.
 
-/// One thing that can be done in the dashboard.
+/// An action of the operator in the dashboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
     /// Start the selected scenario, or open the selected run.
     Open,
     /// Open the launch form.
     NewRun,
-    /// Selection up.
+    /// Move the selection up.
     Up,
-    /// Selection down.
+    /// Move the selection down.
     Down,
-    /// Left: out, or the choice before.
+    /// Left: out of the pane, or the previous choice.
     Left,
-    /// Right: in, or the next choice.
+    /// Right: into the pane, or the next choice.
     Right,
-    /// To the first row.
+    /// Go to the first row.
     Top,
-    /// To the last row; in a run, back to live.
+    /// Go to the last row; in a run, back to the live end.
     Bottom,
-    /// A page up.
+    /// Move a page up.
     PageUp,
-    /// A page down.
+    /// Move a page down.
     PageDown,
-    /// The next pane or field.
+    /// Focus the next pane or field.
     NextPane,
-    /// The pane or field before.
+    /// Focus the previous pane or field.
     PrevPane,
-    /// The pane of this number, from 1. In the binding table: whichever digit was typed.
+    /// Focus the pane with this number, from 1. In the binding table: whichever digit was typed.
     Pane(u8),
-    /// The focused pane alone, or all panes again.
+    /// Show the focused pane alone, or all panes again.
     Zoom,
-    /// Pause, or go on.
+    /// Pause or resume.
     PauseResume,
-    /// Past one boundary.
+    /// Step to the next boundary, then pause.
     Step,
-    /// To the next round.
+    /// Run to the next round, then pause.
     StepRound,
-    /// Set or take away a breakpoint.
+    /// Set or remove a breakpoint.
     Breakpoint,
-    /// The playhead back.
+    /// Move the playhead back.
     ScrubBack,
-    /// The playhead forward.
+    /// Move the playhead forward.
     ScrubForward,
     /// Open the flags drawer.
     Flags,
-    /// Switch the selected flag.
+    /// Switch the selected flag, fault or member.
     Toggle,
-    /// Take the last switch back.
+    /// Undo the last flag change.
     Undo,
-    /// The tools over the run's own picture, or that again.
+    /// Show the tools in place of the run's own page, or go back to that page.
     Tools,
     /// Open the faults drawer of the selected tool.
     Faults,
@@ -58,41 +58,41 @@ pub enum Action {
     Members,
     /// Type the session's next message.
     Message,
-    /// Send the message that is typed.
+    /// Send the message that was typed.
     Send,
-    /// Empty the text that is typed.
+    /// Clear the message that was typed.
     Clear,
-    /// One more of what is limited.
+    /// Raise the limit or the strength of the fault.
     More,
-    /// One less of what is limited.
+    /// Lower the limit or the strength of the fault.
     Less,
     /// Hold the selected tool's breaker open.
     BreakerHold,
     /// Close the selected tool's breaker.
     BreakerReset,
-    /// Switch the selected tool's breaker off.
+    /// Switch off the selected tool's breaker.
     BreakerDisable,
     /// Trip the selected tool's breaker.
     BreakerTrip,
-    /// Look at what is selected, whole.
+    /// Inspect the selection.
     Inspect,
-    /// The prompt exactly as the seat saw it.
+    /// Show the exact prompt that the seat received.
     Prompt,
-    /// Jump to what caused the selected fact.
+    /// Jump to the cause of the selected event.
     Cause,
-    /// Raw JSON in the pager.
+    /// Show the raw JSON in the pager.
     Raw,
     /// Filter the list.
     Filter,
-    /// Take what was typed as the filter.
+    /// Keep the filter that was typed.
     Apply,
-    /// Copy.
+    /// Copy to the clipboard.
     Copy,
-    /// Copy as Markdown.
+    /// Copy as Markdown to the clipboard.
     CopyMarkdown,
-    /// Write to a file.
+    /// Export the run to files.
     Export,
-    /// End a run now, after asking.
+    /// End a run now, after confirmation.
     Kill,
     /// Press the focused button, or change the focused field.
     Press,
@@ -100,28 +100,28 @@ pub enum Action {
     Start,
     /// Yes.
     Confirm,
-    /// Yes, where nothing has to be read first.
+    /// Yes by Enter: not accepted where the question must be read to its end first.
     Agree,
     /// No.
     Decline,
-    /// Do what the selected row of the help says.
+    /// Run the selected row of the help.
     Choose,
-    /// Take the selected model.
+    /// Choose the selected model.
     Take,
     /// Close what is open, or cancel. Never quits.
     Cancel,
-    /// Back to the screen before.
+    /// Back to the previous screen.
     Back,
-    /// Leave the program, after asking when a run is live.
+    /// Quit; asks first while a run is live.
     Quit,
-    /// The help.
+    /// Open the help.
     Help,
-    /// Read the scenario files again.
+    /// Reload the scenario files.
     Rescan,
-    /// Ask to stop the run; twice quits.
+    /// Ctrl-C: ask to stop the run; twice quits.
     Interrupt,
-    /// Paint everything again.
+    /// Redraw the whole screen.
     Redraw,
-    /// To the background.
+    /// Suspend the program to the background (Ctrl-Z).
     Suspend,
 }

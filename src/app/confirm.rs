@@ -1,4 +1,4 @@
-//! A question before something that ends, spends or cannot be taken back.
+//! Questions before actions that end something, cost money or cannot be undone.
 
 use ratatui::layout::Rect;
 
@@ -11,21 +11,21 @@ use super::measure::{squeezed, wrap};
 use super::state::Size;
 use crate::event::RunId;
 
-/// The widest that a question gets.
+/// Widest size of the window, in columns.
 const COLS: u16 = 68;
 
-/// A question with what follows a yes.
+/// A question and the action that a yes carries out.
 #[derive(Debug)]
 pub struct Confirm {
     /// The question.
     pub question: String,
-    /// What a person should know first, a line each.
+    /// What the operator should know before the answer, one line each.
     pub detail: Vec<String>,
-    /// What a yes does.
+    /// The action that a yes carries out.
     pub then: Then,
     /// The first row of its text in view.
     pub top: usize,
-    /// Whether the end of its text was in view.
+    /// Whether the end of its text was in view at least once.
     pub seen: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct ConfirmParts {
     pub window: Rect,
     /// The rows of its text that are in view.
     pub text: Rect,
-    /// The row that says how much more there is.
+    /// The row that says how many more lines there are.
     pub more: Rect,
     /// Yes.
     pub yes: Rect,
@@ -44,19 +44,19 @@ pub struct ConfirmParts {
     pub no: Rect,
 }
 
-/// What a yes does.
+/// The action that a yes carries out.
 #[derive(Debug)]
 pub enum Then {
     /// Ends these runs.
     Kill(Vec<RunId>),
-    /// Leaves the program.
+    /// Quits the program.
     Quit {
         /// The exit code.
         code: u8,
     },
-    /// Closes the launch form and drops what was changed in it.
+    /// Closes the launch form and drops its changes.
     Discard,
-    /// Starts a run that does what must be allowed, and allows the same from now on.
+    /// Starts a run that needs permission, and remembers the permission.
     Trust {
         /// The run.
         request: Box<LaunchRequest>,
@@ -70,9 +70,9 @@ impl Confirm {
         Self { question, detail, then, top: 0, seen: false }
     }
 
-    /// Before one run is ended.
+    /// Asks before one run is ended.
     pub fn kill(run: &RunId, title: &str) -> Self {
-        let stays = "What is in flight is cancelled; what was said so far stays.";
+        let stays = "Running calls are cancelled; what was said is kept.";
         Self::new(
             format!("End run {run} now?"),
             vec![title.to_owned(), stays.to_owned()],
@@ -80,65 +80,65 @@ impl Confirm {
         )
     }
 
-    /// Before every live run is ended.
+    /// Asks before every live run is ended.
     pub fn kill_all(runs: Vec<RunId>) -> Self {
         let names: Vec<_> = runs.iter().map(RunId::as_str).collect();
         let question = match runs.len() {
             1 => "End the one live run now?".to_owned(),
             count => format!("End all {count} live runs now?"),
         };
-        let stays = "What is in flight is cancelled; what was said so far stays.";
+        let stays = "Running calls are cancelled; what was said is kept.";
         Self::new(question, vec![names.join(", "), stays.to_owned()], Then::Kill(runs))
     }
 
-    /// Before the program is left while runs are live, or with messages that were not sent.
+    /// Asks before quitting with live runs or unsent messages.
     pub fn quit(live: usize, unsent: usize, code: u8) -> Self {
         let dropped = match unsent {
             0 => None,
-            1 => Some("A message that was typed and not sent is dropped.".to_owned()),
-            more => Some(format!("{more} messages that were typed and not sent are dropped.")),
+            1 => Some("One unsent message is lost.".to_owned()),
+            more => Some(format!("{more} unsent messages are lost.")),
         };
         let question = match live {
-            0 => "Quit, and drop what was typed?".to_owned(),
+            0 => "Quit and lose unsent messages?".to_owned(),
             1 => "One run is live. Quit and end it?".to_owned(),
             count => format!("{count} runs are live. Quit and end them?"),
         };
-        let stays = "A summary of the session stays on the terminal.".to_owned();
+        let stays = "A summary of the runs stays on the terminal.".to_owned();
         let detail = dropped.into_iter().chain([stays]).collect();
         Self::new(question, detail, Then::Quit { code })
     }
 
-    /// Before a changed form is closed.
+    /// Asks before a changed form is closed.
     pub fn discard() -> Self {
-        let detail = vec!["The form was not started.".to_owned()];
-        Self::new("Drop what you changed?".to_owned(), detail, Then::Discard)
+        let detail = vec!["The run was not started.".to_owned()];
+        Self::new("Discard your changes?".to_owned(), detail, Then::Discard)
     }
 
-    /// Before a file from outside does what a person must allow first.
+    /// Asks before a scenario from outside does what the operator must allow first.
     pub fn trust(request: Box<LaunchRequest>, consent: Consent) -> Self {
         let Consent { digest, would: mut detail, not_kept } = consent;
         detail.push(match not_kept {
-            Some(why) => format!("The answer holds for this session alone: {}.", squeezed(&why)),
+            Some(why) => format!("Remembered until you quit: {}.", squeezed(&why)),
             None if digest == request.scenario.hash => {
-                "The answer is kept for this exact file.".to_owned()
+                "Remembered for this version of the file.".to_owned()
             }
-            None => "The answer is kept for this exact file and these exact programs.".to_owned(),
+            None => "Remembered for this version of the file and of its programs.".to_owned(),
         });
-        let question = format!("Allow \"{}\" this?", squeezed(&request.scenario.title));
+        let question = format!("Allow \"{}\" to:", squeezed(&request.scenario.title));
         Self::new(question, detail, Then::Trust { request, digest })
     }
 
-    /// Whether a yes must be meant: it is a key of its own, and what it allows was read to its end.
+    /// Whether Enter does not count as a yes and the text must be read to its end first.
     pub fn is_weighty(&self) -> bool {
         matches!(self.then, Then::Trust { .. })
     }
 
-    /// Whether a yes is taken.
+    /// Whether a yes is accepted now.
     pub fn can_say_yes(&self) -> bool {
         self.seen || !self.is_weighty()
     }
 
-    /// Its text in rows, and how many of them are the question's.
+    /// The rows of its text, and how many of them belong to the question.
     pub fn rows(&self, size: Size) -> (Vec<String>, usize) {
         let width = usize::from(COLS.min(size.cols).saturating_sub(4)).max(1);
         let mut rows = wrap(&self.question, width);
@@ -149,7 +149,7 @@ impl Confirm {
 
     /// Its parts at this size.
     pub fn parts(&self, size: Size) -> ConfirmParts {
-        // Rows of its own text, one that says what more there is, the buttons, the border.
+        // The text, one row for how much more there is, the buttons, the border.
         let rows = u16::try_from(self.rows(size).0.len() + 4).unwrap_or(u16::MAX);
         let window = centred(size.body(), COLS, rows);
         let inner = inside(window);
@@ -167,7 +167,7 @@ impl Confirm {
         ConfirmParts { window, text, more, yes, no }
     }
 
-    /// Whether not all of its text is in view at once.
+    /// Whether its text is too long to be in view at once.
     pub fn is_long(&self, size: Size) -> bool {
         self.last_top(size) > 0
     }
@@ -177,14 +177,14 @@ impl Confirm {
         self.rows(size).0.len().saturating_sub(shown)
     }
 
-    /// Keeps its text in view at this size, and remembers that its end was.
+    /// Keeps the scroll position valid at this size, and records whether the end was in view.
     pub fn arrange(&mut self, size: Size) {
         let last = self.last_top(size);
         self.top = self.top.min(last);
         self.seen |= self.top == last && !too_small(size.area());
     }
 
-    /// Moves its text; says whether the action was a movement.
+    /// Scrolls its text; returns whether the action was a movement.
     pub fn on_move(&mut self, action: Action, size: Size) -> bool {
         let page = usize::from(self.parts(size).text.height).saturating_sub(1).max(1);
         let Some(top) = moved(action, Some(self.top), self.last_top(size) + 1, page) else {

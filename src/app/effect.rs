@@ -1,4 +1,4 @@
-//! What the dashboard asks of the shell. Data only: nothing here is carried out by this room.
+//! What the dashboard asks of the shell. Data only: this module carries nothing out.
 
 use std::sync::Arc;
 
@@ -7,53 +7,53 @@ use crate::event::{Command, Event, EventKind, RunId, safe_json};
 use crate::scenario::Scenario;
 use crate::scenario::name::FlagName;
 
-/// Something for the shell to do; it answers with a [`Msg`](super::Msg) where there is news.
+/// A job for the shell; it answers with a [`Msg`](super::Msg) where there is news.
 #[derive(Debug)]
 pub enum Effect {
     /// Start a run. Answered with `Started`, `StartFailed` or `Untrusted`.
     Start(Box<LaunchRequest>),
-    /// A person allows what `Untrusted` said of this scenario.
+    /// The operator allows what `Untrusted` listed for this scenario.
     Trust {
         /// [`Consent::digest`](super::consent::Consent::digest).
         digest: String,
-        /// Its title, for whoever reads the list later.
+        /// The scenario's title, so that the list of answers can be read later.
         title: String,
     },
-    /// A command to a run; what comes of it are facts.
+    /// A command to a run; its effects arrive as events.
     Command {
-        /// To which run.
+        /// The run that receives it.
         run: RunId,
-        /// What.
+        /// The command.
         command: Command,
     },
-    /// Put this on the clipboard.
+    /// Copy this to the clipboard.
     Copy(String),
-    /// Write these files into the working directory. Answered with one `Notice` of all that were
-    /// written, and with an `EffectFailed` for each that was not.
+    /// Write these files into the working directory. Answered with one `Notice` that names all
+    /// files that were written, and with an `EffectFailed` for each that was not.
     Export(Vec<Export>),
-    /// Show this in the person's pager.
+    /// Show this text in the operator's pager.
     Page(String),
-    /// Read the scenarios again. Answered with `Scenarios`.
+    /// Reload the scenarios. Answered with `Scenarios`.
     Rescan,
-    /// Find out whom a live run would ask; nobody is asked for it. Answered with `LiveFound`.
+    /// Find out which models a live run would call, without calling any. Answered with `LiveFound`.
     FindLive(Box<LiveQuery>),
-    /// Ask a place of the run's models for those that it lists. Answered with `ModelsListed`.
+    /// Ask a provider for the models that it lists. Answered with `ModelsListed`.
     ListModels {
-        /// The run.
+        /// The run that the list is for.
         query: Box<LiveQuery>,
-        /// Where.
+        /// The provider and host to ask.
         place: ModelPlace,
     },
-    /// Look for Ollama on this machine. Answered with `ModelsListed` where it is there.
+    /// Look for Ollama on this machine. Answered with `ModelsListed` where it runs.
     FindOllama {
-        /// Which form asks.
+        /// The form that asks.
         form: RequestId,
     },
-    /// Go to the background; live runs have been told to pause by the commands before it.
+    /// Suspend to the background; the commands before it have told live runs to pause.
     Suspend,
-    /// Paint everything again.
+    /// Redraw the whole screen.
     Redraw,
-    /// Leave the program.
+    /// Quit the program.
     Quit {
         /// The exit code.
         code: u8,
@@ -65,32 +65,32 @@ pub enum Effect {
 pub struct Export {
     /// Its name, without a folder.
     pub file: String,
-    /// What it holds.
+    /// Its contents.
     pub contents: Contents,
 }
 
-/// What an exported file holds.
+/// Contents of an exported file.
 #[derive(Debug)]
 pub enum Contents {
     /// A text.
     Text(String),
-    /// Facts, one line of JSON each; whoever writes them makes the lines, since there may be many.
+    /// Events, one line of JSON each. The shell makes the lines, since there may be many.
     Facts(Vec<Arc<Event>>),
 }
 
 impl Contents {
-    /// How many facts of the run it lacks: they were dropped to bound memory before it was made.
+    /// Number of events of the run that are missing: they were dropped to bound memory.
     pub fn lacks(&self) -> u64 {
         let Self::Facts(facts) = self else { return 0 };
-        // Right after the head, as the page puts it.
+        // The page puts this event right after the head.
         match facts.get(1).map(|fact| &fact.kind) {
             Some(EventKind::FactsDropped { facts }) => *facts,
             _ => 0,
         }
     }
 
-    /// The text of the file. What a fact quotes of others is escaped, so that nobody's terminal is
-    /// steered by looking at it.
+    /// The text of the file. Text that an event quotes is escaped, so that printing the file cannot
+    /// control a terminal.
     pub fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,
@@ -112,45 +112,45 @@ impl Contents {
     }
 }
 
-/// Tells the answers to requests apart.
+/// Matches answers to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// A run that is asked for.
+/// The request for a run.
 #[derive(Clone, Debug)]
 pub struct LaunchRequest {
-    /// Comes back with the answer.
+    /// Repeated in the answer.
     pub id: RequestId,
-    /// The scenario, with every change of the form laid over it.
+    /// The scenario, with every change of the form applied.
     pub scenario: Arc<Scenario>,
-    /// Who answers its model calls.
+    /// What answers its model calls.
     pub model: ModelWanted,
-    /// Positions of flags at the start that differ from the scenario's.
+    /// Flags that start in another position than the scenario's.
     pub flags: Vec<(FlagName, bool)>,
-    /// Start of every random number, where it is not the scenario's.
+    /// Seed of all random numbers; `None` for the scenario's.
     pub seed: Option<u64>,
-    /// The run whose session it goes on with, where it begins none.
+    /// The run whose session it continues; `None` for the first run of a session.
     pub follows: Option<Follows>,
 }
 
 /// The next message of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Follows {
-    /// The run that answered the message before.
+    /// The run that answered the previous message.
     pub run: RunId,
     /// The message.
     pub text: Arc<str>,
 }
 
-/// Who answers the model calls of a run that is asked for.
+/// What answers the model calls of a requested run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelWanted {
     /// The scenario's script.
     Scripted {
-        /// Without the script's latency.
+        /// Leave out the script's latency.
         instant: bool,
     },
-    /// Live models, as the shell finds them (see [`LiveOffer`](super::live::LiveOffer)): this one
-    /// where it is named, in place of those that the scenario names.
+    /// Live models, as the shell finds them (see [`LiveOffer`](super::live::LiveOffer)). A name
+    /// here replaces those that the scenario gives.
     Live(Option<Arc<str>>),
 }

@@ -1,4 +1,4 @@
-//! A scenario file that was found, as the first screen lists it and the launch form starts from it.
+//! A scenario file, as the first screen lists it and the launch form starts from it.
 
 use std::sync::Arc;
 
@@ -6,34 +6,35 @@ pub use super::live::LiveOffer;
 use crate::scenario::name::ScenarioName;
 use crate::scenario::{self, Origin, Problems, Scenario};
 
-/// A scenario file that was found.
+/// A scenario file on the list.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The stem of its file.
+    /// The stem of the file's name.
     pub name: ScenarioName,
-    /// What a command line calls it; tells it from every other entry.
+    /// What a command line calls it; unique among the entries.
     pub path: String,
-    /// Where it came from.
+    /// Where the file was found.
     pub origin: Origin,
-    /// Its text; empty where it could not be read.
+    /// The text of the file; empty where it could not be read.
     pub text: Arc<str>,
-    /// The scenario, or what is wrong with it.
+    /// The scenario, or its errors.
     pub loaded: Result<Arc<Scenario>, Broken>,
     /// Whether it can be run live.
     pub live: LiveOffer,
 }
 
-/// What is wrong with a scenario file.
+/// Why a scenario file cannot be run.
 #[derive(Clone, Debug)]
 pub enum Broken {
-    /// Its text.
+    /// The file has errors.
     Problems(Problems),
-    /// It could not be read at all, and why.
+    /// The file could not be read; the reason.
     Unreadable(String),
 }
 
 impl Entry {
-    /// An entry of this text, judged. Whether it can be run live is the shell's to know.
+    /// An entry for a file with this text, which is loaded and checked. Only the shell can know
+    /// `live`.
     pub fn of(path: String, origin: Origin, text: Arc<str>, live: LiveOffer) -> Self {
         let loaded = scenario::load(&text, origin.clone(), &[]);
         Self {
@@ -58,12 +59,12 @@ impl Entry {
         }
     }
 
-    /// The scenario, where it is good.
+    /// The scenario, if it is valid.
     pub fn scenario(&self) -> Option<&Arc<Scenario>> {
         self.loaded.as_ref().ok()
     }
 
-    /// How many things are wrong with it, for people; `None` for a good one.
+    /// The number of its errors in words for the screen; `None` if it is valid.
     pub fn fault(&self) -> Option<String> {
         match &self.loaded {
             Ok(_) => None,

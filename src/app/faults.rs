@@ -1,5 +1,5 @@
-//! The faults drawer of a tool: what can be injected into it, and its limits. What the drawer shows
-//! as a position is always a fact of the run as it is now, wherever the playhead stands.
+//! The faults drawer of a tool: faults that can be injected, and the tool's limits. The drawer
+//! always shows the current state of the run, wherever the playhead is.
 
 use ratatui::layout::Rect;
 
@@ -16,45 +16,45 @@ use crate::event::{Command, RunId};
 use crate::scenario::name::ToolName;
 use crate::scenario::tool::{Fault, FaultKind};
 
-/// The widest that the drawer gets.
+/// Widest size of the drawer, in columns.
 const COLS: u16 = 60;
-/// Rows of what a change would do, and of the keys.
+/// Rows for the help on a change and for the keys.
 const FOOT: u16 = 5;
 
 /// The drawer over a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultsDrawer {
-    /// Whose tool.
+    /// The run of the tool.
     pub run: RunId,
-    /// Which tool.
+    /// The tool.
     pub tool: ToolName,
     /// The selected row.
     pub selected: Knob,
 }
 
-/// One thing of a tool that can be turned.
+/// A row of the drawer: one thing of a tool that can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knob {
     /// A fault.
     Fault(FaultKind),
-    /// The time of one attempt.
+    /// Timeout of one attempt.
     Timeout,
-    /// Attempts of one call.
+    /// Max attempts of one call.
     Attempts,
-    /// Failures in a row that open the breaker.
+    /// Consecutive failures that open the breaker.
     Threshold,
     /// How long the breaker stays open.
     OpenFor,
-    /// Attempts that half-open lets through.
+    /// Concurrent probes in half-open.
     Probes,
-    /// Attempts out at once.
+    /// Concurrent attempts.
     InFlight,
-    /// How long an attempt may stand in line.
+    /// How long an attempt may be queued.
     Wait,
 }
 
 impl Knob {
-    /// Those that a tool with these limits has, in the order of the screen.
+    /// The rows for a tool with these limits, in the order of the screen.
     pub fn of(limits: &ToolLimits) -> Vec<Knob> {
         let mut knobs: Vec<Knob> = FaultKind::ALL.into_iter().map(Self::Fault).collect();
         knobs.extend([Self::Timeout, Self::Attempts]);
@@ -70,23 +70,21 @@ impl Knob {
         knobs
     }
 
-    /// What it does, for people.
+    /// The help line of the row.
     pub fn says(self) -> &'static str {
         match self {
-            Self::Fault(FaultKind::Latency) => {
-                "Each attempt takes so much longer; + and - turn it."
-            }
+            Self::Fault(FaultKind::Latency) => "Each attempt takes this much longer; + - adjust.",
             Self::Fault(FaultKind::Errors) => {
-                "So many of its attempts fail with that status; + and - turn it."
+                "This share of attempts fails with that status; + - adjust."
             }
-            Self::Fault(FaultKind::Hang) => "Nothing comes until the time-out.",
-            Self::Fault(FaultKind::Malformed) => "The answer is no JSON.",
+            Self::Fault(FaultKind::Hang) => "Each attempt hangs until its timeout.",
+            Self::Fault(FaultKind::Malformed) => "The result is not valid JSON.",
             Self::Fault(FaultKind::Reset) => "The connection breaks in the middle of the body.",
-            _ => "Turned with + and -; what was counted is kept.",
+            _ => "+ - adjust; the counts so far are kept.",
         }
     }
 
-    /// The limit as it stands; `None` for a fault, and for a limit that the tool has not.
+    /// The current value of the limit; `None` for a fault, or if the tool lacks the limit.
     pub fn limit(self, limits: &ToolLimits) -> Option<LimitChange> {
         Some(match self {
             Self::Fault(_) => return None,
@@ -101,7 +99,7 @@ impl Knob {
     }
 }
 
-/// The fault of a kind as the drawer injects it at first.
+/// The fault that the drawer injects first for a kind.
 pub fn usual(kind: FaultKind) -> Fault {
     match kind {
         FaultKind::Latency => Fault::Latency { ms: 2_000 },
@@ -117,9 +115,9 @@ pub fn injected(tool: &ToolRow, kind: FaultKind) -> Option<Fault> {
     tool.faults.iter().copied().find(|fault| fault.kind() == kind)
 }
 
-/// A duration of milliseconds, one step further on.
+/// A duration in milliseconds, one step longer or shorter, but not below `least`.
 fn turned_ms(ms: u64, up: bool, least: u64) -> u64 {
-    // The step of a duration is that of the stretch below it, so that up and down meet again.
+    // The step belongs to the range below the value, so that one step up and one down cancel out.
     let step = match if up { ms } else { ms.saturating_sub(1) } {
         0..1_000 => 100,
         1_000..10_000 => 500,
@@ -133,7 +131,7 @@ fn turned(count: u32, up: bool) -> u32 {
     if up { count.saturating_add(1) } else { count.saturating_sub(1).max(1) }
 }
 
-/// A limit one step further on; `None` where it goes no further.
+/// A limit one step up or down; `None` at its bound.
 pub fn turned_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
     let to = match limit {
         LimitChange::TimeoutMs(ms) => LimitChange::TimeoutMs(turned_ms(ms, up, 100)),
@@ -143,13 +141,13 @@ pub fn turned_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
         LimitChange::ProbePermits(most) => LimitChange::ProbePermits(turned(most, up)),
         LimitChange::MaxInFlight(most) => LimitChange::MaxInFlight(turned(most, up)),
         LimitChange::MaxWaitMs(ms) => LimitChange::MaxWaitMs(turned_ms(ms, up, 0)),
-        // The drawer has no row for the others.
+        // The drawer has no row for the other limits.
         other => other,
     };
     (to != limit).then_some(to)
 }
 
-/// A fault one step stronger or weaker; `None` where it has no strength, or no other.
+/// A fault one step stronger or weaker; `None` at its bound, or if it has no strength.
 fn turned_fault(fault: Fault, up: bool) -> Option<Fault> {
     let to = match fault {
         Fault::Latency { ms } => Fault::Latency { ms: turned_ms(ms, up, 100) },
@@ -173,19 +171,19 @@ pub struct FaultsParts {
     pub window: Rect,
     /// The rows.
     pub list: Rect,
-    /// What a change does.
+    /// The help on a change.
     pub foot: Rect,
     /// The first row in view.
     pub top: usize,
 }
 
 impl FaultsDrawer {
-    /// The drawer of a tool, on its first fault.
+    /// The drawer of a tool, with its first fault selected.
     pub fn of(run: RunId, tool: ToolName) -> Self {
         Self { run, tool, selected: Knob::Fault(FaultKind::ALL[0]) }
     }
 
-    /// The tool as it is now.
+    /// The current state of the tool.
     pub fn tool<'a>(&self, world: &'a World) -> Option<&'a ToolRow> {
         world.tools.get(self.tool.as_str())
     }
@@ -193,7 +191,7 @@ impl FaultsDrawer {
     /// The parts of its window at this size.
     pub fn parts(&self, size: Size, world: &World) -> FaultsParts {
         let knobs = self.tool(world).map_or_else(Vec::new, |tool| Knob::of(&tool.head.limits));
-        // A blank row parts the faults from the limits.
+        // A blank row separates the faults from the limits.
         let rows = u16::try_from(knobs.len() + 1).unwrap_or(u16::MAX);
         let column = drawer(size.body(), COLS);
         let window = Rect { height: column.height.min(rows.saturating_add(FOOT + 2)), ..column };
@@ -209,13 +207,13 @@ impl FaultsDrawer {
         }
     }
 
-    /// The line that the selected row stands in.
+    /// The line of the selected row.
     fn line(&self, knobs: &[Knob]) -> usize {
         let at = knobs.iter().position(|knob| *knob == self.selected).unwrap_or(0);
         at + usize::from(at >= FaultKind::ALL.len())
     }
 
-    /// The row in a line, from 0; none stands in the one that parts faults and limits.
+    /// The row on a line, from 0; `None` for the blank line between faults and limits.
     pub fn knob_in(line: usize, limits: &ToolLimits) -> Option<Knob> {
         let faults = FaultKind::ALL.len();
         let at = match line {
@@ -226,7 +224,8 @@ impl FaultsDrawer {
         Knob::of(limits).get(at).copied()
     }
 
-    /// Moves the selection, or goes to the tool beside; says whether the action was a movement.
+    /// Moves the selection, or changes to the previous or next tool. Returns whether the action was
+    /// a movement.
     pub fn on_move(&mut self, action: Action, world: &World) -> bool {
         let Some(tool) = self.tool(world) else { return false };
         let tools = world.tools.rows();
@@ -257,8 +256,8 @@ impl FaultsDrawer {
         true
     }
 
-    /// What an action asks of the run; `None` where it changes nothing.
-    /// A step goes on from what was asked and has not come back as a fact yet.
+    /// The command of an action; `None` where it changes nothing. A step starts from the pending
+    /// value, where there is one.
     pub fn command(&self, action: Action, page: &RunPage) -> Option<Command> {
         let (world, asked) = (page.world(), page.turned());
         let row = self.tool(world).filter(|_| world.is_live())?;

@@ -1,5 +1,5 @@
-//! The flags drawer of a run, and what was asked of flags and has not landed yet. What a drawer
-//! shows as a position is always a fact; what was asked is shown beside it.
+//! The flags drawer of a run, and the flag changes that are pending. The position that a drawer
+//! shows is always the current one; a pending change is shown next to it.
 
 use ratatui::layout::Rect;
 
@@ -12,11 +12,11 @@ use crate::event::world::World;
 use crate::event::{Command, Event, EventKind, RunId};
 use crate::scenario::name::FlagName;
 
-/// The widest that the drawer gets.
+/// Widest size of the drawer, in columns.
 const COLS: u16 = 60;
 /// Rows of one flag: its position, and where that came from.
 pub const ROWS: u16 = 2;
-/// Rows of what a switch would do.
+/// Rows for the effect of a switch.
 const FOOT: u16 = 9;
 
 /// The parts of the drawer.
@@ -26,7 +26,7 @@ pub struct DrawerParts {
     pub window: Rect,
     /// The flags.
     pub list: Rect,
-    /// What a switch would do.
+    /// The effect of a switch.
     pub what_if: Rect,
     /// The first flag in view.
     pub top: usize,
@@ -35,14 +35,14 @@ pub struct DrawerParts {
 /// The drawer over a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drawer {
-    /// Whose flags.
+    /// The run of the flags.
     pub run: RunId,
     /// The selected flag.
     pub selected: Option<FlagName>,
 }
 
 impl Drawer {
-    /// The drawer of a run, on its first flag.
+    /// The drawer of a run, with its first flag selected.
     pub fn of(run: RunId, world: &World) -> Self {
         Self { run, selected: world.flags.first().map(|flag| flag.name.clone()) }
     }
@@ -66,7 +66,7 @@ impl Drawer {
         }
     }
 
-    /// Moves the selection; says whether the action was a movement.
+    /// Moves the selection; returns whether the action was a movement.
     pub fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
         let at = world.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
         match moved(action, at, world.flags.len(), page).and_then(|at| world.flags.get(at)) {
@@ -79,18 +79,18 @@ impl Drawer {
     }
 }
 
-/// A flag that was asked for and has not landed yet.
+/// A manual flag change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedFlag {
-    /// Of which run.
+    /// The run of the flag.
     pub run: RunId,
-    /// Which.
+    /// The flag.
     pub flag: FlagName,
-    /// The position that was asked for.
+    /// The new position.
     pub on: bool,
 }
 
-/// Everything that was asked of flags by hand.
+/// The manual flag changes of all runs: those that are pending, and those that can be undone.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     waiting: Vec<AskedFlag>,
@@ -98,7 +98,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What was asked of a flag and has not landed yet.
+    /// The pending position of a flag; `None` if no change is pending.
     pub fn of(&self, run: &RunId, flag: &FlagName) -> Option<bool> {
         self.waiting
             .iter()
@@ -106,13 +106,13 @@ impl Asked {
             .map(|asked| asked.on)
     }
 
-    /// The position that a switch would ask for: the other one than was asked for last, or than
-    /// it has.
+    /// The position that the next switch would set: the opposite of the pending one, else of the
+    /// current one.
     pub fn next(&self, run: &RunId, flag: &FlagName, world: &World) -> bool {
         !self.of(run, flag).unwrap_or_else(|| position(world, flag))
     }
 
-    /// Asks for the other position. `None` when the run has ended or has no such flag.
+    /// Switches a flag. `None` if the run has ended or has no such flag.
     pub fn switch(&mut self, run: &RunId, flag: &FlagName, world: &World) -> Option<Command> {
         if !world.is_live() || !world.flags.iter().any(|row| row.name == *flag) {
             return None;
@@ -122,12 +122,12 @@ impl Asked {
         Some(self.ask(run, flag, on, world))
     }
 
-    /// Whether there is a switch of this run to take back.
+    /// Whether there is a change of this run to undo.
     pub fn can_undo(&self, run: &RunId, world: &World) -> bool {
         world.is_live() && self.done.iter().any(|asked| asked.run == *run)
     }
 
-    /// Takes the last switch of this run back.
+    /// Undoes the last change of this run.
     pub fn undo(&mut self, run: &RunId, world: &World) -> Option<(FlagName, Command)> {
         if !world.is_live() {
             return None;
@@ -140,15 +140,15 @@ impl Asked {
 
     fn ask(&mut self, run: &RunId, flag: &FlagName, on: bool, world: &World) -> Command {
         self.waiting.retain(|asked| asked.run != *run || asked.flag != *flag);
-        // Asked for what it has: the run makes no fact of that, so nothing is waited for.
+        // The run logs no event if the flag has this position already, so nothing becomes pending.
         if position(world, flag) != on {
             self.waiting.push(AskedFlag { run: run.clone(), flag: flag.clone(), on });
         }
         Command::SetFlag { flag: flag.clone(), on, by: By::You }
     }
 
-    /// Facts of a run have come: what has landed is not waited for any more, and of a run that has
-    /// ended nothing is.
+    /// Removes the changes that these new events show to be in effect, and all changes of a run
+    /// that has ended.
     pub fn landed<'a>(&mut self, run: &RunId, events: impl IntoIterator<Item = &'a Event>) {
         for event in events {
             match &event.kind {

@@ -1,5 +1,5 @@
-//! The one way a duration, a clock, a count, a confidence or an amount is written. Whole numbers
-//! all the way: what is shown is cut off, never rounded up to what has not happened.
+//! The one format of durations, clocks, counts, confidences and amounts. All arithmetic is on whole
+//! numbers: values are cut off, never rounded up to something that has not happened.
 
 use std::time::Duration;
 
@@ -17,14 +17,13 @@ pub fn clock(time: Duration) -> String {
     }
 }
 
-/// When something happened in its run: `00:02.1`, from an hour on `1:02:03.4`.
+/// The time of an event in its run: `00:02.1`, from an hour on `1:02:03.4`.
 pub fn moment(at: Elapsed) -> String {
     let time = at.duration();
     format!("{}.{}", clock(time), time.subsec_millis() / 100)
 }
 
-/// How long something took, in at most six columns: `0.4ms`, `85ms`, `0.18s`, `2.1s`, `41.7s`,
-/// `3m05s`, `2h07m`.
+/// A duration in at most six columns: `0.4ms`, `85ms`, `0.18s`, `2.1s`, `41.7s`, `3m05s`, `2h07m`.
 pub fn took(time: Duration) -> String {
     let micros = time.as_micros();
     let seconds = time.as_secs();
@@ -58,7 +57,7 @@ pub fn count(number: u64) -> String {
     }
 }
 
-/// A count in full with its thousands apart: `1 204 511`.
+/// A count in full, with thousands separated: `1 204 511`.
 pub fn exact(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -71,16 +70,16 @@ pub fn exact(number: u64) -> String {
     out
 }
 
-/// A number of things with its noun: `1 action`, `3 actions`. The plural is the noun with an `s`.
+/// A number with its noun: `1 action`, `3 actions`. The plural is the noun with an `s`.
 pub fn things(number: u64, noun: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{end}")
 }
 
-/// A stated confidence in three columns: `.90`, `.05`, `1.0`. Never more than was stated: `.999`
-/// is `.99`.
+/// A confidence in three columns: `.90`, `.05`, `1.0`. Never more than was stated: `.999` is `.99`.
 pub fn confidence(stated: f64) -> String {
-    // 0.29 * 100 is 28.999…: the source rounds to three decimals, so half a thousandth is safe.
+    // 0.29 * 100 is 28.999…: confidences have three decimals (collaboration source document), so
+    // adding half a thousandth is safe.
     let hundredths = (stated * 100.0 + 0.05).floor();
     if hundredths >= 100.0 {
         "1.0".to_owned()
@@ -91,7 +90,7 @@ pub fn confidence(stated: f64) -> String {
     }
 }
 
-/// Tokens a second: `41 tok/s`; `None` when no time has passed.
+/// Tokens per second: `41 tok/s`; `None` if no time has passed.
 pub fn rate(tokens: u64, time: Duration) -> Option<String> {
     let micros = time.as_micros();
     if micros == 0 {
@@ -105,7 +104,7 @@ pub fn rate(tokens: u64, time: Duration) -> Option<String> {
     })
 }
 
-/// Tokens of prompts and of replies: `1 363 in, 213 out`.
+/// Prompt and reply tokens: `1 363 in, 213 out`.
 pub fn tokens(usage: Usage) -> String {
     format!("{} in, {} out", exact(usage.prompt_tokens), exact(usage.completion_tokens))
 }

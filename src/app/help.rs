@@ -1,4 +1,4 @@
-//! The help: every row of the binding table once, found by typing.
+//! The help: every row of the binding table once, with a search.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,11 @@ use super::keymap::{BINDINGS, Binding, Context, Group};
 /// The help over a screen.
 #[derive(Clone, Debug)]
 pub struct Help {
-    /// What was focused when it was opened: these rows can be run.
+    /// The context that it was opened over: rows valid there can be run.
     pub over: Context,
-    /// What has been typed.
+    /// The search text.
     pub query: String,
-    /// The selected row, by what it does.
+    /// Action of the selected row.
     pub selected: Option<Action>,
     /// The first line in view.
     pub top: usize,
@@ -27,7 +27,7 @@ pub enum Line {
     Head(Group),
     /// A row of the table.
     Row(&'static Binding),
-    /// Nothing.
+    /// An empty line.
     Blank,
 }
 
@@ -48,14 +48,14 @@ impl Group {
 }
 
 impl Help {
-    /// The help over what is focused.
+    /// The help, opened over a context.
     pub fn over(over: Context) -> Self {
         let mut help = Self { over, query: String::new(), selected: None, top: 0 };
         help.select_first();
         help
     }
 
-    /// What is shown for what has been typed: under each heading first what can be done here.
+    /// The lines that match the search: under each heading first the rows that can be run here.
     pub fn lines(&self) -> Vec<Line> {
         let mut lines = Vec::new();
         for group in Group::ALL {
@@ -94,7 +94,7 @@ impl Help {
         self.top = 0;
     }
 
-    /// Takes a typed key; says whether it was one.
+    /// Takes a typed key; returns whether the key was text.
     pub fn on_key(&mut self, key: Key) -> bool {
         match (key.typed(), key.code) {
             (Some(c), _) => self.query.push(c),
@@ -107,13 +107,14 @@ impl Help {
         true
     }
 
-    /// Takes pasted text, its first line.
+    /// Takes the first line of pasted text.
     pub fn on_paste(&mut self, text: &str) {
         self.query.push_str(text.lines().next().unwrap_or_default());
         self.select_first();
     }
 
-    /// Moves the selection; `page` is how many lines are in view.
+    /// Moves the selection; `page` is the number of lines in view. Returns whether it was a
+    /// movement.
     pub fn on_move(&mut self, action: Action, page: usize) -> bool {
         let rows = self.rows();
         let at = rows.iter().position(|row| Some(row.action) == self.selected);
@@ -125,7 +126,7 @@ impl Help {
         true
     }
 
-    /// Selects what stands on a line of the window; says what it is.
+    /// Selects the row on a line of the window; returns its action.
     pub fn select_line(&mut self, line: usize) -> Option<Action> {
         match self.lines().get(self.top + line) {
             Some(Line::Row(row)) => {
@@ -136,13 +137,13 @@ impl Help {
         }
     }
 
-    /// Turns the wheel.
+    /// Scrolls by one line.
     pub fn wheel(&mut self, up: bool, page: usize) {
         let last = self.lines().len().saturating_sub(page);
         self.top = if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) };
     }
 
-    /// Keeps the selected row in view, its heading with it where it is the first.
+    /// Keeps the selected row in view, and its heading if the row is the first under it.
     pub fn arrange(&mut self, page: usize) {
         let lines = self.lines();
         let at = lines
@@ -155,13 +156,13 @@ impl Help {
         }
     }
 
-    /// The row to run: it must hold in what the help lies over.
+    /// The selected row. The caller checks [`here`](Self::here) before it runs it.
     pub fn chosen(&self) -> Option<&'static Binding> {
         self.rows().into_iter().find(|row| Some(row.action) == self.selected)
     }
 }
 
-/// Whether a row has every word that was typed, in its keys, word, line or place.
+/// Whether every typed word occurs in the row's keys, word, help line or contexts.
 fn found(row: &Binding, query: &str) -> bool {
     let mut text = format!("{} {}", row.word, row.help);
     for context in row.contexts {
@@ -177,7 +178,7 @@ fn found(row: &Binding, query: &str) -> bool {
     })
 }
 
-/// The keys of a row as they are shown: `j ↓`. Nine digits are a range.
+/// The keys of a row for display: `j ↓`. Nine digits become a range.
 pub fn keys_of(row: &Binding, ascii: bool) -> String {
     match (row.action, row.keys) {
         (Action::Pane(_), [first, .., last]) => {
@@ -187,7 +188,7 @@ pub fn keys_of(row: &Binding, ascii: bool) -> String {
     }
 }
 
-/// The whole table in Markdown, for the README; a test holds it to the binding table.
+/// The whole table in Markdown, for the README; a test compares the two.
 pub fn keys_markdown() -> String {
     let mut out = String::new();
     for group in Group::ALL {

@@ -1,4 +1,4 @@
-//! The first screen: what is selected, focused and scrolled, and where its panes stand.
+//! The first screen: selection, focus, scroll positions and the layout of its panes.
 
 use ratatui::layout::Rect;
 
@@ -9,9 +9,9 @@ use super::run::RunPage;
 use super::state::Size;
 use crate::event::RunId;
 
-/// From this width on all panes are on the screen at once; below, one at a time.
+/// Columns from which all panes are shown at once; below, one at a time.
 const WIDE: u16 = 120;
-/// The scenario that a newcomer starts with.
+/// The scenario that is selected at first.
 const FIRST: &str = "checkout-launch";
 
 /// A pane of the first screen.
@@ -21,12 +21,12 @@ pub enum HomePane {
     Scenarios,
     /// The runs.
     Runs,
-    /// What the selected row is about.
+    /// Details of the selected row.
     Preview,
 }
 
 impl HomePane {
-    /// Every pane in the order of their numbers.
+    /// Every pane, by number.
     pub const ALL: [HomePane; 3] = [Self::Scenarios, Self::Runs, Self::Preview];
 
     /// Its number, from 1.
@@ -44,10 +44,10 @@ impl HomePane {
     }
 }
 
-/// What the first screen remembers. Rows are known by name, never by place.
+/// State of the first screen. Rows are remembered by name, never by position.
 #[derive(Clone, Debug)]
 pub struct Home {
-    /// The pane that has the keys.
+    /// The focused pane.
     pub focus: HomePane,
     /// The list whose selected row the preview shows.
     pub about: HomePane,
@@ -63,10 +63,10 @@ pub struct Home {
     pub preview_top: usize,
 }
 
-/// Where the panes stand; a pane that is not on the screen is empty.
+/// Layout of the panes; a pane that is not shown is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HomeParts {
-    /// The names of all panes, where only one is shown.
+    /// The row of pane names, where only one pane is shown.
     pub tabs: Option<Rect>,
     /// The scenarios, border included.
     pub scenarios: Rect,
@@ -77,7 +77,7 @@ pub struct HomeParts {
 }
 
 impl HomeParts {
-    /// Cuts the body. Panes share the lines between them.
+    /// Cuts the body into panes. Neighbours share the border between them.
     pub fn of(body: Rect, focus: HomePane) -> Self {
         let none = Rect::new(body.x, body.y, 0, 0);
         if body.width < WIDE || body.height < 16 {
@@ -102,7 +102,7 @@ impl HomeParts {
         }
     }
 
-    /// Where this pane stands.
+    /// The area of a pane.
     pub fn pane(&self, pane: HomePane) -> Rect {
         match pane {
             HomePane::Scenarios => self.scenarios,
@@ -124,8 +124,8 @@ impl HomeParts {
         }
     }
 
-    /// The rows below the scenarios that say what the selected one is about, where its preview is
-    /// not beside it.
+    /// The rows below the scenarios that describe the selected one, where its preview is not on the
+    /// screen.
     pub fn about(&self, pane: HomePane) -> Rect {
         let inner = inside(self.pane(pane));
         let rows = match (pane, self.tabs) {
@@ -135,7 +135,7 @@ impl HomeParts {
         Rect { y: inner.bottom() - rows, height: rows, ..inner }
     }
 
-    /// Where the name of each pane stands among the tabs; `counts` are the numbers behind them.
+    /// The area of a pane's name among the tabs.
     pub fn tab(&self, pane: HomePane, labels: &[String; 3]) -> Rect {
         let Some(tabs) = self.tabs else { return Rect::default() };
         let mut x = tabs.x + 1;
@@ -151,13 +151,13 @@ impl HomeParts {
     }
 }
 
-/// What stands on the tabs.
+/// The labels of the tabs, with the number of rows in each list.
 pub fn tab_labels(scenarios: usize, runs: usize) -> [String; 3] {
     [format!("1 Scenarios {scenarios}"), format!("2 Runs {runs}"), "3 Preview".to_owned()]
 }
 
 impl Home {
-    /// The first screen over these scenarios.
+    /// The first screen with these scenarios.
     pub fn new(scenarios: &[Entry]) -> Self {
         let first = scenarios
             .iter()
@@ -214,7 +214,7 @@ impl Home {
         }
     }
 
-    /// Answers a movement; `items` is how many the preview has. Says whether it was one.
+    /// Handles a movement; `items` is the number of preview items. Returns whether it was one.
     pub fn on_move(
         &mut self,
         action: Action,
@@ -276,7 +276,7 @@ impl Home {
         HomePane::ALL[(self.focus as usize + steps) % HomePane::ALL.len()]
     }
 
-    /// Turns the wheel over a pane: its rows move, the selection stays what it is.
+    /// Scrolls a pane by one row; the selection does not change.
     pub fn wheel(&mut self, pane: HomePane, up: bool, lens: (usize, usize, usize), size: Size) {
         let rows = usize::from(HomeParts::of(size.body(), self.focus).rows(pane).height);
         let (top, last) = match pane {
@@ -287,7 +287,7 @@ impl Home {
         *top = if up { top.saturating_sub(1) } else { (*top + 1).min(last) };
     }
 
-    /// Keeps what is selected in view, and the windows within their lists.
+    /// Keeps the selection in view, and the scroll positions within their lists.
     pub fn arrange(&mut self, scenarios: &[Entry], runs: &[RunPage], items: usize, size: Size) {
         let parts = |pane| usize::from(HomeParts::of(size.body(), self.focus).rows(pane).height);
         if self.selected_scenario(scenarios).is_none() {
@@ -310,7 +310,7 @@ impl Home {
     }
 }
 
-/// The place that a movement leads to in a list.
+/// The list position that a movement leads to; `None` for any other action.
 pub(super) fn moved(action: Action, at: Option<usize>, len: usize, page: usize) -> Option<usize> {
     let last = len.checked_sub(1)?;
     let at = at.unwrap_or(0).min(last);

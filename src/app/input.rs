@@ -1,4 +1,4 @@
-//! Keys: from the binding table to what they do on the screen or the overlay that is focused.
+//! Keys: from the binding table to their effect on the screen or the focused overlay.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub fn help_window(size: Size) -> ratatui::layout::Rect {
     super::layout::centred(Parts::of(size.area()).body, 100, 40)
 }
 
-/// The rows of the help's list: its window without border, the line that is typed and the legend.
+/// Rows of the help's list: its window without border, search line and legend.
 pub fn help_rows(size: Size) -> usize {
     usize::from(inside(help_window(size)).height.saturating_sub(4)).max(1)
 }
@@ -50,7 +50,7 @@ pub(super) fn on_key(state: &mut State, key: Key) -> Update {
             let typed = form.on_key(key);
             form.arrange(size);
             if typed == Typed::Outside {
-                state.say(NoticeKind::Info, "Enter first: then keys are typed into this field.");
+                state.say(NoticeKind::Info, "Press Enter to edit this field.");
             }
             Update::when(typed != Typed::Ignored)
         }
@@ -66,7 +66,7 @@ pub(super) fn on_key(state: &mut State, key: Key) -> Update {
     }
 }
 
-/// Whether an action may be done on a screen that is too small to show what it does to.
+/// Whether an action is allowed while the screen is too small to show its effect.
 fn goes_unseen(action: Action) -> bool {
     matches!(action, Action::Quit | Action::Interrupt | Action::Suspend | Action::Redraw)
 }
@@ -111,7 +111,7 @@ pub(super) fn watched(state: &mut State) -> Option<&mut RunPage> {
     state.run_mut(&id)
 }
 
-/// Does what an action means where the focus is.
+/// Carries out an action in the focused context.
 pub(super) fn on_action(state: &mut State, action: Action) -> Update {
     if action != Action::Interrupt {
         state.interrupted = None;
@@ -140,7 +140,7 @@ pub(super) fn on_action(state: &mut State, action: Action) -> Update {
 
 fn on_screen(state: &mut State, action: Action) -> Update {
     if action != Action::Redraw {
-        // Whoever does something else in the meantime is not taken to the run that starts.
+        // Somebody who does something else meanwhile is not taken to the new run's screen.
         state.starting.iter_mut().for_each(|starting| starting.open = false);
     }
     let size = state.size;
@@ -201,7 +201,7 @@ fn on_screen(state: &mut State, action: Action) -> Update {
     }
 }
 
-/// Whether an action turns a tool or the slots of a run.
+/// Whether an action changes a tool or the concurrency of a run.
 fn is_by_hand(action: Action) -> bool {
     matches!(
         action,
@@ -214,7 +214,7 @@ fn is_by_hand(action: Action) -> bool {
     )
 }
 
-/// Why a key for the tools does nothing here; opening their drawer is done further on.
+/// Why a key for the tools does nothing here; `None` for `!` where its drawer can be opened.
 fn by_hand_refused(page: &RunPage, action: Action) -> Option<String> {
     match action {
         Action::Faults if page.can_inject() => None,
@@ -263,7 +263,7 @@ fn open(state: &mut State) -> Update {
 fn broken(state: &mut State) -> Update {
     state.say(
         NoticeKind::Error,
-        "This scenario cannot be run: the preview says why. Mend it, then r reads it again.",
+        "This scenario cannot be run: see the preview. Fix the file, then press r to reload.",
     );
     Update::redraw()
 }
@@ -275,14 +275,14 @@ fn new_run(state: &mut State) -> Update {
     };
     let Some(entry) = entry else {
         let why = match (state.scenarios.is_empty(), state.watched()) {
-            (true, _) => "Still reading the scenarios: n again in a moment.",
-            (false, Some(_)) => "The scenario of this run is not on the list any more.",
+            (true, _) => "Still reading the scenarios: press n again in a moment.",
+            (false, Some(_)) => "The scenario of this run is no longer on the list.",
             (false, None) => "No scenario is selected: choose one on the first screen.",
         };
         state.say(NoticeKind::Info, why);
         return Update::redraw();
     };
-    // A run that asked a model of a person's choice is launched again with it.
+    // A new launch of a run with a chosen model keeps that model.
     let before = state.watched().and_then(|page| match &page.launch()?.model {
         ModelWanted::Live(Some(model)) => Some((Arc::clone(model), format!("as in {}", page.id()))),
         _ => None,
@@ -300,7 +300,7 @@ fn new_run(state: &mut State) -> Update {
 
 fn flags(state: &mut State) -> Update {
     let Some(page) = state.subject() else {
-        state.say(NoticeKind::Info, "No run is selected: flags belong to a run.");
+        state.say(NoticeKind::Info, "No run is selected: flags belong to a run. Select one.");
         return Update::redraw();
     };
     let drawer = Drawer::of(page.id().clone(), page.world());
@@ -333,7 +333,7 @@ fn to_subject(state: &mut State, command: impl Fn(&RunPage) -> Command) -> Updat
     Update::redraw()
 }
 
-/// On the first screen: the command line that starts the selected scenario as it is, or a run's id.
+/// On the first screen: copies the command line of the selected scenario, or the id of a run.
 fn copy(state: &mut State) -> Update {
     let text = match state.home.about {
         HomePane::Runs => {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-/// Which key.
+/// A key on the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyCode {
     /// A character as it was typed: `G`, not Shift and `g`.
@@ -45,7 +45,7 @@ pub enum KeyCode {
 /// A key press. For characters `shift` is already in the character and is never set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Which key.
+    /// The key.
     pub code: KeyCode,
     /// Ctrl was held.
     pub ctrl: bool,
@@ -56,7 +56,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key with nothing held.
+    /// A key without Ctrl, Alt and Shift.
     pub const fn of(code: KeyCode) -> Self {
         Self { code, ctrl: false, alt: false, shift: false }
     }
@@ -77,7 +77,7 @@ impl Key {
         }
     }
 
-    /// What it is called on the screen and in the documents; `ascii` keeps to plain letters.
+    /// Its name on the screen and in the documents; `ascii` avoids arrows and symbols.
     pub fn label(self, ascii: bool) -> Cow<'static, str> {
         let name: Cow<'static, str> = match self.code {
             KeyCode::Char(' ') => "Space".into(),

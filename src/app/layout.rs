@@ -1,9 +1,8 @@
-//! Where things stand on the screen: what the mouse hits and what is drawn are cut by the same
-//! functions.
+//! Layout of the screen. Drawing and mouse hits use the same functions.
 
 use ratatui::layout::Rect;
 
-/// The smallest terminal that is drawn: columns and rows.
+/// The smallest terminal that is supported: columns and rows.
 pub const LEAST: (u16, u16) = (60, 16);
 
 /// Whether this area is too small for the dashboard.
@@ -11,16 +10,16 @@ pub fn too_small(area: Rect) -> bool {
     area.width < LEAST.0 || area.height < LEAST.1
 }
 
-/// The parts of every screen.
+/// The parts that every screen has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// Two header rows.
     pub header: Rect,
-    /// What the screen itself fills.
+    /// The area of the screen's own contents.
     pub body: Rect,
-    /// Counts and the last news.
+    /// The status row: counts and the latest notice.
     pub status: Rect,
-    /// The keys of what is focused.
+    /// The key row.
     pub keys: Rect,
 }
 
@@ -51,7 +50,7 @@ pub fn drawer(area: Rect, cols: u16) -> Rect {
     Rect::new(area.right() - cols, area.y, cols, area.height)
 }
 
-/// What is inside a border.
+/// The area inside a border; empty where there is no room.
 pub fn inside(area: Rect) -> Rect {
     let (cols, rows) = (area.width.saturating_sub(2), area.height.saturating_sub(2));
     if cols == 0 || rows == 0 {
@@ -65,8 +64,8 @@ pub fn hits(area: Rect, col: u16, row: u16) -> bool {
     (area.left()..area.right()).contains(&col) && (area.top()..area.bottom()).contains(&row)
 }
 
-/// A window of `rows` rows over a list: where it starts, so that `selected` is in it and it moves
-/// no more than it must.
+/// The first row of a window with `rows` rows over a list of `len` rows. It moves no more than
+/// needed to show `selected`.
 pub fn keep_in_view(top: usize, selected: usize, rows: usize, len: usize) -> usize {
     let rows = rows.max(1);
     let top = top.min(len.saturating_sub(rows));

@@ -1,5 +1,5 @@
-//! What ends something: the kill switch, quitting, Ctrl-C, Ctrl-Z. Each asks first or can be taken
-//! back.
+//! Actions that end something: the kill switch, quitting, Ctrl-C, Ctrl-Z. Each asks first or can
+//! be undone.
 
 use super::confirm::Confirm;
 use super::effect::Effect;
@@ -41,7 +41,7 @@ pub(super) fn quit(state: &mut State, code: u8) -> Update {
     }
 }
 
-/// Ctrl-C: asks to stop the run (on the first screen, to leave); twice quits.
+/// Ctrl-C: asks to stop the run (on the first screen, to quit); twice quits.
 pub(super) fn interrupt(state: &mut State) -> Update {
     if state.interrupted.is_some() {
         return Update::effect(Effect::Quit { code: 130 });
@@ -61,11 +61,11 @@ pub(super) fn interrupt(state: &mut State) -> Update {
             state.overlays.push(Overlay::Confirm(Confirm::quit(live, unsent, 130)));
         }
     }
-    state.say(NoticeKind::Info, "Ctrl-C again quits.");
+    state.say(NoticeKind::Info, "Press Ctrl-C again to quit.");
     Update::redraw()
 }
 
-/// Ctrl-Z: what is going is paused first, or its time would go on.
+/// Ctrl-Z: pauses the running runs first, so that their clocks stop.
 pub(super) fn suspend(state: &mut State) -> Update {
     let going: Vec<RunId> = state
         .runs

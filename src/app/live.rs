@@ -1,5 +1,6 @@
-//! What is known of live models while the launch form is open: whether a run can be live, whom it asks,
-//! and the models that a provider lists. The shell finds all of it; no key is ever here.
+//! What the launch form knows of live models: whether a run can be live, which hosts and models it
+//! would call, and the models that a provider lists. The shell finds all of it; no key is ever
+//! here.
 
 use std::sync::Arc;
 
@@ -9,54 +10,54 @@ use crate::scenario::Scenario;
 /// Whether a scenario can be run against live models, as the shell found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveOffer {
-    /// It can.
+    /// It can be run live.
     Ready {
-        /// The hosts that it asks.
+        /// The hosts that it calls.
         host: String,
         /// The names of the models.
         model: String,
-        /// Who names them, such as `from the scenario` or `the default of OpenAI`.
+        /// Where the names come from, such as `from the scenario` or `the default of OpenAI`.
         model_from: String,
         /// Where the keys come from, such as `key from the shell`.
         key: String,
-        /// Where lists of models can be asked for.
+        /// Providers that can be asked for a list of models.
         places: Vec<ModelPlace>,
     },
-    /// Several providers have a key, and nothing says which of them to ask.
+    /// Several providers have a key, and nothing says which one to call.
     Choose {
-        /// Which keys there are, and the ways to say which.
+        /// The keys that were found, and the ways to choose one.
         why: String,
     },
-    /// It cannot, and what to set.
+    /// It cannot be run live.
     Missing {
-        /// For people.
+        /// What is missing and what to set.
         why: String,
     },
 }
 
-/// A provider at a host: where models are asked, and listed.
+/// A provider at a host, which answers model calls and lists its models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelPlace {
-    /// The provider's word before the `/` of a model's name, such as `openai`.
+    /// The provider's prefix in a model's name, before the `/`, such as `openai`.
     pub provider: String,
-    /// Its name, such as `OpenAI`.
+    /// The provider's display name, such as `OpenAI`.
     pub name: String,
-    /// The host, with its port where it has one of its own.
+    /// The host, with the port where it is not the default one.
     pub host: String,
 }
 
 impl ModelPlace {
-    /// A model of this place as `--model` takes it: without the provider's word, a name such as
-    /// `openai/gpt-oss-20b` would be another provider's.
+    /// A model of this provider as `--model` takes it. The prefix is needed: a bare name such as
+    /// `openai/gpt-oss-20b` would mean another provider.
     pub fn model(&self, name: &str) -> String {
         format!("{}/{name}", self.provider)
     }
 }
 
-/// A provider that has a key, with the model that it is asked for where none is named.
+/// A provider that has a key, with its default model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderOffer {
-    /// Where.
+    /// The provider and host.
     pub place: ModelPlace,
     /// Its default model.
     pub model: String,
@@ -64,18 +65,18 @@ pub struct ProviderOffer {
     pub key: String,
 }
 
-/// What the launch form asks the shell about live models.
+/// The launch form's question to the shell about live models.
 #[derive(Clone, Debug)]
 pub struct LiveQuery {
-    /// Which form asks.
+    /// The form that asks.
     pub form: RequestId,
-    /// The scenario as the form has it.
+    /// The scenario with the changes of the form.
     pub scenario: Arc<Scenario>,
-    /// The model in place of those that the scenario names, where one is given.
+    /// The model that replaces those of the scenario, where one is chosen.
     pub model: Option<Arc<str>>,
 }
 
-/// What the shell found for a [`LiveQuery`], without asking anybody.
+/// The shell's answer to a [`LiveQuery`]; no host was called for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundLive {
     /// Whether the run can be live.
@@ -84,24 +85,24 @@ pub struct FoundLive {
     pub providers: Vec<ProviderOffer>,
 }
 
-/// The models that a place lists, as far as they are known.
+/// The models that a provider lists, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameList {
-    /// It was asked for.
+    /// It was requested.
     Loading,
-    /// It is there.
+    /// It has arrived.
     Listed {
         /// The names that can be chosen, sorted.
         names: Arc<[String]>,
-        /// How many models the place lists; more than there are names where some are left out.
+        /// Number of models that the provider lists, those left out of `names` included.
         all: usize,
     },
-    /// The place gives no list, which is no failure: a name can be typed.
+    /// The provider gives no list. That is no failure: a name can be typed.
     NotGiven {
-        /// The status of its answer.
+        /// HTTP status of its answer.
         status: u16,
     },
-    /// It could not be had.
+    /// The request for the list failed.
     Failed {
         /// Why, and what to do.
         why: String,

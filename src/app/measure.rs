@@ -1,5 +1,5 @@
-//! How many columns a text takes and how it wraps, whoever wrote it. Control characters, escape
-//! sequences and bidi controls count as the visible symbols that they are drawn as; wide and
+//! The width of a text in columns, and how it wraps. Any text is safe: control characters, escape
+//! sequences and bidi controls count as the visible symbols that are drawn for them; wide and
 //! combining characters take the columns that the terminal gives them.
 
 use std::borrow::Cow;
@@ -9,22 +9,22 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::event::visible::{first_hidden, stand_in, visible};
 
-/// The most characters in one cell: a letter with a few marks, a family emoji. More than this is
-/// no text but an attack on the cells around it.
+/// The most characters in one cell: a letter with a few marks, a family emoji. Longer clusters are
+/// no text but an attempt to garble the cells around them.
 const CELL_CHARS: usize = 16;
 
-/// What is drawn for a cluster that no cell can hold.
+/// Symbol for a cluster that does not fit into a cell.
 const REPLACEMENT: &str = "\u{fffd}";
 
-/// One cell's worth of text and how many columns it takes: at least 1, at most 2.
+/// The text of one cell and its width in columns: 1 or 2.
 pub type Cluster<'a> = (Cow<'a, str>, u16);
 
-/// The clusters of a text, each fit to be drawn.
+/// The clusters of a text, each safe to draw.
 pub fn clusters(text: &str) -> impl Iterator<Item = Cluster<'_>> {
     text.graphemes(true).map(cluster)
 }
 
-/// A grapheme as it is drawn, and how many columns it takes.
+/// A grapheme as it is drawn, with its width in columns.
 pub fn cluster(grapheme: &str) -> Cluster<'_> {
     if let [byte @ b' '..=b'~'] = grapheme.as_bytes() {
         debug_assert!(byte.is_ascii());
@@ -37,8 +37,9 @@ pub fn cluster(grapheme: &str) -> Cluster<'_> {
     if grapheme.chars().nth(CELL_CHARS).is_some() {
         return (Cow::Borrowed(REPLACEMENT), 1);
     }
-    // Terminals do not agree on how wide joined emoji, flags and picked presentations are: what is
-    // joined is shown by its first character, and what has no sure width by a stand-in.
+    // Terminals disagree on the width of joined emoji, flags and variation selectors: a joined
+    // cluster is shown by its first character, one without a sure width by the replacement
+    // character.
     if grapheme.chars().any(is_unsure) {
         let first = grapheme.chars().next().filter(|c| !is_unsure(*c));
         let shown = first.map(String::from).filter(|shown| matches!(shown.width(), 1 | 2));
@@ -59,7 +60,7 @@ pub fn cluster(grapheme: &str) -> Cluster<'_> {
     }
 }
 
-/// Whether terminals disagree on the width of a cluster that holds this: joiners, variation
+/// Whether terminals disagree on the width of a cluster with this character: joiners, variation
 /// selectors, regional indicators, skin tones, tags and keycaps.
 fn is_unsure(c: char) -> bool {
     matches!(
@@ -73,7 +74,7 @@ fn is_unsure(c: char) -> bool {
     )
 }
 
-/// How many columns a text takes.
+/// Width of a text in columns.
 pub fn columns(text: &str) -> usize {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.len();
@@ -81,9 +82,9 @@ pub fn columns(text: &str) -> usize {
     clusters(text).map(|(_, width)| usize::from(width)).sum()
 }
 
-/// The text whole, on one line and with nothing to hide behind: what would steer a terminal is made
-/// visible, and any white space but a single blank is squeezed to one mark, `␊` where a line ends in
-/// it and `␣` else.
+/// The whole text on one line, with nothing hidden: control characters become visible, and any
+/// white space but a single blank becomes one mark, `␊` where it contains a line end and `␣`
+/// otherwise.
 ///
 /// ```
 /// use roundtable::app::measure::squeezed;
@@ -108,12 +109,11 @@ pub fn squeezed(text: &str) -> String {
     out
 }
 
-/// The columns that a tab runs to.
+/// Distance of the tab stops in columns.
 const TAB: usize = 4;
 
-/// The text in rows of at most `width` columns. Line ends of the text end a row; words are kept
-/// whole where they fit into one; tabs run to the next fourth column. No row
-/// holds a line end or a tab.
+/// The text in rows of at most `width` columns. A line end ends a row; words stay whole where they
+/// fit into one; a tab extends to the next fourth column. No row contains a line end or a tab.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut rows = Vec::new();
     for_each_row(text, width, |row| {
@@ -137,7 +137,7 @@ pub fn wrap_within(text: &str, width: usize, most: usize) -> (Vec<String>, bool)
     (rows, more)
 }
 
-/// How many rows [`wrap`] gives.
+/// The number of rows that [`wrap`] returns.
 pub fn row_count(text: &str, width: usize) -> usize {
     if text.len() <= width && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return 1;
@@ -150,12 +150,12 @@ pub fn row_count(text: &str, width: usize) -> usize {
     rows
 }
 
-/// The step by which [`wrap_end`] moves on, in bytes.
+/// Step of the start position in [`wrap_end`], in bytes.
 const STRIDE: usize = 4096;
 
-/// The last `most` rows of [`wrap`], and whether there are more before them. Only as much of the
-/// text's end as can fill them is looked at, so a long text that still comes costs no more than a
-/// short one; where that begins moves on in strides, so that rows stand still while it grows.
+/// The last `most` rows of [`wrap`], and whether there are more before them. It reads only as much
+/// of the text's end as can fill them, so a long text costs no more than a short one. The start
+/// position moves in large steps, so that rows keep their places while the text grows.
 pub fn wrap_end(text: &str, width: usize, most: usize) -> (Vec<String>, bool) {
     let look = width.saturating_mul(most + 1).saturating_mul(4);
     let mut from = text.len().saturating_sub(look) / STRIDE * STRIDE;
@@ -171,7 +171,7 @@ pub fn wrap_end(text: &str, width: usize, most: usize) -> (Vec<String>, bool) {
     (rows, before > 0 || from > 0)
 }
 
-/// Wraps `text` and hands each row to `take` until it says no.
+/// Wraps `text` and passes each row to `take` until that returns false.
 fn for_each_row(text: &str, width: usize, mut take: impl FnMut(String) -> bool) {
     let width = width.max(1);
     for line in text.split('\n') {
@@ -185,7 +185,7 @@ fn for_each_row(text: &str, width: usize, mut take: impl FnMut(String) -> bool) 
                 continue;
             }
             if blank {
-                // Blanks at a row's end are not carried over.
+                // Blanks at the end of a row are dropped.
                 if !take(row.finish()) {
                     return;
                 }
@@ -212,7 +212,7 @@ fn for_each_row(text: &str, width: usize, mut take: impl FnMut(String) -> bool) 
     }
 }
 
-/// The runs of blanks, the tabs and the words of a line, all of it in order.
+/// The blanks, tabs and words of a line, in order and complete.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {

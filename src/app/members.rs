@@ -1,5 +1,5 @@
-//! The members drawer of a team: who is in each of its swarms, and who could join. What it shows as
-//! a member is always a fact; what was asked is shown beside it.
+//! The members drawer of a team: the members of each swarm, and the agents that could join. The
+//! drawer shows the current members; a pending change is shown next to them.
 
 use ratatui::layout::Rect;
 
@@ -18,10 +18,10 @@ use crate::event::world::World;
 use crate::event::{Command, RunId};
 use crate::scenario::name::AgentName;
 
-/// The widest that the drawer gets.
+/// Widest size of the drawer, in columns.
 const COLS: u16 = 60;
-/// Rows below the list: who is selected, and what a change would do; with a list that does not fit
-/// the last of them, which is seldom used, is the list's.
+/// Rows below the list: a description of the selected agent, and the effect of a change. Where the
+/// list is too long it takes the last of them, which is seldom needed.
 const FOOT: u16 = 6;
 
 /// A line of the drawer.
@@ -29,11 +29,11 @@ const FOOT: u16 = 6;
 pub enum Row {
     /// A swarm.
     Swarm(AgentName),
-    /// An agent that is in it, or could be.
+    /// An agent that is a member, or could become one.
     Agent(Place),
 }
 
-/// An agent beside a swarm.
+/// An agent, seen as a possible member of a swarm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The swarm.
@@ -49,7 +49,7 @@ pub struct Parts {
     pub window: Rect,
     /// The swarms and their agents.
     pub list: Rect,
-    /// What is told of the selected one.
+    /// The text about the selected agent.
     pub foot: Rect,
     /// The first line in view.
     pub top: usize,
@@ -58,19 +58,19 @@ pub struct Parts {
 /// The drawer over a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembersDrawer {
-    /// Whose swarms.
+    /// The run of the swarms.
     pub run: RunId,
-    /// Who is selected.
+    /// The selected agent.
     pub selected: Option<Place>,
 }
 
-/// The lines of the drawer: each swarm with its members, then those that could join it.
+/// The lines of the drawer: each swarm with its first members, then the agents that could join it.
 pub fn rows(world: &World) -> Vec<Row> {
     let Some((team, plan)) = world.team() else { return Vec::new() };
     let mut rows = Vec::new();
     for swarm in &team.swarms {
         rows.push(Row::Swarm(swarm.name.clone()));
-        // Those of the start and the bench, in the plan's order: a row never jumps.
+        // The order is that of the plan, so that a row never moves when an agent joins.
         let start = plan.agent(&swarm.name).map(|head| head.members.as_slice()).unwrap_or_default();
         let others = plan.agents.iter().filter(|head| head.kind == "agent");
         let others = others.map(|head| &head.name).filter(|name| !start.contains(name));
@@ -82,20 +82,20 @@ pub fn rows(world: &World) -> Vec<Row> {
     rows
 }
 
-/// Whether an agent is in a swarm now.
+/// Whether an agent is a member of a swarm now.
 pub fn is_member(world: &World, place: &Place) -> bool {
     let swarm = world.team().and_then(|(team, _)| team.swarm(&place.swarm));
     swarm.is_some_and(|swarm| swarm.members.contains(&place.agent))
 }
 
-/// Whether a swarm starts with an agent, so that it cannot leave.
+/// Whether an agent is the entry of a swarm, which cannot leave.
 pub fn is_entry(world: &World, place: &Place) -> bool {
     let swarm = world.team().and_then(|(_, plan)| plan.swarm(&place.swarm));
     swarm.is_some_and(|swarm| swarm.entry == place.agent)
 }
 
 impl MembersDrawer {
-    /// The drawer of a run, on the first member.
+    /// The drawer of a run, with the first member selected.
     pub fn of(run: RunId, world: &World) -> Self {
         let first = rows(world).into_iter().find_map(|row| match row {
             Row::Agent(place) => Some(place),
@@ -120,7 +120,7 @@ impl MembersDrawer {
             window,
             list,
             foot: Rect { y: list.bottom(), height: foot, ..inner },
-            // The name of its swarm is seen with it.
+            // The row with the swarm's name is kept in view with the selection.
             top: keep_in_view(0, at, usize::from(list.height), rows.len()),
         }
     }
@@ -130,7 +130,7 @@ impl MembersDrawer {
         rows.iter().position(|row| matches!(row, Row::Agent(place) if place == selected))
     }
 
-    /// The agent in this line.
+    /// The agent on this line.
     pub fn place_at(&self, world: &World, line: usize) -> Option<Place> {
         match rows(world).into_iter().nth(line)? {
             Row::Agent(place) => Some(place),
@@ -156,13 +156,13 @@ impl MembersDrawer {
         }
     }
 
-    /// What a switch of the selected agent asks of the run, or why it asks nothing.
+    /// The command for a switch of the selected agent, or why there is none.
     fn command(&self, page: &RunPage) -> Result<Command, String> {
         let world = page.world();
         let Some(place) = &self.selected else { return Err("This run has no swarm.".to_owned()) };
         let Place { swarm, agent } = place.clone();
         if !world.is_live() {
-            return Err("The run has ended: its swarms stay as they are.".to_owned());
+            return Err("The run has ended: its swarms can no longer change.".to_owned());
         }
         if is_entry(world, place) {
             return Err(format!("{swarm} starts with {agent}: it cannot leave."));
@@ -181,7 +181,7 @@ pub(super) fn open(state: &mut State) -> Update {
     let Some(page) = state.watched() else { return Update::idle() };
     let swarms = page.world().team().is_some_and(|(team, _)| !team.swarms.is_empty());
     if !swarms {
-        let why = "Nobody joins or leaves here: only swarms have members that do.";
+        let why = "No swarm in this run: only members of a swarm join or leave.";
         state.say(NoticeKind::Info, why);
         return Update::redraw();
     }
@@ -190,7 +190,7 @@ pub(super) fn open(state: &mut State) -> Update {
     Update::redraw()
 }
 
-/// Answers an action in the drawer.
+/// Handles an action in the drawer.
 pub(super) fn on_action(state: &mut State, action: Action) -> Update {
     let State { overlays, runs, notices, now, size, .. } = state;
     let Some(Overlay::Members(drawer)) = overlays.last_mut() else { return Update::idle() };

@@ -1,5 +1,5 @@
 //! The next message of a session: typed over a run of a team or swarm, sent at once or when the run
-//! has ended, and answered by a run of its own.
+//! ends, and answered by a new run.
 
 use ratatui::layout::Rect;
 use tui_textarea::CursorMove;
@@ -20,39 +20,39 @@ use crate::event::RunId;
 use crate::scenario::model::PatternSpec;
 use crate::scenario::name::FlagName;
 
-/// The widest that the box gets.
+/// Widest size of the box, in columns.
 const COLS: u16 = 100;
 /// The fewest and the most rows of its text.
 const ROWS: (u16, u16) = (3, 12);
-/// Columns from which one row has all that is told below the text.
+/// Columns from which the note below the text fits into one row.
 const ROOMY: u16 = 100;
 
-/// The box over a run.
+/// The message box over a run.
 #[derive(Debug)]
 pub struct MessageBox {
-    /// The run whose session goes on.
+    /// The run whose session continues.
     pub run: RunId,
-    /// Which of the session's messages this is.
+    /// The number of this message in the session.
     pub number: u32,
-    /// To whom.
+    /// The agent that receives it.
     pub to: String,
-    /// What is typed.
+    /// The text.
     pub text: TextField,
-    /// Where its first text comes from.
+    /// Where the first text came from.
     pub from: From,
 }
 
-/// Where the first text of the box comes from.
+/// Where the first text of the box came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// Nowhere: it was empty.
+    /// The box was empty.
     Empty,
-    /// The scenario goes on with it: what is typed first takes its place.
+    /// The scenario suggests it; the first typed character replaces it.
     Scenario,
-    /// It was typed before.
+    /// It is an unsent draft.
     Draft,
-    /// It waits for the end of the run. The cursor stands on a line of its own below it, so that
-    /// what is typed next never runs into it.
+    /// It is queued until the run ends. The cursor starts on a line of its own below it, so that
+    /// new text never runs into it.
     Waiting,
 }
 
@@ -76,7 +76,7 @@ impl MessageBox {
         Some(Self { run: page.id().clone(), number, to, text, from })
     }
 
-    /// Its window: above the lower edge of the body, as high as its text.
+    /// Its window: at the lower edge of the body, as high as its text.
     pub fn window(&self, size: Size) -> Rect {
         let body = size.body();
         let width = body.width.min(COLS);
@@ -84,13 +84,13 @@ impl MessageBox {
         let lines = self.text.area.lines().iter().take(usize::from(ROWS.1));
         let rows: usize = lines.map(|line| row_count(line, columns)).sum();
         let rows = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(1).clamp(ROWS.0, ROWS.1);
-        // The border, and what will come of it.
+        // The border, and the note below the text.
         let height = (rows + 2 + told_rows(width)).min(body.height);
         let x = body.x + (body.width - width) / 2;
         Rect { x, y: body.bottom() - height, width, height }
     }
 
-    /// The text, and the rows below it.
+    /// The areas of the text and of the note below it.
     pub fn parts(&self, size: Size) -> (Rect, Rect) {
         let inner = inside(self.window(size));
         let inner = match inner.width {
@@ -102,24 +102,24 @@ impl MessageBox {
         (text, Rect { y: text.bottom(), height: inner.height - text.height, ..inner })
     }
 
-    /// Whether what stands in it is still the scenario's suggestion.
+    /// Whether it still shows the scenario's suggestion.
     pub fn is_suggested(&self) -> bool {
         self.from == From::Scenario
     }
 
-    /// Whether closing it would leave everything as it is.
+    /// Whether closing it would change nothing.
     pub fn is_untouched(&self) -> bool {
         !self.text.changed() && self.from != From::Empty
     }
 
-    /// Takes a key that is typed; whether it was one.
+    /// Takes a typed key; returns whether the key was used.
     pub(super) fn on_key(&mut self, key: Key) -> bool {
         let types = key.typed().is_some() || key.code == KeyCode::Enter;
         if self.is_suggested() {
             if types || matches!(key.code, KeyCode::Backspace | KeyCode::Delete) {
                 self.clear();
             } else if self.text.on_key(key) {
-                // Whoever moves in it makes it their own.
+                // A moved cursor accepts the suggestion as a text to edit.
                 self.from = From::Empty;
                 return true;
             }
@@ -130,7 +130,7 @@ impl MessageBox {
         self.text.on_key(key)
     }
 
-    /// Empties it. What waits is taken back only by sending nothing.
+    /// Clears the text. A queued message is withdrawn only when the empty text is sent.
     fn clear(&mut self) {
         self.text = TextField::new("", true);
         if self.from != From::Waiting {
@@ -138,7 +138,7 @@ impl MessageBox {
         }
     }
 
-    /// Takes pasted text whole; what there is to say about it.
+    /// Inserts pasted text; returns a notice where there is something to report.
     pub(super) fn on_paste(&mut self, text: &str) -> Option<String> {
         if text.len() > self.text.room() {
             let bytes = text.len();
@@ -151,16 +151,17 @@ impl MessageBox {
             self.clear();
         }
         let signs = self.text.on_paste(&text.replace("\r\n", "\n").replace('\r', "\n"));
-        (signs > 0).then(|| format!("{signs} control characters of the paste are shown as signs."))
+        (signs > 0)
+            .then(|| format!("{signs} control characters of the paste are shown as symbols."))
     }
 }
 
-/// Rows of what is told below the text, in a window so wide.
+/// Rows of the note below the text, for a window of this width.
 fn told_rows(width: u16) -> u16 {
     if width < ROOMY { 2 } else { 1 }
 }
 
-/// What the scenario goes on with as this message.
+/// The message with this number that the scenario suggests.
 fn suggestion(page: &RunPage, number: u32) -> Option<String> {
     let launch = page.launch()?;
     let PatternSpec::Team(spec) = &launch.scenario.pattern else { return None };
@@ -168,7 +169,7 @@ fn suggestion(page: &RunPage, number: u32) -> Option<String> {
     spec.follow_ups.get(nth).map(|text| text.to_string())
 }
 
-/// The run that answers a message: as the one before, with the flags as they stand.
+/// The request for the run that answers a message: as before, with the current flags.
 fn request(page: &RunPage, text: &str) -> Option<LaunchRequest> {
     let before = page.launch()?;
     let flags = page.world().flags.iter();
@@ -177,7 +178,7 @@ fn request(page: &RunPage, text: &str) -> Option<LaunchRequest> {
     Some(LaunchRequest { flags, follows, ..before.clone() })
 }
 
-/// The latest run of a run's session: what is said next goes on from there.
+/// The latest run of a run's session, which the next message continues.
 fn latest(state: &State, run: &RunId) -> RunId {
     let mut latest = run;
     for _ in &state.runs {
@@ -193,8 +194,8 @@ fn latest(state: &State, run: &RunId) -> RunId {
     latest.clone()
 }
 
-/// Goes on from the latest run of the session of the run on the screen, so that no session parts
-/// into two in silence. What was typed for an earlier one goes with it.
+/// Goes to the latest run of this session, so that no session forks silently. A draft for the
+/// earlier run moves with it.
 fn to_latest(state: &mut State) {
     let Some(page) = state.watched() else { return };
     let here = page.id().clone();
@@ -208,12 +209,12 @@ fn to_latest(state: &mut State) {
     {
         page.keep_message(Next::Draft(text));
     }
-    let said = format!("{here} was answered further: the session goes on from {last}, its latest.");
+    let said = format!("{here} has a later run: the session continues from {last}.");
     state.screen = Screen::Run(last);
     state.say(NoticeKind::Info, said);
 }
 
-/// Opens the box over the run on the screen.
+/// Opens the message box over the run on the screen.
 pub(super) fn open(state: &mut State) -> Update {
     to_latest(state);
     let Some(page) = state.watched() else { return Update::idle() };
@@ -222,14 +223,14 @@ pub(super) fn open(state: &mut State) -> Update {
             state.overlays.push(Overlay::Message(Box::new(message)));
             return Update::redraw();
         }
-        Some(_) => "What this run was started with is not known: n starts another.",
-        None => "Only teams and swarms answer another message: n starts another run.",
+        Some(_) => "This run's settings are not known: n starts a new run.",
+        None => "Only teams and swarms take follow-ups: n starts a new run.",
     };
     state.say(NoticeKind::Info, why);
     Update::redraw()
 }
 
-/// Answers an action in the box.
+/// Handles an action in the box.
 pub(super) fn on_action(state: &mut State, action: Action) -> Update {
     match action {
         Action::Send => send(state),
@@ -244,10 +245,10 @@ pub(super) fn on_action(state: &mut State, action: Action) -> Update {
     }
 }
 
-/// Closes the box; what was typed stays, for as long as the program runs.
+/// Closes the box; a text that was typed is kept until the program ends.
 fn close(state: &mut State) -> Update {
     let Some(Overlay::Message(message)) = state.overlays.pop() else { return Update::redraw() };
-    // What was only suggested, or waits already, stays what it is.
+    // A suggestion or a queued message stays as it is.
     if message.is_untouched() {
         return Update::redraw();
     }
@@ -257,8 +258,8 @@ fn close(state: &mut State) -> Update {
     let mine = !text.trim().is_empty() && suggestion(page, message.number).as_ref() != Some(&text);
     let said = match (mine, waited) {
         (false, true) => return Update::redraw(),
-        (true, true) => "It no longer waits: it is a draft now, and i goes on with it.",
-        (true, false) => "The draft is kept, and not sent: i goes on with it.",
+        (true, true) => "No longer queued: kept as a draft. Press i to edit it.",
+        (true, false) => "Draft kept, not sent. Press i to edit it.",
         (false, false) => {
             page.keep_message(Next::None);
             return Update::redraw();
@@ -282,11 +283,11 @@ fn send(state: &mut State) -> Update {
         let said = match page.keep_message(Next::None) {
             Next::Waiting(_) => {
                 state.overlays.pop();
-                "The message that waited was taken back."
+                "The queued message was withdrawn."
             }
             before => {
                 page.keep_message(before);
-                "There is nothing to send yet: type a message, or Esc."
+                "Nothing to send: type a message, or press Esc."
             }
         };
         state.say(NoticeKind::Info, said);
@@ -295,7 +296,7 @@ fn send(state: &mut State) -> Update {
     if page.world().is_live() {
         page.keep_message(Next::Waiting(text.into()));
         state.overlays.pop();
-        state.say(NoticeKind::Info, "Kept: it is sent once this run has ended. i edits it.");
+        state.say(NoticeKind::Info, "Queued: sent when this run ends. Press i to edit it.");
         return Update::redraw();
     }
     let request = request(page, &text);
@@ -312,14 +313,14 @@ fn launch(state: &mut State, request: Option<LaunchRequest>) -> Update {
     }
 }
 
-/// A run has ended: the message that waited for that is sent, unless the run came to nothing.
+/// A run has ended: sends its queued message, unless the run failed.
 pub(super) fn on_end(state: &mut State, run: &RunId) -> Option<Update> {
     let page = state.run_mut(run)?;
     let Next::Waiting(text) = page.next_message().clone() else { return None };
     let reason = page.world().closed.as_ref().map(|closed| closed.reason.clone())?;
     if !reason.is_success() {
         page.keep_message(Next::Draft(text.to_string()));
-        let said = format!("Not sent, since the run ended with {reason}: i has the message.");
+        let said = format!("Not sent, since the run ended with {reason}. Press i for the draft.");
         state.say(NoticeKind::Info, said);
         return Some(Update::redraw());
     }
@@ -327,11 +328,11 @@ pub(super) fn on_end(state: &mut State, run: &RunId) -> Option<Update> {
         if let Some(Overlay::Message(message)) = state.overlays.get_mut(at)
             && message.text.text().trim() != text.trim()
         {
-            // It is being edited: the one who does so sends it.
+            // It is being edited: the operator sends it when it is ready.
             message.from = From::Draft;
             let page = state.run_mut(run)?;
             page.keep_message(Next::Draft(text.to_string()));
-            state.say(NoticeKind::Info, "The run has ended: Ctrl-S sends the message now.");
+            state.say(NoticeKind::Info, "The run has ended: press Ctrl-S to send the message.");
             return Some(Update::redraw());
         }
         state.overlays.remove(at);
@@ -351,7 +352,7 @@ fn is_of(overlay: &Overlay, run: &RunId) -> bool {
     matches!(overlay, Overlay::Message(message) if message.run == *run)
 }
 
-/// How many messages were typed and not sent: they go when the program does.
+/// The number of typed messages that were not sent; they are lost when the program ends.
 pub(super) fn unsent(state: &State) -> usize {
     let open = |run: &RunId| {
         state.overlays.iter().any(|it| match it {

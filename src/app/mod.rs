@@ -1,6 +1,6 @@
-//! The dashboard's behaviour: state, messages, update, key table. It has no terminal, no async
-//! runtime and no clock of its own; time comes in with the messages, and what it wants done goes
-//! out as effects.
+//! The dashboard's behaviour: state, messages, update, key table. This layer has no terminal, no
+//! async runtime and no clock of its own: time comes in with the messages, and work for the shell
+//! goes out as effects.
 
 pub mod action;
 pub mod confirm;

@@ -1,4 +1,4 @@
-//! What reaches the dashboard: everything that changes its state comes in as one of these.
+//! Messages to the dashboard: every change of its state arrives as one of these.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,126 +15,126 @@ use crate::event::{Elapsed, Event, RunId, Seq, SpanId};
 pub enum Msg {
     /// A key was pressed.
     Key(Key),
-    /// Text was pasted, whole.
+    /// Text was pasted; this is all of it.
     Paste(String),
-    /// The mouse did something.
+    /// A mouse event.
     Mouse(Mouse),
-    /// The terminal has this size now.
+    /// The terminal was resized.
     Resize {
         /// Columns.
         cols: u16,
         /// Rows.
         rows: u16,
     },
-    /// Time has passed: the timer that [`State::next_tick`](super::State::next_tick) asked for.
+    /// The time that [`State::next_tick`](super::State::next_tick) asked for is up.
     Tick,
-    /// New facts of a run, in the log's order, none left out.
+    /// New events of a run, in the log's order, with no gap.
     Facts {
-        /// Whose.
+        /// The run that they belong to.
         run: RunId,
-        /// The facts.
+        /// The events.
         events: Vec<Arc<Event>>,
     },
-    /// A run's log has let go of the facts before this one, to bound memory.
+    /// A run's log has dropped the events before `before`, to bound memory.
     LetGo {
-        /// Whose.
+        /// The run that the log belongs to.
         run: RunId,
-        /// The first fact that it still holds.
+        /// The first event that the log still holds.
         before: Seq,
     },
-    /// New facts of the session.
+    /// New events about all runs of the program.
     Session(Vec<Arc<Event>>),
-    /// Text that a span has given so far.
+    /// The text that a span has produced so far.
     Live {
-        /// Whose.
+        /// The run that the span belongs to.
         run: RunId,
         /// The span.
         span: SpanId,
         /// The text; `None` once the span has no live text any more.
         text: Option<LiveText>,
     },
-    /// A run that was asked for has started.
+    /// A requested run has started.
     Started {
-        /// Which request it answers.
+        /// The request that this answers.
         request: RequestId,
         /// The run.
         run: RunId,
-        /// When the run's own time was zero, since the start of the program.
+        /// The run's own time zero, as time since the start of the program.
         zero: Duration,
-        /// What was asked for: what a next message of its session goes on with.
+        /// The request; the session's next message starts from it.
         launch: Option<Box<LaunchRequest>>,
     },
-    /// A run that was asked for could not be started.
+    /// A requested run could not be started.
     StartFailed {
-        /// Which request it answers.
+        /// The request that this answers.
         request: RequestId,
-        /// Why and what to do.
+        /// Why, and what to do.
         text: String,
     },
-    /// A run that was asked for would do something that a person must allow first: a scenario that
-    /// was not shipped reaches an endpoint. Ask (a question that names each line); on yes answer
-    /// with [`Effect::Trust`](super::Effect::Trust) and the same start again.
+    /// A requested run would do something that the operator must allow first: its scenario was not
+    /// shipped and reaches an endpoint. Ask with a question that lists each line of the consent;
+    /// after a yes, send [`Effect::Trust`](super::Effect::Trust) and the same start again.
     Untrusted {
-        /// What was asked for.
+        /// The request.
         request: Box<LaunchRequest>,
-        /// What is to be allowed.
+        /// What the operator has to allow.
         consent: Consent,
     },
-    /// The scenarios that there are, read anew.
+    /// All scenarios, freshly read.
     Scenarios(Vec<Entry>),
-    /// Whom a live run of the launch form would ask.
+    /// The answer to a live query of the launch form: which hosts and models the run would call.
     LiveFound {
-        /// Which form asked.
+        /// The form that asked.
         form: RequestId,
-        /// With which model.
+        /// The model that the query named.
         model: Option<Arc<str>>,
-        /// What was found.
+        /// The result.
         found: Box<FoundLive>,
     },
-    /// What a place says of its models.
+    /// The list of models of one provider.
     ModelsListed {
-        /// Which form asked.
+        /// The form that asked.
         form: RequestId,
-        /// Which place.
+        /// The provider and host.
         place: ModelPlace,
         /// Its models.
         list: NameList,
     },
-    /// Something went well that a person wants to know, such as where a file was written.
+    /// Good news for the operator, such as the name of an exported file.
     Notice(String),
-    /// Something that was asked of the shell failed.
+    /// An effect failed in the shell.
     EffectFailed {
-        /// What was asked, such as `copy`.
+        /// Name of the effect, such as `copy`.
         what: &'static str,
-        /// Why and what to do.
+        /// Why, and what to do.
         text: String,
     },
     /// The program is back in the foreground.
     Continued,
-    /// The process was asked to end (SIGTERM, SIGHUP): leave without asking.
+    /// The process received SIGTERM or SIGHUP: quit without a question.
     Terminate {
         /// The exit code.
         code: u8,
     },
 }
 
-/// The text of a span while it comes.
+/// The text of a span while it streams in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveText {
-    /// What has come so far.
+    /// The text so far.
     pub text: String,
-    /// In how many pieces.
+    /// Number of pieces so far.
     pub pieces: u64,
-    /// When the first piece came.
+    /// When the first piece arrived.
     pub first_at: Option<Elapsed>,
-    /// When the last piece came.
+    /// When the last piece arrived.
     pub last_at: Option<Elapsed>,
 }
 
-/// What the mouse did, and where.
+/// A mouse event and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mouse {
-    /// What.
+    /// What happened.
     pub what: MouseKind,
     /// Column, from 0.
     pub col: u16,
@@ -142,14 +142,14 @@ pub struct Mouse {
     pub row: u16,
 }
 
-/// What the mouse did. Only the left button and the wheel mean something.
+/// What the mouse did. Only the left button and the wheel have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MouseKind {
-    /// The left button went down.
+    /// The left button was pressed.
     Down,
-    /// It moved while down.
+    /// The mouse moved while the button was down.
     Drag,
-    /// It went up.
+    /// The button was released.
     Up,
     /// The wheel turned up.
     WheelUp,

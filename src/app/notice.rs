@@ -1,37 +1,37 @@
-//! News for the status row. Nothing is lost in silence: what is covered by later news comes back
-//! when that is gone, and errors stay until a person has dismissed them.
+//! Notices for the status row. None is lost silently: a notice that a newer one covers comes back
+//! when that one goes, and errors stay until the operator dismisses them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long good news stays.
+/// How long an [`Info`](NoticeKind::Info) notice stays.
 const STAYS: Duration = Duration::from_secs(6);
-/// The most that is kept; further ones are counted.
+/// The most notices that are kept; older ones are only counted.
 const KEPT: usize = 64;
 
-/// A line of news.
+/// One notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// When it came, since the start of the program.
+    /// When it was made, as time since the start of the program.
     pub at: Duration,
-    /// What kind of news.
+    /// Its kind, which decides how long it stays.
     pub kind: NoticeKind,
-    /// What.
+    /// Its text.
     pub text: String,
 }
 
-/// What kind of news.
+/// The kind of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
-    /// Good to know; goes by itself.
+    /// Good to know; disappears by itself.
     Info,
-    /// Something failed; stays until it is dismissed.
+    /// Something failed; stays until dismissed.
     Error,
-    /// The launch form was not started; goes when the form is edited, started or closed.
+    /// The launch form was not started; disappears when the form is edited, started or closed.
     Form,
 }
 
-/// The news that has not gone yet, the newest last.
+/// The notices that are still shown, the newest last.
 #[derive(Clone, Debug, Default)]
 pub struct Notices {
     list: VecDeque<Notice>,
@@ -39,7 +39,7 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Adds news. The same news again only takes the newer time.
+    /// Adds a notice. The same notice again only gets the newer time.
     pub fn say(&mut self, at: Duration, kind: NoticeKind, text: String) {
         self.list.retain(|notice| notice.kind != kind || notice.text != text);
         self.list.push_back(Notice { at, kind, text });
@@ -49,17 +49,17 @@ impl Notices {
         }
     }
 
-    /// What the status row says.
+    /// The notice that the status row shows.
     pub fn current(&self) -> Option<&Notice> {
         self.list.back()
     }
 
-    /// How many more there are behind it, those that were not kept included.
+    /// How many more there are behind it, the dropped ones included.
     pub fn behind(&self) -> u64 {
         (self.list.len() as u64).saturating_sub(1) + self.left_out
     }
 
-    /// Takes the current one away; says whether there was one.
+    /// Removes the current one; returns whether there was one.
     pub fn dismiss(&mut self) -> bool {
         let was = self.list.pop_back().is_some();
         if self.list.is_empty() {
@@ -68,7 +68,7 @@ impl Notices {
         was
     }
 
-    /// Takes away what has stayed long enough; says whether anything went.
+    /// Removes those whose time is up; returns whether there were any.
     pub fn expire(&mut self, now: Duration) -> bool {
         let before = self.list.len();
         self.list.retain(|notice| {
@@ -77,7 +77,7 @@ impl Notices {
         self.list.len() != before
     }
 
-    /// Takes away all news of a kind; says whether there was any.
+    /// Removes all notices of a kind; returns whether there were any.
     pub fn forget(&mut self, kind: NoticeKind) -> bool {
         let before = self.list.len();
         self.list.retain(|notice| notice.kind != kind);
@@ -87,14 +87,14 @@ impl Notices {
         self.list.len() != before
     }
 
-    /// Takes away news that is not so any more; says whether it was there.
+    /// Removes a notice that is no longer true; returns whether it was there.
     pub fn withdraw(&mut self, text: &str) -> bool {
         let before = self.list.len();
         self.list.retain(|notice| notice.text != text);
         self.list.len() != before
     }
 
-    /// How long until something goes by itself.
+    /// How long until the next notice disappears by itself.
     pub fn next_expiry(&self, now: Duration) -> Option<Duration> {
         self.list
             .iter()

@@ -1,5 +1,5 @@
-//! What the key row offers: of the bindings that hold here, those that would do something now, in
-//! the words of the moment.
+//! The entries of the key row: bindings of this context that would do something now, with words
+//! that fit the moment.
 
 use super::action::Action;
 use super::form::FieldId;
@@ -10,23 +10,23 @@ use super::run::{Face, Next, RunPage};
 use super::state::State;
 use crate::event::world::Stage;
 
-/// What is offered for one or more keys that do the same kind of thing.
+/// An entry of the key row: one or more keys with the same effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The keys, a blank between two.
+    /// The keys, separated by a blank.
     pub keys: String,
     /// What they do.
     pub word: &'static str,
-    /// How much it matters: 1 the most.
+    /// Priority: 1 is the highest.
     pub rank: u8,
 }
 
-/// What is offered for what is focused, in the table's order.
+/// The entries for the focused context, in the table's order.
 pub fn offers(state: &State, ascii: bool) -> Vec<Offer> {
     let context = state.context();
     let mut offers: Vec<Offer> = Vec::new();
     for row in bindings(context) {
-        // Where text is typed a letter types itself, so only the other keys count.
+        // In a text a letter is typed, so only the other keys count.
         let key = row.keys.iter().find(|key| !context.takes_text() || key.typed().is_none());
         let Some(key) = key.filter(|_| row.rank > 0 && would_do(state, row.action)) else {
             continue;
@@ -97,7 +97,7 @@ fn would_do(state: &State, action: Action) -> bool {
         | Action::BreakerDisable => state.watched().is_some_and(|page| {
             page.can_inject() && page.tool().is_some_and(|tool| tool.head.limits.breaker.is_some())
         }),
-        // Any run can be written; what people hand on is the report of research.
+        // Any run can be exported; the key row shows it where there is a report to hand on.
         Action::Export => state.watched().is_some_and(RunPage::has_report),
         Action::Cause => {
             let page = state.watched().filter(|page| page.inspector().is_none());
@@ -151,14 +151,14 @@ fn can_start(state: &State) -> bool {
     entry.is_some_and(|entry| entry.loaded.is_ok())
 }
 
-/// How much the key row wants it now: among the tools, moving is what all other keys go by.
+/// Priority in the key row now. Among the tools the selection matters most: other keys act on it.
 fn rank(state: &State, row: &Binding) -> u8 {
     let among_tools = state.overlays.is_empty()
         && state.watched().is_some_and(|page| page.face() == Face::Tools && page.has_tools());
-    // A team at work is watched, asked further and changed: another run can wait.
+    // A team at work is watched, sent messages and changed: a new run can wait.
     let at_work = state.overlays.is_empty()
         && state.watched().is_some_and(|page| page.face() == Face::Team && page.world().is_live());
-    // An answer is read beside its pages and notes.
+    // An answer is read together with its pages and notes.
     let to_read = state.overlays.is_empty()
         && state.watched().is_some_and(|page| page.face() == Face::Research);
     match row.action {
@@ -170,18 +170,18 @@ fn rank(state: &State, row: &Binding) -> u8 {
     }
 }
 
-/// What an action is called now.
+/// The word for an action now.
 fn word(state: &State, row: &Binding) -> &'static str {
     match row.action {
         Action::PauseResume if state.watched().is_some_and(|page| page.is_scrubbed()) => "live",
         Action::PauseResume => match state.subject().map(|page| &page.world().stage) {
-            Some(Stage::Pausing { .. } | Stage::Paused { .. }) => "go on",
+            Some(Stage::Pausing { .. } | Stage::Paused { .. }) => "resume",
             _ => row.word,
         },
         Action::Tools if state.watched().is_some_and(|page| page.face() == Face::Tools) => "run",
         Action::Message => match state.watched().map(RunPage::next_message) {
             Some(Next::Draft(_)) => "draft",
-            Some(Next::Waiting(_)) => "kept message",
+            Some(Next::Waiting(_)) => "queued message",
             _ => row.word,
         },
         Action::Open if state.home.about == HomePane::Runs => "open",

@@ -1,4 +1,4 @@
-//! Keys over a screen: the launch form, the flags drawer, the help, a question.
+//! Actions in an overlay: the launch form, the flags and faults drawers, the help, a question.
 
 use super::action::Action;
 use super::confirm::{Confirm, Then};
@@ -11,8 +11,8 @@ use super::state::State;
 use super::update::Update;
 use crate::event::Command;
 
-/// What is said to who turns something while the playhead stands in the past.
-pub(super) const PRESENT: &str = "That acts on the present, not where the playhead stands.";
+/// Notice after a manual change while the playhead is in the past.
+pub(super) const PRESENT: &str = "This acts on the run as it is now, not at the playhead.";
 
 pub(super) fn on_form(state: &mut State, action: Action) -> Update {
     let size = state.size;
@@ -32,7 +32,7 @@ pub(super) fn on_form(state: &mut State, action: Action) -> Update {
         }
         Action::Cancel | Action::Back => return close_form(state),
         Action::Copy if !form.is_good() => {
-            state.say(NoticeKind::Info, "Not copied: fix the fields first.");
+            state.say(NoticeKind::Info, "Not copied: fix the marked fields first.");
             return Update::redraw();
         }
         Action::Copy => {
@@ -97,7 +97,7 @@ pub(super) fn on_flags(state: &mut State, action: Action) -> Update {
                     let why = if world.is_live() {
                         "This run has no flags."
                     } else {
-                        "The run has ended: its flags stay as they are."
+                        "The run has ended: its flags can no longer change."
                     };
                     notices.say(*now, NoticeKind::Info, why.to_owned());
                     Update::redraw()
@@ -110,7 +110,7 @@ pub(super) fn on_flags(state: &mut State, action: Action) -> Update {
                 Update::effect(Effect::Command { run: drawer.run.clone(), command })
             }
             None => {
-                notices.say(*now, NoticeKind::Info, "No switch of yours to take back.".to_owned());
+                notices.say(*now, NoticeKind::Info, "You have no flag change to undo.".to_owned());
                 Update::redraw()
             }
         },
@@ -142,9 +142,11 @@ pub(super) fn on_faults(state: &mut State, action: Action) -> Update {
         return Update::effect(Effect::Command { run, command });
     }
     let why = match (world.is_live(), action) {
-        (false, _) => "The run has ended: its tools stay as they are.",
-        (true, Action::Toggle) => "A limit is turned with + and -.",
-        (true, Action::More | Action::Less) => "There is nothing to turn here, or no further.",
+        (false, _) => "The run has ended: its tools can no longer change.",
+        (true, Action::Toggle) => "Use + and - to change a limit.",
+        (true, Action::More | Action::Less) => {
+            "Nothing to change here, or the value is at its limit."
+        }
         _ => "This tool has no breaker.",
     };
     notices.say(*now, NoticeKind::Info, why.to_owned());
@@ -163,7 +165,7 @@ pub(super) fn on_help(state: &mut State, action: Action) -> Update {
             let Some(row) = help.chosen() else { return Update::idle() };
             if !help.here(row) {
                 let places: Vec<_> = row.contexts.iter().map(|it| it.word()).collect();
-                let said = format!("Not here: it works in {}.", places.join(", "));
+                let said = format!("Not available here: it works in {}.", places.join(", "));
                 state.say(NoticeKind::Info, said);
                 return Update::redraw();
             }
@@ -182,11 +184,14 @@ pub(super) fn on_confirm(state: &mut State, action: Action) -> Update {
     let Some(Overlay::Confirm(asked)) = state.overlays.last_mut() else { return Update::idle() };
     match action {
         Action::Agree if asked.is_weighty() => {
-            state.say(NoticeKind::Info, "Enter is no answer to this: y is yes, n is no.");
+            state.say(
+                NoticeKind::Info,
+                "Enter does not answer this question: press y for yes, n for no.",
+            );
             Update::redraw()
         }
         Action::Confirm if !asked.can_say_yes() => {
-            state.say(NoticeKind::Info, "There is more to read first: j, PgDn or G.");
+            state.say(NoticeKind::Info, "Read to the end first: j, PgDn or G.");
             Update::redraw()
         }
         Action::Confirm | Action::Agree => {

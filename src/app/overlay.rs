@@ -1,4 +1,4 @@
-//! What lies over a screen.
+//! Windows over a screen.
 
 use super::confirm::Confirm;
 use super::faults::FaultsDrawer;
@@ -9,7 +9,7 @@ use super::keymap::Context;
 use super::members::MembersDrawer;
 use super::message::MessageBox;
 
-/// Something that lies over a screen and has the keys.
+/// A window over a screen; it receives the keys.
 #[derive(Debug)]
 pub enum Overlay {
     /// The launch form.
@@ -18,7 +18,7 @@ pub enum Overlay {
     Flags(Drawer),
     /// Faults and limits of a tool.
     Faults(FaultsDrawer),
-    /// Who is in the swarms of a team.
+    /// The members of the swarms of a team.
     Members(MembersDrawer),
     /// The session's next message.
     Message(Box<MessageBox>),
@@ -29,7 +29,7 @@ pub enum Overlay {
 }
 
 impl Overlay {
-    /// What is focused in it, as the binding table knows it.
+    /// The focused context in it, as the binding table knows it.
     pub fn context(&self) -> Context {
         match self {
             Self::Form(form) if form.picker.is_some() => Context::Models,

@@ -1,5 +1,5 @@
-//! The mouse: a click focuses and selects, a click on what is selected opens it, the wheel turns
-//! what is under it. Everything works without one.
+//! The mouse: a click focuses and selects, a click on the selection opens it, the wheel scrolls
+//! what is under it. Everything works without a mouse.
 
 use std::time::Duration;
 
@@ -135,7 +135,7 @@ fn on_home(state: &mut State, mouse: Mouse) -> Update {
     }
 }
 
-/// The window in which a model is chosen: a click selects, one on what is selected takes it.
+/// The list of models: a click selects, a click on the selection chooses it.
 fn on_picker(state: &mut State, mouse: Mouse) -> Update {
     let parts = PickerParts::of(state.size);
     let double = mouse.what == MouseKind::Down && is_double(state, mouse);
@@ -290,7 +290,8 @@ fn on_members(state: &mut State, mouse: Mouse) -> Update {
     }
 }
 
-/// What the mouse does beside the rows of a drawer: a click outside closes it, the wheel moves.
+/// Mouse events outside the rows of a drawer: a click outside its window closes it, the wheel
+/// moves.
 fn around(state: &mut State, mouse: Mouse, window: ratatui::layout::Rect) -> Update {
     match mouse.what {
         MouseKind::Down if !hits(window, mouse.col, mouse.row) => {

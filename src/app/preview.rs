@@ -1,5 +1,4 @@
-//! What the preview says of the selected row: items with a label each, not yet wrapped to any
-//! width.
+//! The preview of the selected row: items with a label each, not yet wrapped.
 
 use super::entry::{Broken, Entry, LiveOffer};
 use super::format;
@@ -21,37 +20,37 @@ use crate::scenario::research::ResearchSpec;
 use crate::scenario::storm::ResilienceSpec;
 use crate::scenario::{Place, Scenario, Severity};
 
-/// Facts from the end of a log that are looked at, so that a long log costs no more than a short
-/// one.
+/// The most events from the end of a log that are searched, so that a long log costs no more than a
+/// short one.
 const LOOKED_AT: usize = 256;
 
 /// One item of the preview.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// What it is; empty where the item before it goes on.
+    /// Its label; empty where it continues the item before it.
     pub label: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// How it is meant.
+    /// How it is shown.
     pub tone: Tone,
 }
 
-/// How an item is meant.
+/// How an item is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// A heading.
     Head,
-    /// Text.
+    /// Normal text.
     Plain,
-    /// Steps back.
+    /// Secondary text.
     Dim,
-    /// Wrong.
+    /// An error.
     Bad,
-    /// Odd, but not wrong.
+    /// A warning.
     Odd,
-    /// A seat and how far it is.
+    /// A seat and its progress.
     Seat(SeatState),
-    /// A seat and where it stands.
+    /// A seat and its stance.
     Stands(Stance),
 }
 
@@ -59,13 +58,17 @@ fn item(label: &str, text: impl Into<String>, tone: Tone) -> Item {
     Item { label: label.to_owned(), text: text.into(), tone }
 }
 
-/// What the preview of the first screen says.
+/// The items of the preview on the first screen.
 pub fn items(state: &State) -> Vec<Item> {
     match state.home.about {
         HomePane::Runs => match state.home.selected_run(&state.runs) {
             Some(page) => of_run(page),
             None => {
-                vec![item("", "No run is selected: Enter on a scenario starts one.", Tone::Dim)]
+                vec![item(
+                    "",
+                    "No run is selected: press Enter on a scenario to start one.",
+                    Tone::Dim,
+                )]
             }
         },
         HomePane::Scenarios | HomePane::Preview => {
@@ -77,7 +80,7 @@ pub fn items(state: &State) -> Vec<Item> {
     }
 }
 
-/// What the preview is called: the row that it is about.
+/// The title of the preview: the name of the selected row.
 pub fn title(state: &State) -> String {
     let name = match state.home.about {
         HomePane::Runs => {
@@ -116,7 +119,7 @@ fn of_entry(entry: &Entry) -> Vec<Item> {
                     items.push(item("", help, Tone::Dim));
                 }
             }
-            items.push(item("", "Mend the file, then r reads it again.", Tone::Dim));
+            items.push(item("", "Fix the file, then press r to reload it.", Tone::Dim));
         }
     }
     items.push(item("file", &entry.path, Tone::Dim));
@@ -187,7 +190,7 @@ fn of_research(spec: &ResearchSpec, items: &mut Vec<Item>) {
 fn of_collaboration(spec: &CollaborationSpec, items: &mut Vec<Item>) {
     let budget = &spec.budget;
     let limits = format!(
-        "{} rounds, {} messages, {} s; decides at {} go and no block",
+        "{} rounds, {} messages, {} s; needs {} go, no block",
         budget.max_rounds,
         budget.max_messages,
         budget.max_seconds.as_secs(),
@@ -207,14 +210,14 @@ fn of_collaboration(spec: &CollaborationSpec, items: &mut Vec<Item>) {
         items.push(item(label, text, Tone::Plain));
     }
     let how = match spec.concurrency {
-        Concurrency::Parallel => "all seats of a round at once",
+        Concurrency::Parallel => "all seats in parallel",
         Concurrency::Sequential => "one seat after another",
     };
-    items.push(item("asks", how, Tone::Dim));
+    items.push(item("order", how, Tone::Dim));
 }
 
 fn of_team(spec: &TeamSpec, items: &mut Vec<Item>) {
-    let seconds = format!("{} s a message", spec.max_seconds.as_secs());
+    let seconds = format!("{} s per message", spec.max_seconds.as_secs());
     items.push(item("limits", seconds, Tone::Plain));
     for (at, agent) in spec.agents.values().enumerate() {
         let label = if at == 0 { "agents" } else { "" };
@@ -226,7 +229,7 @@ fn of_team(spec: &TeamSpec, items: &mut Vec<Item>) {
 fn of_orchestrator(spec: &OrchestratorSpec, items: &mut Vec<Item>) {
     let budget = &spec.budget;
     let limits = format!(
-        "{} tasks, {} at once, {} dispatches, {} s; {} for an attempt, {} more after a time-out",
+        "{} tasks, {} concurrent, {} dispatches, {} s; timeout {} per attempt, {} retries",
         budget.max_tasks,
         budget.max_parallel,
         budget.max_dispatches,
@@ -257,13 +260,13 @@ fn of_resilience(spec: &ResilienceSpec, items: &mut Vec<Item>) {
     );
     items.push(item("limits", limits, Tone::Plain));
     let steps: Vec<&str> = spec.steps.iter().map(|tool| tool.as_str()).collect();
-    items.push(item("asks", steps.join(", "), Tone::Plain));
+    items.push(item("tools", steps.join(", "), Tone::Plain));
     let how = if spec.guarded {
         "guarded: retries in one place, breaker, bulkhead, safe mode".to_owned()
     } else {
         let naive = spec.naive;
         format!(
-            "naive: the client repeats {} times, the tool {}, the agent {}",
+            "naive, retries: client {}, tool {}, agent {}",
             naive.client_retries, naive.tool_retries, naive.agent_retries
         )
     };
@@ -274,7 +277,7 @@ fn of_run(page: &RunPage) -> Vec<Item> {
     let world = page.world();
     let mut items = Vec::new();
     let Some(head) = &world.head else {
-        return vec![item("", "No fact has come yet.", Tone::Dim)];
+        return vec![item("", "No events yet.", Tone::Dim)];
     };
     items.push(item("", &head.title, Tone::Head));
     if let Stage::Paused { at, .. } = &world.stage {
@@ -357,9 +360,9 @@ fn of_run(page: &RunPage) -> Vec<Item> {
     items
 }
 
-/// The tasks of an orchestrator: what they came to, or how far they are.
+/// The tasks of an orchestrator: their results, or their progress.
 fn of_tasks(world: &World, items: &mut Vec<Item>) {
-    /// More tasks than this are counted and not told.
+    /// The most tasks that are listed; the others are only counted.
     const MOST: usize = 32;
     let Some((orchestrator, plan)) = world.orchestrator() else { return };
     if let Some(level) = orchestrator.aggregate.as_ref().and_then(|it| it.get(&plan.level)) {
@@ -387,7 +390,7 @@ fn of_tasks(world: &World, items: &mut Vec<Item>) {
     }
 }
 
-/// The sources of research: how many came how far, and what the notes come to.
+/// The sources of research: how far each stage came, and the counts of notes.
 fn of_sources(world: &World, items: &mut Vec<Item>) {
     let Some((research, _)) = world.research() else { return };
     let far = research.funnel();
@@ -409,7 +412,7 @@ fn of_sources(world: &World, items: &mut Vec<Item>) {
     items.push(item("notes", notes, Tone::Plain));
 }
 
-/// The agents of a team or swarm: how often each was put to work.
+/// The agents of a team or swarm, with their numbers of turns.
 fn of_agents(world: &World, items: &mut Vec<Item>) {
     let Some((team, plan)) = world.team() else { return };
     for (at, row) in team.workers(plan).enumerate() {
@@ -419,7 +422,7 @@ fn of_agents(world: &World, items: &mut Vec<Item>) {
     }
 }
 
-/// The tools beside the model and the agents: how their breakers stand, and what they bore.
+/// The tools besides the model and the agents: breaker, requests and calls.
 fn of_tools(world: &World, items: &mut Vec<Item>) {
     let rows = world.tools.rows().iter().filter(|row| !row.head.is_agent());
     let tools = rows.filter(|tool| tool.name().as_str() != "llm");
@@ -435,7 +438,7 @@ fn of_tools(world: &World, items: &mut Vec<Item>) {
     }
 }
 
-/// What was said last, if that is not long ago.
+/// The last contribution, if it is near the end of the log.
 fn last_said(log: &RunLog) -> Option<&Contribution> {
     log.iter().rev().take(LOOKED_AT).find_map(|event| match &event.kind {
         EventKind::ContributionAccepted { contribution, .. } => Some(&**contribution),
@@ -443,14 +446,14 @@ fn last_said(log: &RunLog) -> Option<&Contribution> {
     })
 }
 
-/// A text of many lines: an item each, so that it can be scrolled through.
+/// A text of several lines: an item each, so that the preview can scroll through it.
 fn lines(label: &str, text: &str, tone: Tone, items: &mut Vec<Item>) {
     for (at, line) in text.lines().enumerate() {
         items.push(item(if at == 0 { label } else { "" }, line, tone));
     }
 }
 
-/// A value as a person would write it.
+/// A value as text, strings without quotes.
 pub(super) fn shown_value(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! What the dashboard knows and shows: screens, overlays, the runs of the session.
+//! The state of the dashboard: screens, overlays, runs, settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,37 +18,37 @@ use crate::event::world::Stage;
 use crate::event::{Elapsed, RunId};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How long the first Ctrl-C waits for the second.
+/// Time that a second Ctrl-C has to follow the first within, to quit.
 pub(super) const TWICE: Duration = Duration::from_secs(3);
 
 /// The whole state of the dashboard.
 #[derive(Debug)]
 pub struct State {
-    /// Time since the start of the program, as the last message said.
+    /// Time since the start of the program, as of the last message.
     pub now: Duration,
-    /// The terminal.
+    /// Size of the terminal.
     pub size: Size,
-    /// What fills the screen.
+    /// The screen that is shown.
     pub screen: Screen,
-    /// What lies over it, the top one last.
+    /// Windows over the screen, the topmost last.
     pub overlays: Vec<Overlay>,
-    /// The first screen.
+    /// State of the first screen.
     pub home: Home,
-    /// The runs of this session in the order they were started.
+    /// The runs since the program started, in the order of their start.
     pub runs: Vec<RunPage>,
-    /// What was dropped of finished runs to bound memory: runs and their facts.
+    /// Finished runs whose logs were dropped to bound memory, with their numbers of events.
     pub forgotten: Vec<(RunId, u64)>,
-    /// The scenarios that there are.
+    /// The scenarios on the list.
     pub scenarios: Vec<Entry>,
-    /// How it is shown.
+    /// Display settings.
     pub settings: Settings,
-    /// News for the status row.
+    /// Notices for the status row.
     pub notices: Notices,
-    /// Runs that were asked for and have not started yet.
+    /// Runs that were requested and have not started yet.
     pub starting: Vec<Starting>,
-    /// The model that the command line names: what the model field of the launch form begins with.
+    /// The model that the command line names: the first value of the launch form's model field.
     pub model: Option<Arc<str>>,
-    /// Flags that were asked for and have not landed yet, and what can be taken back.
+    /// Flag changes that are pending, and those that can be undone.
     pub asked: Asked,
     pub(super) requests: u64,
     pub(super) interrupted: Option<Duration>,
@@ -70,13 +70,13 @@ impl Size {
     pub fn area(self) -> Rect {
         Rect::new(0, 0, self.cols, self.rows)
     }
-    /// What header, status and keys leave of it.
+    /// The area without header, status row and key row.
     pub fn body(self) -> Rect {
         Parts::of(self.area()).body
     }
 }
 
-/// What fills the screen.
+/// The screen that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Screen {
     /// Scenarios and runs.
@@ -85,25 +85,25 @@ pub enum Screen {
     Run(RunId),
 }
 
-/// A run that was asked for.
+/// A run that was requested and has not started yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Starting {
-    /// Which request.
+    /// The request that its answer will name.
     pub request: RequestId,
     /// The scenario's title.
     pub title: String,
-    /// Whether its screen opens when it has started: nobody has gone elsewhere since.
+    /// Whether its screen opens when it starts; false once the operator has done something else.
     pub open: bool,
 }
 
-/// How the dashboard is shown.
+/// How the dashboard is displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Glyphs are plain ASCII.
+    /// Draw ASCII glyphs only.
     pub ascii: bool,
-    /// Things may move that carry no news, such as a spinner.
+    /// Allow decorative motion, such as a spinner.
     pub animation: bool,
-    /// The theme's name.
+    /// Name of the theme.
     pub theme: String,
 }
 
@@ -143,13 +143,13 @@ impl State {
         self.runs.iter().find(|page| page.id() == id)
     }
 
-    /// The page of a run, to change.
+    /// The page of a run, for changes.
     pub fn run_mut(&mut self, id: &RunId) -> Option<&mut RunPage> {
         self.runs.iter_mut().find(|page| page.id() == id)
     }
 
-    /// Tells the runs of one scenario of each other, where a guarded one and a naive one are to be
-    /// seen side by side. Whether the run on the screen was told something.
+    /// Gives the runs of one scenario each other's figures, so that a guarded and a naive run can
+    /// be compared. Returns whether the run on the screen received some.
     pub(super) fn compare(&mut self, run: &RunId) -> bool {
         let Some(page) = self.run(run) else { return false };
         let Some(this) = page.as_beside() else { return false };
@@ -172,7 +172,7 @@ impl State {
         told && self.watched().is_some()
     }
 
-    /// The run on the screen: the one whose live text is wanted.
+    /// The run on the screen; only its live text is sent.
     pub fn watched(&self) -> Option<&RunPage> {
         match &self.screen {
             Screen::Home => None,
@@ -180,7 +180,7 @@ impl State {
         }
     }
 
-    /// The run that a command is meant for: the one on the screen, else the one selected.
+    /// The run that a command goes to: the one on the screen, else the selected one.
     pub fn subject(&self) -> Option<&RunPage> {
         match &self.screen {
             Screen::Run(id) => self.run(id),
@@ -188,12 +188,12 @@ impl State {
         }
     }
 
-    /// The runs that are live.
+    /// The live runs.
     pub fn live_runs(&self) -> impl Iterator<Item = &RunPage> {
         self.runs.iter().filter(|page| page.world().is_live())
     }
 
-    /// What is focused, as the binding table knows it.
+    /// The focused context, as the binding table knows it.
     pub fn context(&self) -> Context {
         match self.overlays.last() {
             Some(overlay) => overlay.context(),
@@ -201,7 +201,7 @@ impl State {
         }
     }
 
-    /// What is focused when nothing lies over the screen.
+    /// The focused context of the screen, overlays ignored.
     pub fn screen_context(&self) -> Context {
         match self.watched() {
             Some(page) => page.context(),
@@ -209,7 +209,7 @@ impl State {
         }
     }
 
-    /// The time of a run now, pauses included.
+    /// The elapsed time of a run, pauses included.
     pub fn elapsed(&self, page: &RunPage) -> Elapsed {
         Elapsed::of(self.now.saturating_sub(page.zero()))
     }
@@ -224,8 +224,8 @@ impl State {
     }
 
     /// How long until the next [`Msg::Tick`](super::Msg::Tick) is needed; `None` while nothing
-    /// moves by itself. On the first screen only clocks move, once a second; a run's own screen
-    /// says for itself.
+    /// moves by itself. On the first screen only clocks move, once a second; a run's page decides
+    /// for itself.
     pub fn next_tick(&self) -> Option<Duration> {
         let runs = match self.watched() {
             _ if too_small(self.size.area()) => None,
@@ -236,7 +236,7 @@ impl State {
         [runs, self.notices.next_expiry(self.now), interrupted].into_iter().flatten().min()
     }
 
-    /// How long until the clock of a run shows another second; `None` while it stands.
+    /// How long until the clock of a run shows another second; `None` while the clock is stopped.
     fn next_second(&self, page: &RunPage) -> Option<Duration> {
         let world = page.world();
         match world.stage {

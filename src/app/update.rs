@@ -18,29 +18,29 @@ use super::{input, message, pointer};
 use crate::event::kind::By;
 use crate::event::{Command, Event, EventKind, RunId, Seq};
 
-/// What came of a message.
+/// The result of a message.
 #[derive(Debug, Default)]
 pub struct Update {
-    /// Whether the screen has changed.
+    /// Whether the screen must be redrawn.
     pub redraw: bool,
-    /// What the shell is asked to do, in this order.
+    /// Jobs for the shell, in this order.
     pub effects: Vec<Effect>,
 }
 
 impl Update {
-    /// Nothing has changed.
+    /// No change.
     pub fn idle() -> Self {
         Self::default()
     }
-    /// The screen has changed.
+    /// A redraw, without effects.
     pub fn redraw() -> Self {
         Self { redraw: true, effects: Vec::new() }
     }
-    /// The screen may have changed, and the shell is asked for something.
+    /// A redraw and one effect.
     pub fn effect(effect: Effect) -> Self {
         Self { redraw: true, effects: vec![effect] }
     }
-    /// Redraw where something has changed.
+    /// A redraw if something has changed.
     pub(super) fn when(changed: bool) -> Self {
         Self { redraw: changed, effects: Vec::new() }
     }
@@ -51,14 +51,14 @@ impl From<Outcome> for Update {
         match outcome {
             Outcome::Handled { redraw } => Self::when(redraw),
             Outcome::Emit(effects) => Self { redraw: true, effects },
-            // What there is to say is said where an action is answered.
+            // The caller of `on_action` shows the text as a notice.
             Outcome::Say(_) => Self::redraw(),
             Outcome::Ignored => Self::idle(),
         }
     }
 }
 
-/// Folds a message into the state. `now` is the time since the start of the program.
+/// Applies a message to the state. `now` is the time since the start of the program.
 pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
     state.now = now;
     let gone = state.notices.expire(now) | forget_interrupt(state);
@@ -67,7 +67,7 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
         Msg::Paste(text) => input::on_paste(state, &text),
         Msg::Mouse(mouse) => pointer::on_mouse(state, mouse),
         Msg::Resize { cols, rows } => resize(state, Size { cols, rows }),
-        // Whoever asked for a tick shows something that moves; nothing else ticks.
+        // Only what moves asks for ticks.
         Msg::Tick => {
             let moves = state.next_tick().is_some();
             if let Some(page) = input::watched(state) {
@@ -141,7 +141,7 @@ pub fn update(state: &mut State, now: Duration, msg: Msg) -> Update {
     update
 }
 
-/// The launch form, whatever lies over it.
+/// The launch form, whether or not another overlay covers it.
 fn form_of(state: &mut State) -> Option<&mut Form> {
     state.overlays.iter_mut().find_map(|overlay| match overlay {
         Overlay::Form(form) => Some(&mut **form),
@@ -149,7 +149,7 @@ fn form_of(state: &mut State) -> Option<&mut Form> {
     })
 }
 
-/// Tells the launch form something, which says whether it is news.
+/// Passes news to the launch form; `tell` returns whether it changed the form.
 fn tell_form(state: &mut State, tell: impl FnOnce(&mut Form) -> bool) -> Update {
     let size = state.size;
     let Some(form) = form_of(state) else { return Update::idle() };
@@ -158,13 +158,13 @@ fn tell_form(state: &mut State, tell: impl FnOnce(&mut Form) -> bool) -> Update 
     Update::when(news)
 }
 
-/// That a form was not started is news about that form as it was: it goes with it.
+/// Drops the notice that a form was not started, once that form has changed or closed.
 fn forget_refusal(state: &mut State) -> bool {
     let refused = |overlay: &Overlay| matches!(overlay, Overlay::Form(form) if form.refused);
     !state.overlays.iter().any(refused) && state.notices.forget(NoticeKind::Form)
 }
 
-/// Once the playhead is back in the present, what was said of it is not so any more.
+/// Drops the notice about the playhead, once the playhead is back at the live end.
 fn forget_past(state: &mut State) -> bool {
     let scrubbed = state.watched().is_some_and(RunPage::is_scrubbed);
     !scrubbed && state.notices.withdraw(PRESENT)
@@ -193,7 +193,7 @@ fn resize(state: &mut State, size: Size) -> Update {
     Update::when(changed)
 }
 
-/// Keeps the lists of the first screen as they must be after anything about them has changed.
+/// Keeps the lists of the first screen valid after any change of their contents.
 pub(super) fn arrange_home(state: &mut State) {
     let items = preview::items(state).len();
     state.home.arrange(&state.scenarios, &state.runs, items, state.size);
@@ -238,7 +238,7 @@ fn session(state: &mut State, events: &[Arc<Event>]) -> Update {
                 state.forgotten.push((run.clone(), *facts));
                 redraw = true;
             }
-            // A run that goes on behind another screen says here that it has ended.
+            // The end of a run is a notice on every other screen.
             EventKind::SessionRunClosed { run, reason } => {
                 let elsewhere = match &state.screen {
                     Screen::Home => false,
@@ -277,7 +277,7 @@ fn started(
     Update::redraw()
 }
 
-/// Back in the foreground: the runs that were going when it went to the background go on.
+/// Back in the foreground: resumes the runs that were paused for the background.
 fn continued(state: &mut State) -> Update {
     let effects = std::mem::take(&mut state.suspended)
         .into_iter()

@@ -1,6 +1,7 @@
-//! What switching a flag would do, told before it is done: at which boundary it lands and who
-//! joins, leaves or stops the run. A pure function of the world and the plan; the rules are those
-//! of the pattern's roster (`000`: taken once a round, right after the boundary `round:N`).
+//! The effect of a flag change, shown before it is made: at which boundary it takes effect, and who
+//! joins, leaves or stops the run. A pure function of the world and the plan. The rules are those
+//! of the pattern's roster (collaboration source document: read once a round, right after the
+//! boundary `round:N`).
 
 use crate::event::World;
 use crate::event::kind::{Asked, CollaborationPlan, OrchestratorPlan};
@@ -9,19 +10,19 @@ use crate::event::world::orchestrator::TaskState;
 use crate::event::world::{Collaboration, Orchestrator, Stage};
 use crate::scenario::name::{FlagName, RoleName};
 
-/// What switching `flag` to `on` would do now: one thing a line, the landing first.
+/// The effects of switching `flag` to `on` now, one per line; the first says when it takes effect.
 pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
     if !world.is_live() {
-        return vec!["The run has ended: its flags stay as they are.".to_owned()];
+        return vec!["The run has ended: its flags can no longer change.".to_owned()];
     }
     if world.flags.iter().any(|row| row.name == *flag && row.on == on) {
-        return vec!["It takes back what you asked for: nothing changes.".to_owned()];
+        return vec!["Cancels the pending switch.".to_owned()];
     }
     if let Some((orchestrator, plan)) = world.orchestrator() {
         return of_workers(world, orchestrator, plan, flag, on);
     }
     let Some((table, plan)) = world.collaboration() else {
-        return vec!["It lands at the next boundary.".to_owned()];
+        return vec!["Takes effect at the next boundary.".to_owned()];
     };
     let mut lines = vec![landing(world, table, plan)];
     let roles: Vec<&RoleName> = plan
@@ -31,15 +32,15 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
         .map(|(role, _)| role)
         .collect();
     if roles.is_empty() {
-        lines.push("No seat stands behind it: only what the script reads of it changes.".into());
+        lines.push("No seat depends on it: only the script reads it.".into());
         return lines;
     }
     let Some(next) = next_round(table, plan) else {
-        lines.push("No further round can come: no seat changes.".to_owned());
+        lines.push("No further round is possible: no seat changes.".to_owned());
         return lines;
     };
     let unless = match next.unless_decided {
-        Some(round) => format!(" if round {round} decides nothing"),
+        Some(round) => format!(" unless round {round} decides"),
         None => String::new(),
     };
     let number = next.number;
@@ -52,7 +53,7 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
             (false, false) => format!("{role} leaves at round {number}{unless}."),
             (false, true) => {
                 denied = true;
-                format!("The run would stop with agent_denied:{role} at round {number}{unless}.")
+                format!("The run would stop at round {number} with agent_denied:{role}{unless}.")
             }
         });
     }
@@ -60,7 +61,7 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
         let speaking =
             round.seats.iter().any(|seat| roles.contains(&&seat.role) && seat.asked == Asked::Yes);
         if !on && speaking {
-            lines.push(format!("What it says in round {} still counts.", round.number));
+            lines.push(format!("Its contribution to round {} still counts.", round.number));
         }
     }
     if !denied {
@@ -69,8 +70,8 @@ pub fn what_if(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
     lines
 }
 
-/// The same of an orchestrator, where a flag takes workers off the list of those that may go
-/// (`001`: asked before each attempt).
+/// The effects in an orchestrator, where a flag allows or denies workers (orchestrator source
+/// document: read before each attempt).
 fn of_workers(
     world: &World,
     orchestrator: &Orchestrator,
@@ -81,12 +82,12 @@ fn of_workers(
     let mut lines = vec![match &world.stage {
         Stage::Paused { at, .. } if !at.is_empty() => {
             let first = at[0].for_people();
-            format!("It lands when the run goes on, at {first}.")
+            format!("Takes effect when the run resumes, at {first}.")
         }
         _ if orchestrator.finalize.is_some() => {
-            "No boundary is left: it would not land any more.".to_owned()
+            "Too late: nothing left for it to affect.".to_owned()
         }
-        _ => "It lands before the next attempt, or at finalize.".to_owned(),
+        _ => "Takes effect before the next attempt, or at finalize.".to_owned(),
     }];
     let workers: Vec<_> = plan
         .workers
@@ -95,7 +96,7 @@ fn of_workers(
         .map(|worker| &worker.name)
         .collect();
     if workers.is_empty() {
-        lines.push("No worker stands behind it: only what the script reads changes.".to_owned());
+        lines.push("No worker depends on it: only the script reads it.".to_owned());
         return lines;
     }
     for worker in workers {
@@ -107,7 +108,7 @@ fn of_workers(
                 format!("{worker} {may}, if the plan names it.")
             }
             (_, true) => format!("No task of {worker} is open: nothing changes."),
-            (true, false) => format!("Attempts of {worker} may go again."),
+            (true, false) => format!("{worker} may be dispatched again."),
             (false, false) => {
                 let ids: Vec<&str> = open.iter().map(|row| row.task.id.as_str()).collect();
                 let ids = ids.join(", ");
@@ -118,51 +119,53 @@ fn of_workers(
             lines.push("The run would stop with critical_task_failed.".to_owned());
         }
         if !on && open.iter().any(|row| row.state == TaskState::Running) {
-            lines.push("An attempt that is out goes on, and counts.".to_owned());
+            lines.push("A running attempt continues, and counts.".to_owned());
         }
     }
     lines
 }
 
-/// Where a flag that is switched now takes effect.
+/// When a flag that is switched now takes effect.
 fn landing(world: &World, table: &Collaboration, plan: &CollaborationPlan) -> String {
     if let Stage::Paused { at, .. } = &world.stage
         && let Some(first) = at.first()
     {
-        return format!("It lands when the run goes on, at {}.", first.for_people());
+        return format!("Takes effect when the run resumes, at {}.", first.for_people());
     }
     let Some(round) = table.current() else {
-        return "It lands at round 1.".to_owned();
+        return "Takes effect at round 1.".to_owned();
     };
     if table.finalize.is_some() {
-        return "No boundary is left: it would not land any more.".to_owned();
+        return "Too late: nothing left for it to affect.".to_owned();
     }
     if round.closed.is_some() {
         return match (round.decision, round.number < plan.max_rounds) {
-            (Some(_), _) => "It lands at finalize, the last boundary.".to_owned(),
-            (None, true) => format!("It lands at round {}.", round.number + 1),
-            (None, false) => "No boundary is left: it would not land any more.".to_owned(),
+            (Some(_), _) => "Takes effect at finalize, the last boundary.".to_owned(),
+            (None, true) => format!("Takes effect at round {}.", round.number + 1),
+            (None, false) => "Too late: nothing left for it to affect.".to_owned(),
         };
     }
     let turn = round.seats.iter().find(|seat| {
         seat.asked == Asked::Yes && seat.state == SeatState::Waiting && seat.call.is_none()
     });
     match turn {
-        Some(seat) => format!("It lands before {} speaks in round {}.", seat.role, round.number),
-        None if round.number < plan.max_rounds => {
-            format!("It lands at round {}, or at finalize.", round.number + 1)
+        Some(seat) => {
+            format!("Takes effect before {} in round {}.", seat.role, round.number)
         }
-        None => "It lands at finalize, the last boundary.".to_owned(),
+        None if round.number < plan.max_rounds => {
+            format!("Takes effect at round {}, or at finalize.", round.number + 1)
+        }
+        None => "Takes effect at finalize, the last boundary.".to_owned(),
     }
 }
 
-/// The round whose roster would see the flag.
+/// The next round whose roster reads the flag.
 #[derive(Clone, Copy)]
 struct NextRound {
     number: u32,
-    /// It comes only if this round, which is still open, decides nothing.
+    /// The round that is still open: this one follows only if that one reaches no decision.
     unless_decided: Option<u32>,
-    /// Messages used when it starts, as far as is known.
+    /// Messages used before it starts, as far as known.
     used: u32,
 }
 
@@ -192,7 +195,7 @@ fn next_round(table: &Collaboration, plan: &CollaborationPlan) -> Option<NextRou
     (next.number <= plan.max_rounds).then_some(next)
 }
 
-/// How many seats the next round would have, and whether the messages last for them.
+/// How many seats the next round would have, and whether enough messages are left for them.
 fn seats_then(
     world: &World,
     plan: &CollaborationPlan,

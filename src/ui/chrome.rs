@@ -1,4 +1,4 @@
-//! What frames every screen: the status row and the key row. The header rows stand in `header`.
+//! The frame of every screen: the status row and the key row. `header` draws the header rows.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -44,8 +44,8 @@ impl Count {
     }
 }
 
-/// Counts on the left, the last news on the right. News that needs the room takes it: the last
-/// counts give way first, and only news longer than the row is cut.
+/// Counts on the left, the latest notice on the right. A long notice takes the room of the counts,
+/// the last of them first; only a notice longer than the row is cut.
 fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let (text, more, role) = news(state);
     let mut counts = counts(state);
@@ -69,7 +69,7 @@ fn status(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     pen.put_within(&text, width, cx.theme.style(role)).put(&more, cx.theme.style(Role::Dim));
 }
 
-/// What the status row says, how many more there are behind it, and how it looks.
+/// The text of the status row, the number of further notices, and the style.
 fn news(state: &State) -> (String, String, Role) {
     if let Some(notice) = state.notices.current() {
         let (mark, role) = match notice.kind {
@@ -86,7 +86,7 @@ fn news(state: &State) -> (String, String, Role) {
     (starting.unwrap_or_default(), String::new(), Role::Dim)
 }
 
-/// Calls of the run on the screen, or runs of the session; what matters most first.
+/// The calls of the run on the screen, or the runs of the program; the most important first.
 fn counts(state: &State) -> Vec<Count> {
     let count = |glyph, role, count, word| Count { glyph, role, count, word };
     if let Some(page) = state.watched() {
@@ -127,13 +127,13 @@ fn counts(state: &State) -> Vec<Count> {
     ]
 }
 
-/// The keys of what is focused: what matters least goes first where not all fit.
+/// The keys of the focused context; those of least priority are dropped if not all fit.
 fn keys(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let mut row = offers(state, state.settings.ascii);
     let width = |offer: &Offer| columns(&offer.keys) + 1 + columns(offer.word) + 2;
     let room = usize::from(area.width.saturating_sub(1));
     while row.iter().map(width).sum::<usize>() > room + 2 {
-        // Of those that matter least the last goes first.
+        // The last of those with the least priority is dropped first.
         let Some(least) = row.iter().map(|offer| offer.rank).max() else { break };
         let Some(at) = row.iter().rposition(|offer| offer.rank == least) else { break };
         row.remove(at);

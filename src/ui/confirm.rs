@@ -1,4 +1,4 @@
-//! A question over a screen.
+//! The window of a question.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,7 +15,7 @@ use crate::app::state::Size;
 /// Draws a question.
 pub fn render(confirm: &Confirm, cx: &Cx, size: Size, buf: &mut Buffer) {
     let parts = confirm.parts(size);
-    let frame = Frame { title: "Sure?", focused: true, over: true, ..Frame::default() };
+    let frame = Frame { title: "Confirm", focused: true, over: true, ..Frame::default() };
     frame::render(frame, cx, parts.window, buf);
     let (rows, question) = confirm.rows(size);
     let text = parts.text;

@@ -1,5 +1,4 @@
-//! The faults drawer over a run: what is injected into a tool, its limits, and the keys that turn
-//! them.
+//! The faults drawer over a run: the faults and limits of a tool, with the keys that change them.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -68,7 +67,7 @@ fn knob_row(cx: &Cx, tool: &ToolRow, knob: Knob, selected: bool, area: Rect, buf
     }
 }
 
-/// What a change of the selected row does.
+/// Draws the help on a change of the selected row.
 fn says(
     page: &RunPage,
     cx: &Cx,
@@ -93,15 +92,15 @@ fn says(
     pen.glyphs(Glyph::Horizontal, rest, border);
     let mut lines: Vec<&str> = Vec::new();
     if page.is_scrubbed() {
-        lines.push("The run as it is now, not where the playhead stands.");
+        lines.push("The run as it is now, not at the playhead.");
     }
     if !page.world().is_live() {
-        lines.push("The run has ended: its tools stay as they are.");
+        lines.push("The run has ended: its tools can no longer change.");
     } else {
         lines.push(drawer.selected.says());
-        lines.push("It takes effect on the next attempt; Space takes a fault back.");
+        lines.push("Takes effect on the next attempt; Space turns a fault off.");
         if tool.head.shared {
-            lines.push("Its breaker and bulkhead are shared with other runs of this session.");
+            lines.push("Its breaker and bulkhead are shared by all runs of this dashboard.");
         }
     }
     let width = usize::from(area.width.saturating_sub(4)).max(1);

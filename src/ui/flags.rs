@@ -1,4 +1,4 @@
-//! The flags drawer over a run: positions as they are, what was asked, and what a switch would do.
+//! The flags drawer over a run: current positions, pending changes, and the effect of a switch.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -68,11 +68,11 @@ fn flag_rows(
     let name = pen.left().saturating_sub(22);
     pen.name(flag.name.as_str(), name, plain).space(1).cell(position, 4, cx.theme.style(role));
     if let Some(on) = state.asked.of(page.id(), &flag.name) {
-        let text = format!("asked: {}", if on { "on" } else { "off" });
+        let text = format!("pending: {}", if on { "on" } else { "off" });
         pen.glyph(Glyph::Waiting, cx.theme.style(Role::NeedsYou)).space(1);
         pen.put(&text, cx.theme.style(Role::Notice));
     }
-    // What was asked lands somewhere; what stands came from somewhere.
+    // For a pending change: when it takes effect. Otherwise: where the position came from.
     let told = match state.asked.of(page.id(), &flag.name) {
         Some(on) => what_if(page.world(), &flag.name, on).into_iter().next().unwrap_or_default(),
         None => came_from(flag, page, state),
@@ -80,7 +80,7 @@ fn flag_rows(
     Pen::new(buf, second, cx.glyphs).space(5).put(&told, dim);
 }
 
-/// Where a flag's position comes from: the last change, else the start.
+/// Where a flag's position came from: its last change, else the start of the run.
 fn came_from(flag: &FlagNow, page: &RunPage, state: &State) -> String {
     let whence = match &flag.changed {
         Some((at, boundary, by)) => {
@@ -88,10 +88,10 @@ fn came_from(flag: &FlagNow, page: &RunPage, state: &State) -> String {
                 By::You => "you",
                 By::Schedule => "the command line",
                 By::Breakpoint => "a breakpoint",
-                By::Suspend => "the suspension",
+                By::Suspend => "Ctrl-Z",
             };
             let (when, place) = (format::moment(*at), boundary.for_people());
-            format!("by {who} at {when}, from {place} on")
+            format!("by {who} at {when}, since {place}")
         }
         None => {
             let head = page.world().head.as_ref();
@@ -102,7 +102,7 @@ fn came_from(flag: &FlagNow, page: &RunPage, state: &State) -> String {
                 .and_then(|entry| entry.scenario()?.flag(flag.name.as_str()))
                 .map(|own| own.default);
             match of_file {
-                Some(default) if default == flag.at_start => "as the scenario has it".to_owned(),
+                Some(default) if default == flag.at_start => "the scenario's default".to_owned(),
                 Some(_) => "set at the start".to_owned(),
                 None => "as at the start".to_owned(),
             }
@@ -129,7 +129,7 @@ fn consequences(
     let position = if on { "on" } else { "off" };
     let heading = match page.world().is_live() {
         true => format!("If you switch {flag} {position} now"),
-        false => "What stands".to_owned(),
+        false => "Final positions".to_owned(),
     };
     let mut pen = Pen::new(buf, row(y), cx.glyphs);
     pen.glyphs(Glyph::Horizontal, 2, cx.theme.style(Role::Border)).space(1);

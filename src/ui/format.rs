@@ -1,11 +1,12 @@
-//! The one way a duration, a clock, a count, a confidence or an amount is written: see
-//! [`app::format`](crate::app::format), where the dashboard's behaviour needs it too.
+//! The one format of durations, clocks, counts, confidences and amounts: see
+//! [`app::format`](crate::app::format), which is in `app` because the dashboard's behaviour needs
+//! it too.
 
 pub use crate::app::format::*;
 
 use super::glyph::{Glyph, Glyphs};
 
-/// What a run costs, which is never more than an estimate: `≈ $0.0052`.
+/// The estimated cost of a run: `≈ $0.0052`.
 pub fn estimate(cost: f64, glyphs: Glyphs) -> String {
     format!("{} {}", glyphs.of(Glyph::Estimate), usd(cost))
 }

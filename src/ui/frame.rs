@@ -1,4 +1,4 @@
-//! Borders. Panes that share a line join it: where two borders meet they become one crossing.
+//! Borders. Panes that share a line join their borders: where two meet they form a crossing.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,7 +15,7 @@ const DOWN: u8 = 2;
 const LEFT: u8 = 4;
 const RIGHT: u8 = 8;
 
-/// Every line, by the sides that it reaches.
+/// Every line, with the sides that it reaches.
 const LINES: [(u8, &str); 11] = [
     (LEFT | RIGHT, "─"),
     (UP | DOWN, "│"),
@@ -30,29 +30,29 @@ const LINES: [(u8, &str); 11] = [
     (UP | DOWN | LEFT | RIGHT, "┼"),
 ];
 
-/// How a pane is framed.
+/// The number, labels and border style of a pane.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frame<'a> {
-    /// Its number, where a digit focuses it.
+    /// Its number, if a digit key focuses it.
     pub number: Option<u8>,
     /// Its title.
     pub title: &'a str,
-    /// What stands at the right end of its lower border.
+    /// The text at the right end of its lower border.
     pub foot: &'a str,
-    /// Whether it has the keys.
+    /// Whether it is focused.
     pub focused: bool,
-    /// It lies over others: what is under it is gone, and its lines join none.
+    /// It covers other panes: the area is cleared, and its lines join none.
     pub over: bool,
 }
 
-/// Draws a frame of its own and gives what is inside.
+/// Draws border and labels of one pane; returns the area inside.
 pub fn render(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) -> Rect {
     border(frame, cx, area, buf);
     label(frame, cx, area, buf);
     inside(area.intersection(buf.area))
 }
 
-/// Draws the lines alone. Panes that share lines draw all their lines first, the focused one last,
+/// Draws the border alone. Panes that share lines draw all borders first, the focused one last,
 /// then their labels.
 pub fn border(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(buf.area);
@@ -83,7 +83,7 @@ pub fn border(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
     join(buf, right, bottom, UP | LEFT, style, cx.glyphs);
 }
 
-/// The lines of what lies over others.
+/// The double border of a window that covers others.
 fn double(cx: &Cx, area: Rect, style: Style, buf: &mut Buffer) {
     let [across, down, corners @ ..] = match cx.glyphs {
         Glyphs::Unicode => ["═", "║", "╔", "╗", "╚", "╝"],
@@ -109,7 +109,7 @@ fn double(cx: &Cx, area: Rect, style: Style, buf: &mut Buffer) {
     put(right, bottom, corners[3]);
 }
 
-/// Draws title and foot into lines that are there.
+/// Draws title and foot onto a border.
 pub fn label(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(buf.area);
     if area.width < 2 || area.height < 2 {
@@ -141,7 +141,7 @@ pub fn label(frame: Frame, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Draws a piece of a line; a line that is there already is joined.
+/// Draws a piece of a line and joins it with a line that is there already.
 fn join(buf: &mut Buffer, x: u16, y: u16, sides: u8, style: Style, glyphs: Glyphs) {
     let Some(cell) = buf.cell_mut((x, y)) else { return };
     let symbol = match glyphs {

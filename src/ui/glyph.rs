@@ -1,24 +1,24 @@
-//! Every glyph of the screen with its ASCII twin. No colour, no meaning: [`theme`](super::theme)
-//! says which state wears which glyph.
+//! Every glyph with its ASCII twin. A glyph has no colour and no meaning of its own:
+//! [`theme`](super::theme) assigns glyphs to states.
 
-/// A glyph of ours. Each is one column wide in both sets, but for those that [`Glyphs::of`] names.
+/// A glyph. Each is one column wide in both sets, except those that [`Glyphs::of`] names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Glyph {
-    /// Closed well.
+    /// Finished successfully.
     Done,
-    /// On its way.
+    /// In progress.
     Running,
-    /// Its turn has not come.
+    /// Waiting for its turn.
     Waiting,
-    /// Standing at a boundary.
+    /// Paused at a boundary.
     Paused,
-    /// Another attempt follows.
+    /// A retry follows.
     Retry,
-    /// Failed for good.
+    /// Failed, with no more retries.
     Failed,
-    /// Refused.
+    /// Refused by a policy, a limit or an open breaker.
     Refused,
-    /// Waits for a person.
+    /// Needs the operator.
     NeedsYou,
     /// Switched off.
     Off,
@@ -28,103 +28,103 @@ pub enum Glyph {
     Caution,
     /// Stance `block`.
     Block,
-    /// Another than before.
+    /// Changed since the last round.
     Changed,
-    /// Behind a flag.
+    /// Depends on a flag.
     Flag,
-    /// Not yet.
+    /// Nothing yet.
     NotYet,
-    /// A conflict, a warning.
+    /// A conflict or a warning.
     Alert,
     /// A bar's full cell.
     BarFull,
     /// A bar's empty cell.
     BarEmpty,
-    /// A track's part that is done.
+    /// The finished part of a track.
     TrackFull,
-    /// The tip of a track's done part.
+    /// The tip of the finished part.
     TrackTip,
-    /// A track's part that is to come.
+    /// The remaining part of a track.
     TrackEmpty,
-    /// An attempt on an axis of time.
+    /// An attempt on a time axis.
     Segment,
-    /// A place that is taken.
+    /// A slot in use.
     SlotFull,
-    /// A place that is free.
+    /// A free slot.
     SlotEmpty,
-    /// Answered, but late.
+    /// Answered slowly.
     Slow,
-    /// A breaker that lets a few calls through.
+    /// A half-open breaker.
     HalfOpen,
-    /// Where the reader stands in time.
+    /// The reader's position in time.
     Playhead,
-    /// The end of text that still comes.
+    /// The end of text that is still streaming, or of text that is typed.
     Cursor,
-    /// The row that is selected.
+    /// The selected row.
     Selected,
-    /// Something was left out.
+    /// Text was left out.
     Ellipsis,
-    /// Before an amount that is estimated.
+    /// Before an estimated amount.
     Estimate,
-    /// Leads to.
+    /// An arrow to the right: control went there.
     Arrow,
-    /// Work went there, to the left.
+    /// An arrow to the left: control went back.
     ArrowBack,
-    /// Asks, and control comes back.
+    /// A call that returns control to the caller.
     Consults,
-    /// Who is in control.
+    /// The agent in control.
     Holder,
-    /// What is called from within.
+    /// A nested call.
     Within,
-    /// There is more within, folded away.
+    /// Nested calls are folded away.
     Folded,
-    /// What is within stands below.
+    /// Nested calls are listed below.
     Unfolded,
-    /// More of it upwards.
+    /// More above.
     Up,
-    /// More of it downwards.
+    /// More below.
     Down,
-    /// More of it to the left.
+    /// More to the left.
     Left,
-    /// More of it to the right.
+    /// More to the right.
     Right,
-    /// Between two parts of a line.
+    /// Separates two parts of a line.
     Dot,
     /// The Enter key.
     Enter,
     /// A breakpoint.
     Breakpoint,
-    /// The line through a wait.
+    /// The line of a waiting time.
     Wait,
     /// Horizontal line.
     Horizontal,
     /// Vertical line.
     Vertical,
-    /// Corner.
+    /// Upper left corner.
     TopLeft,
-    /// Corner.
+    /// Upper right corner.
     TopRight,
-    /// Corner.
+    /// Lower left corner.
     BottomLeft,
-    /// Corner.
+    /// Lower right corner.
     BottomRight,
-    /// Corner of the table.
+    /// Upper left corner of the round table.
     RoundTopLeft,
-    /// Corner of the table.
+    /// Upper right corner of the round table.
     RoundTopRight,
-    /// Corner of the table.
+    /// Lower left corner of the round table.
     RoundBottomLeft,
-    /// Corner of the table.
+    /// Lower right corner of the round table.
     RoundBottomRight,
-    /// Lines that meet: all but the left one.
+    /// Junction with three lines: all but the left one.
     TeeRight,
-    /// Lines that meet: all but the right one.
+    /// Junction with three lines: all but the right one.
     TeeLeft,
-    /// Lines that meet: all but the upper one.
+    /// Junction with three lines: all but the upper one.
     TeeDown,
-    /// Lines that meet: all but the lower one.
+    /// Junction with three lines: all but the lower one.
     TeeUp,
-    /// Lines that meet: all four.
+    /// Junction with four lines.
     Cross,
 }
 
@@ -262,29 +262,30 @@ impl Glyph {
     }
 }
 
-/// The heights of a sparkline, from nothing to full.
+/// Cells of a sparkline, from empty to full.
 const RAMP: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// The same in ASCII.
+/// The same for ASCII.
 const ASCII_RAMP: [&str; 9] = [" ", ".", ".", ":", "-", "=", "+", "*", "#"];
 
-/// Which set of glyphs is drawn.
+/// A set of glyphs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Glyphs {
     /// Box drawing, arrows and shapes.
     #[default]
     Unicode,
-    /// Seven bits only (`--ascii`).
+    /// 7-bit ASCII only (`--ascii`).
     Ascii,
 }
 
 impl Glyphs {
-    /// The set for this answer to "ASCII only?".
+    /// The set for the `ascii` setting.
     pub fn new(ascii: bool) -> Self {
         if ascii { Self::Ascii } else { Self::Unicode }
     }
 
-    /// What is drawn. One column wide, but for [`Glyph::Ellipsis`], [`Glyph::Arrow`],
-    /// [`Glyph::ArrowBack`] and [`Glyph::Consults`] (two columns in ASCII) and [`Glyph::Enter`] (five).
+    /// The text of a glyph: one column wide, except [`Glyph::Ellipsis`], [`Glyph::Arrow`],
+    /// [`Glyph::ArrowBack`] and [`Glyph::Consults`] (two columns in ASCII) and [`Glyph::Enter`]
+    /// (five).
     pub fn of(self, glyph: Glyph) -> &'static str {
         let (unicode, ascii) = glyph.pair();
         match self {
@@ -293,7 +294,7 @@ impl Glyphs {
         }
     }
 
-    /// The cell of a sparkline for `value` of `most`. Only zero is drawn as nothing.
+    /// The cell of a sparkline for `value` on a scale up to `most`. Only zero is blank.
     pub fn spark(self, value: u32, most: u32) -> &'static str {
         let step = match (value, most) {
             (0, _) | (_, 0) => 0,

@@ -1,4 +1,4 @@
-//! The two header rows: who and what, then the run's own progress.
+//! The two header rows: what is shown, then the run's progress.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -36,8 +36,8 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
     pen.put("home", cx.theme.style(Role::Text));
     let live = state.live_runs().count();
     let text = match state.runs.len() {
-        0 => "no run yet".to_owned(),
-        runs => format!("{} in this session, {live} live", format::things(runs as u64, "run")),
+        0 => "no runs yet".to_owned(),
+        runs => format!("{}, {live} live", format::things(runs as u64, "run")),
     };
     let taken = u16::try_from(columns(&text)).unwrap_or(u16::MAX);
     let room = pen.left().saturating_sub(1);
@@ -72,13 +72,13 @@ fn home(state: &State, cx: &Cx, first: Rect, second: Rect, buf: &mut Buffer) {
         let facts = state.forgotten.iter().map(|(_, facts)| facts).sum();
         let runs = format::things(state.forgotten.len() as u64, "finished run");
         let text =
-            format!("   {} of {runs} dropped to bound memory", format::things(facts, "fact"));
+            format!("   {} of {runs} dropped to bound memory", format::things(facts, "event"));
         pen.put(&text, cx.theme.style(Role::Notice));
     }
 }
 
-/// An estimate of what the session's live runs have cost together, in US dollars; `None` where that of
-/// one of them is not known.
+/// Estimated cost of all live runs together, in US dollars; `None` if the cost of one of them is
+/// unknown.
 fn cost(state: &State) -> Option<f64> {
     let is_live = |head: &RunStarted| matches!(head.model, ModelLabel::Live { .. });
     let worlds = state.runs.iter().map(|page| page.world());

@@ -1,4 +1,4 @@
-//! The help over a screen: the binding table, found by typing.
+//! The help over a screen: the binding table with a search line.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,7 +17,7 @@ const KEYS: u16 = 14;
 
 /// Draws the help.
 pub fn render(help: &Help, cx: &Cx, size: Size, ascii: bool, buf: &mut Buffer) {
-    let title = format!("Help over {}", help.over.word());
+    let title = format!("Help for {}", help.over.word());
     let lines = help.lines();
     let count = lines.iter().filter(|line| matches!(line, Line::Row(_))).count();
     let foot = format::things(count as u64, "row");
@@ -38,7 +38,7 @@ pub fn render(help: &Help, cx: &Cx, size: Size, ascii: bool, buf: &mut Buffer) {
     let list =
         Rect { y: inner.y + inner.height.min(2), height: inner.height.saturating_sub(4), ..inner };
     if lines.is_empty() {
-        Pen::new(buf, row(list.y), cx.glyphs).put("Nothing is found: Backspace.", dim);
+        Pen::new(buf, row(list.y), cx.glyphs).put("No match (Backspace to widen).", dim);
     }
     for (line, y) in lines.iter().skip(help.top).zip(list.y..list.bottom()) {
         match line {
@@ -72,7 +72,7 @@ pub fn render(help: &Help, cx: &Cx, size: Size, ascii: bool, buf: &mut Buffer) {
     legend(cx, [row(bottom.saturating_sub(2)), row(bottom.saturating_sub(1))], buf);
 }
 
-/// What the glyphs mean.
+/// Meanings of the glyphs.
 const LEGEND: [(Glyph, Role, &str); 12] = [
     (Glyph::Done, Role::Done, "done"),
     (Glyph::Running, Role::Running, "running"),
@@ -88,12 +88,12 @@ const LEGEND: [(Glyph, Role, &str); 12] = [
     (Glyph::Flag, Role::Flag, "flag"),
 ];
 
-/// The legend in the lower of these rows; in the upper one too where one is too short.
+/// Draws the legend into the lower row, or into both if one is too short.
 fn legend(cx: &Cx, rows: [Rect; 2], buf: &mut Buffer) {
     let [upper, lower] = rows;
     let width = |gap: usize| LEGEND.iter().map(|(.., word)| 2 + word.len() + gap).sum::<usize>();
     let room = usize::from(lower.width);
-    // The last of a row needs no gap behind it.
+    // The last entry of a row needs no gap after it.
     let whole = width(2) <= room + 2;
     let gap: u16 = if whole || width(2) + 12 <= room * 2 { 2 } else { 1 };
     let mut pen = Pen::new(buf, if whole { lower } else { upper }, cx.glyphs);

@@ -1,4 +1,4 @@
-//! The first screen: scenarios, the runs of this session, and what the selected row is about.
+//! The first screen: scenarios, runs, and a preview of the selected row.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -61,7 +61,7 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Rows of a list that are out of view.
+/// The range of a list's rows that are in view; empty if all are.
 fn hidden(state: &State, parts: &HomeParts, pane: HomePane) -> String {
     let (top, len) = match pane {
         HomePane::Scenarios => (state.home.scenarios_top, state.scenarios.len()),
@@ -76,7 +76,7 @@ fn hidden(state: &State, parts: &HomeParts, pane: HomePane) -> String {
     }
 }
 
-/// A line in an empty pane: why, and the next key.
+/// The text of an empty pane: why it is empty, and the next key.
 fn empty(cx: &Cx, area: Rect, buf: &mut Buffer, text: &str) {
     let width = usize::from(area.width.saturating_sub(2));
     let (rows, _) = wrap_within(text, width, area.height.into());
@@ -86,7 +86,7 @@ fn empty(cx: &Cx, area: Rect, buf: &mut Buffer, text: &str) {
     }
 }
 
-/// A row of a list, its mark drawn where it is selected.
+/// A pen on a row of a list, with the selection mark drawn.
 fn row_of<'a>(
     cx: &Cx,
     area: Rect,
@@ -111,7 +111,7 @@ fn row_of<'a>(
 
 fn scenarios(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if state.scenarios.is_empty() {
-        let text = "No scenario. Put a file into ./scenarios and press r, or name one on the \
+        let text = "No scenarios. Put a file into ./scenarios and press r, or name one on the \
                     command line.";
         return empty(cx, head_of(area).union(area), buf, text);
     }
@@ -136,12 +136,12 @@ fn scenarios(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// The row over a list's rows: the heads of its columns.
+/// The row of column heads above a list's rows.
 fn head_of(rows: Rect) -> Rect {
     Rect { y: rows.y.saturating_sub(1), height: 1, ..rows }
 }
 
-/// What the selected scenario is about, below the list.
+/// The description of the selected scenario, below the list.
 fn about(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let Some(entry) = state.home.selected_scenario(&state.scenarios) else { return };
     if area.height < 3 {
@@ -156,8 +156,7 @@ fn about(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let (text, role) = match &entry.loaded {
         Ok(scenario) => (scenario.about.clone(), Role::Dim),
         Err(_) => {
-            let text =
-                format!("{}: what and where, in 3 Preview.", entry.fault().unwrap_or_default());
+            let text = format!("{}: details in 3 Preview.", entry.fault().unwrap_or_default());
             (text, Role::Failed)
         }
     };
@@ -193,7 +192,7 @@ fn scenario_row(entry: &Entry, cx: &Cx, mut pen: Pen, [name, pattern, title]: [u
     }
 }
 
-/// The columns of the runs.
+/// The column widths of the list of runs.
 struct Columns {
     pattern: u16,
     title: u16,
@@ -204,12 +203,12 @@ const WORD: u16 = 10;
 const ID: u16 = 7;
 const ROUND: u16 = 7;
 const CLOCK: u16 = 8;
-/// Behind the activity.
+/// Columns after the activity.
 const GAP: u16 = 2;
 
 impl Columns {
-    /// Columns for titles of at most `longest`: where there is little room a whole title goes
-    /// before the activity.
+    /// The widths for titles of at most `longest` columns. In a narrow list a complete title is
+    /// more important than the activity.
     fn of(width: u16, longest: u16) -> Self {
         let (pattern, spark, result) = match width {
             150.. => (14, 32, 30),
@@ -227,7 +226,7 @@ impl Columns {
 
 fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     if state.runs.is_empty() {
-        let text = "No run yet. Enter on a scenario starts one; n opens the launch form.";
+        let text = "No runs yet. Press Enter on a scenario to start one, or n for the launch form.";
         return empty(cx, head_of(area).union(area), buf, text);
     }
     let longest = state.runs.iter().filter_map(|page| page.world().head.as_ref());
@@ -235,7 +234,7 @@ fn runs(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let columns = Columns::of(area.width, u16::try_from(longest).unwrap_or(u16::MAX));
     let dim = cx.theme.style(Role::Dim);
     let mut pen = Pen::new(buf, head_of(area), cx.glyphs);
-    pen.space(3).cell("state", WORD, dim).cell("run", ID, dim);
+    pen.space(3).cell("status", WORD, dim).cell("run", ID, dim);
     if columns.pattern > 0 {
         pen.cell("pattern", columns.pattern, dim);
     }
@@ -268,7 +267,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
         pen.cell(head.map_or("", |head| head.plan.name()), columns.pattern, dim);
     }
     let title = head.map_or("", |head| head.title.as_str());
-    // A later message of a session tells itself: the title stands with the first.
+    // A follow-up message is shown in place of the title, which is on the session's first row.
     match world.team().map(|(_, plan)| &plan.session).filter(|session| session.message > 1) {
         Some(session) => {
             let text = session.text.replace(['\n', '\r', '\t'], " ");
@@ -282,7 +281,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
         }
     }
     pen.cell(&Progress::short(world), ROUND, plain);
-    // What stands still is drawn up to its last fact.
+    // The activity of a run that is not running ends at its last event.
     let end = match world.stage {
         Stage::Running | Stage::Pausing { .. } => now,
         Stage::Empty | Stage::Paused { .. } | Stage::Closed => world.at,
@@ -300,13 +299,13 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &Cx, mut pen: Pen, columns: &Column
     result(page, cx, &mut pen);
 }
 
-/// The level that the results of an orchestrator came to.
+/// The level in the results of an orchestrator.
 fn level(world: &World) -> Option<String> {
     let (orchestrator, plan) = world.orchestrator()?;
     orchestrator.aggregate.as_ref()?.get(&plan.level).map(bare)
 }
 
-/// What a run came to, or how the votes of its round stand.
+/// The outcome of a run, or the votes of its current round.
 fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
     let world = page.world();
     let table = world.collaboration().map(|(table, _)| table);
@@ -346,7 +345,7 @@ fn result(page: &RunPage, cx: &Cx, pen: &mut Pen) {
     }
 }
 
-/// Columns of the labels of the preview.
+/// Columns of the preview's labels.
 const LABEL: u16 = 11;
 
 fn items_in(items: &[preview::Item], state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
@@ -363,7 +362,7 @@ fn items_in(items: &[preview::Item], state: &State, cx: &Cx, area: Rect, buf: &m
             Tone::Seat(state) => format!("{} {}", item.text, cx.theme.seat(state).word),
             _ => item.text.clone(),
         };
-        // A heading and what belongs to no label take the whole width.
+        // A heading without a label takes the whole width.
         let whole = item.label.is_empty() && item.tone == Tone::Head;
         let (x, width) = match whole {
             true => (area.x + 1, area.width.saturating_sub(2)),

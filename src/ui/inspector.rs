@@ -1,4 +1,4 @@
-//! The inspector: one fact or one call, whole, in tabs, with what it is beside them.
+//! The inspector: one event or one call in full, in tabs, with a summary on the left.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -35,7 +35,7 @@ pub fn render(page: &RunPage, cx: &Cx, area: Rect, buf: &mut Buffer) {
     foot(cx, inspector, parts.frame, parts.text, buf);
 }
 
-/// What this is, and what can be done with it.
+/// Draws the summary of what is inspected, and the keys.
 fn aside(page: &RunPage, cx: &Cx, inspector: &Inspector, frame: Rect, buf: &mut Buffer) {
     let title = Rect {
         x: frame.x + 2,
@@ -51,8 +51,8 @@ fn aside(page: &RunPage, cx: &Cx, inspector: &Inspector, frame: Rect, buf: &mut 
         row = draw_line(cx, area, row, 0, line, buf);
     }
     let keys = [
-        ("c", "jump to what caused it"),
-        (", .", "the event before, after"),
+        ("c", "jump to the cause"),
+        (", .", "previous, next event"),
         ("y Y", "copy, as Markdown"),
         ("o", "raw JSON in $PAGER"),
     ];
@@ -67,7 +67,7 @@ fn aside(page: &RunPage, cx: &Cx, inspector: &Inspector, frame: Rect, buf: &mut 
     }
 }
 
-/// What is inspected, in a few words.
+/// A short name of what is inspected.
 fn heading(page: &RunPage, target: Target) -> String {
     match target {
         Target::Fact(seq) => {
@@ -124,7 +124,7 @@ fn body(cx: &Cx, inspector: &Inspector, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// How far the eye is, at the end of the lower line.
+/// Draws the scroll position into the lower border.
 fn foot(cx: &Cx, inspector: &Inspector, frame: Rect, area: Rect, buf: &mut Buffer) {
     let lines = inspector.document.lines.len();
     let top = inspector.top(area.width, area.height);
@@ -140,7 +140,7 @@ fn foot(cx: &Cx, inspector: &Inspector, frame: Rect, area: Rect, buf: &mut Buffe
     Pen::new(buf, at, cx.glyphs).put(&text, on_line(cx.theme.style(Role::Dim)));
 }
 
-/// Draws a line from row `row` of the area on, without its first `skip` rows; the next free row.
+/// Draws a line from row `row` of the area on, without its first `skip` rows. Returns the next row.
 pub(super) fn draw_line(
     cx: &Cx,
     area: Rect,

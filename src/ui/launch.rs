@@ -37,7 +37,7 @@ pub fn render(form: &Form, cx: &Cx, size: Size, buf: &mut Buffer) {
     buttons(form, &parts, cx, buf);
 }
 
-/// What is out of view, by name: nobody looks for a field that is not known to be there.
+/// The labels of fields out of view, so that the reader knows that they exist.
 fn hidden([above, below]: [Vec<&str>; 2], cx: &Cx) -> String {
     let part = |glyph, labels: Vec<&str>| {
         let arrow = cx.glyphs.of(glyph);
@@ -48,7 +48,7 @@ fn hidden([above, below]: [Vec<&str>; 2], cx: &Cx) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
-/// The row on the screen of a row of the form.
+/// The screen row of a row of the form.
 fn row_at(parts: &FormParts, form: &Form, y: u16) -> Rect {
     let down = y.saturating_sub(form.top).min(parts.fields.height);
     Rect { y: parts.fields.y + down, height: 1, ..parts.fields }.intersection(parts.fields)
@@ -110,7 +110,7 @@ fn draw(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf
     note(field, slot, form, parts, cx, buf);
 }
 
-/// What stands beside a field: what is wrong with it, else what may be given.
+/// Draws the note next to a field: its problem, else its hint.
 fn note(field: &Field, slot: &Slot, form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
     if slot.y < form.top {
         return;
@@ -136,15 +136,16 @@ fn marked(error: bool) -> (Glyph, Role) {
     if error { (Glyph::Failed, Role::Failed) } else { (Glyph::Alert, Role::Retry) }
 }
 
-/// Who answers: the script, or which host with the key from where; never the key.
+/// Draws what answers the model calls: the script, or the host and where its key comes from; never
+/// the key.
 fn answers(form: &Form, cx: &Cx, pen: &mut Pen) {
     let dim = cx.theme.style(Role::Dim);
     match form.model() {
         ModelWanted::Scripted { instant: false } => {
-            pen.put("offline, as the scenario's script says, with its waits", dim);
+            pen.put("offline: scripted replies with their delays", dim);
         }
         ModelWanted::Scripted { instant: true } => {
-            pen.put("offline, as the script says, at once", dim);
+            pen.put("offline: scripted replies, no delays", dim);
         }
         ModelWanted::Live(_) if form.is_looking() => {
             pen.put("looking for the model's key and address", dim);
@@ -152,7 +153,7 @@ fn answers(form: &Form, cx: &Cx, pen: &mut Pen) {
         ModelWanted::Live(_) => match &form.models.offer {
             LiveOffer::Ready { host, key, .. } => {
                 let style = cx.theme.style(Role::Text);
-                // Where the key comes from is said whole, whatever it costs the host.
+                // The origin of the key is always shown in full; the host is shortened.
                 let room = usize::from(pen.left()).saturating_sub(columns(key) + 5);
                 let host = elide_middle(host, room.max(8), cx.glyphs);
                 pen.put(&format!("at {host}, {key}"), style);
@@ -167,7 +168,7 @@ fn answers(form: &Form, cx: &Cx, pen: &mut Pen) {
     }
 }
 
-/// The model in force and who names it.
+/// Draws the model that would be called, and where its name comes from.
 fn model(form: &Form, text: &str, focused: bool, cx: &Cx, mut pen: Pen) {
     let dim = cx.theme.style(Role::Dim);
     let style = cx.theme.style(if focused { Role::Strong } else { Role::Text });
@@ -187,7 +188,7 @@ fn model(form: &Form, text: &str, focused: bool, cx: &Cx, mut pen: Pen) {
         _ => None,
     };
     let Some((name, from)) = named else {
-        pen.put("none", dim).space(2).put("Enter names one", dim);
+        pen.put("none", dim).space(2).put("Enter to choose one", dim);
         return;
     };
     let room = usize::from(pen.left());
@@ -195,13 +196,13 @@ fn model(form: &Form, text: &str, focused: bool, cx: &Cx, mut pen: Pen) {
     let hinted = focused && columns(name) + columns(from) + columns(hint) + 2 <= room;
     let hint = if hinted { hint } else { "" };
     let note = columns(from) + columns(hint) + 2;
-    // The name gives way last.
+    // The name is shortened last.
     let whole = room.saturating_sub(note).max(room.min(24));
     pen.put(&elide_middle(name, whole, cx.glyphs), style).space(2).put(from, dim).put(hint, dim);
 }
 
-/// What is wrong with the focused field, else with the form. Of a form that cannot be started it has the
-/// rows of the command line too: what to do stands at the end of a text.
+/// Draws the problem of the focused field, else the first one of the form. If the form cannot be
+/// started it takes the rows of the command line too, since a text ends with what to do.
 fn fault(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
     let of_focus = form.fault_of(&form.focus);
     let first = form.faults.iter().find(|fault| fault.error).or_else(|| form.faults.first());
@@ -229,9 +230,9 @@ fn fault(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
     }
 }
 
-/// The command line that does the same.
+/// Draws the command line that starts the same run.
 fn command(form: &Form, parts: &FormParts, cx: &Cx, buf: &mut Buffer) {
-    // A command line that cannot run is no help to anyone.
+    // A command line that cannot run helps nobody.
     if !form.is_good() {
         return;
     }

@@ -1,4 +1,5 @@
-//! The members drawer over a run: who is in each swarm, who could join, and what was asked.
+//! The members drawer over a run: the members of each swarm, the agents that could join, and
+//! pending changes.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -86,12 +87,12 @@ fn agent(
     pen.put(mark, theme.style(role)).name(place.agent.as_str(), name, plain).space(1);
     pen.cell(word, 8, theme.style(role));
     if is_entry(world, place) {
-        pen.put("starts it, stays", dim);
+        pen.put("entry: must stay", dim);
         return;
     }
     match page.turned().member(&place.swarm, &place.agent) {
         Some(joins) => {
-            let text = if joins { "asked: to join" } else { "asked: to leave" };
+            let text = if joins { "pending: join" } else { "pending: leave" };
             pen.glyph(Glyph::Waiting, theme.style(Role::NeedsYou)).space(1);
             pen.put(text, theme.style(Role::Notice));
         }
@@ -105,7 +106,7 @@ fn agent(
     }
 }
 
-/// Who is selected, and what a switch would do.
+/// Draws the description of the selected agent, and the effect of a switch.
 fn told(page: &RunPage, cx: &Cx, world: &World, area: Rect, place: &Place, buf: &mut Buffer) {
     let Some((team, plan)) = world.team() else { return };
     let (plain, dim) = (cx.theme.style(Role::Text), cx.theme.style(Role::Dim));
@@ -115,15 +116,17 @@ fn told(page: &RunPage, cx: &Cx, world: &World, area: Rect, place: &Place, buf: 
     let (agent, swarm) = (&place.agent, &place.swarm);
     let holds = team.holder.as_ref() == Some(agent);
     let would = if !world.is_live() {
-        "The run has ended: its swarms stay as they are.".to_owned()
+        "The run has ended: its swarms can no longer change.".to_owned()
     } else if is_entry(world, place) {
         format!("{swarm} starts with it, so it cannot leave.")
     } else if joined && holds {
-        format!("If it leaves, what it does now goes on; nobody hands over to {agent} any more.")
+        format!(
+            "If it leaves, its current work continues; no agent hands over to {agent} after that."
+        )
     } else if joined {
-        format!("If it leaves, nobody hands over to {agent} any more, from the next call on.")
+        format!("If it leaves, no agent hands over to {agent} from the next call on.")
     } else {
-        format!("If it joins, the others may hand over to {agent}, from their next call on.")
+        format!("If it joins, the others may hand over to {agent} from their next call on.")
     };
     let line = |nth: u16| {
         let row = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };

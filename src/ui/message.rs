@@ -1,4 +1,4 @@
-//! The session's next message while it is typed, over the lower part of a run.
+//! The message box, over the lower part of a run.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -22,10 +22,10 @@ pub fn render(message: &MessageBox, page: &RunPage, cx: &Cx, size: Size, buf: &m
     let (text, below) = message.parts(size);
     typed::render(&message.text, cx, text, text.height, 0, true, buf);
     if message.is_suggested() {
-        // Not a person's own words yet.
+        // A suggestion is not the operator's own text yet.
         paint(buf, text, cx.theme.style(Role::Dim));
     }
-    // Its text stood still in the drawing of it: only now is it known what is out of view.
+    // The widget scrolls while it is drawn: only now is it known which rows are out of view.
     let above = message.text.area.scroll_offset().0;
     let mark = Rect { x: window.right() - 1, y: text.y, width: 1, height: 1 };
     let key = cx.theme.style(Role::Key);
@@ -46,29 +46,29 @@ pub fn render(message: &MessageBox, page: &RunPage, cx: &Cx, size: Size, buf: &m
     }
 }
 
-/// Whether the row after the last one in view is another one.
+/// Whether another row follows the last one in view.
 fn more_below(message: &MessageBox, above: u16, height: u16) -> bool {
     let area = &message.text.area;
     let next = usize::from(above) + usize::from(height);
     next > 0 && area.screen_to_data(next, 0) != area.screen_to_data(next - 1, 0)
 }
 
-/// Where the text comes from, and what will come of it.
+/// Where the text came from, and when it is sent.
 fn told(message: &MessageBox, page: &RunPage) -> String {
     let live = page.world().is_live();
     let from = match message.from {
         From::Scenario => "the scenario's suggestion: Ctrl-S sends it, typing replaces it; ",
         From::Waiting if live => {
-            return "kept, sent once the run has ended; edit it here, or empty it and Ctrl-S takes \
-                    it back"
+            return "queued until the run ends; edit it here, or clear it and press Ctrl-S to \
+                    withdraw it"
                 .to_owned();
         }
         From::Draft if !message.text.changed() => "your draft; ",
         _ => "",
     };
     let when = match live {
-        true => "sent once this run has ended",
-        false => "sent at once, to a run of its own",
+        true => "sent when this run ends",
+        false => "sent at once, in a new run",
     };
     format!("{from}{when}")
 }

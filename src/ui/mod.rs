@@ -1,4 +1,4 @@
-//! The dashboard's look: pure functions from the state to cells. Nothing here changes anything.
+//! The dashboard's look: pure functions from the state to cells. Nothing here changes the state.
 
 pub mod chrome;
 pub mod confirm;
@@ -34,14 +34,14 @@ use crate::app::State;
 use crate::app::overlay::Overlay;
 use crate::app::state::{Screen, Size};
 
-/// What every pane is drawn with.
+/// Context of drawing: everything a pane needs besides its own data.
 #[derive(Clone, Copy, Debug)]
 pub struct Cx<'a> {
     /// Time since the start of the program.
     pub now: Duration,
-    /// How each role looks.
+    /// The theme.
     pub theme: &'a Theme,
-    /// Which set of glyphs.
+    /// The glyph set.
     pub glyphs: Glyphs,
 }
 
@@ -60,9 +60,9 @@ pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let size = Size { cols: area.width, rows: area.height };
     for (nth, overlay) in state.overlays.iter().enumerate() {
         match overlay {
-            // What lies over the message box stands alone: no two frames run into each other.
+            // The message box is hidden under an overlay, so that no two frames collide.
             Overlay::Message(_) if nth + 1 < state.overlays.len() => {}
-            // The window in which a model is chosen is a page of the form.
+            // The list of models replaces the form.
             Overlay::Form(form) => match &form.picker {
                 Some(picker) => picker::render(form, picker, cx, size, buf),
                 None => launch::render(form, cx, size, buf),

@@ -13,7 +13,7 @@ use crate::app::form::picker::{ModelPicker, PickRow, PickerParts};
 use crate::app::live::{LiveOffer, NameList};
 use crate::app::state::Size;
 
-/// The most columns of a model's name with a note beside it.
+/// The most columns of a model's name if a note follows it.
 const NAME: u16 = 44;
 
 /// Draws the window.
@@ -33,7 +33,7 @@ pub fn render(form: &Form, picker: &ModelPicker, cx: &Cx, size: Size, buf: &mut 
     let mut pen = Pen::new(buf, parts.query, cx.glyphs);
     if picker.query.is_empty() {
         pen.glyph(Glyph::Cursor, cx.theme.style(Role::Cursor));
-        pen.put(" type to find a model, or to name one: provider/model", dim);
+        pen.put(" type to search, or to name a model: provider/model", dim);
     } else {
         let width = usize::from(pen.left()).saturating_sub(1);
         pen.put(tail(&picker.query, width), plain);
@@ -58,7 +58,7 @@ fn length(list: &NameList) -> usize {
     }
 }
 
-/// The end of what is typed, in so many columns.
+/// The end of the typed text that fits into `width` columns.
 fn tail(text: &str, width: usize) -> &str {
     let mut start = 0;
     while columns(&text[start..]) > width {
@@ -82,7 +82,7 @@ fn one(
     let mut pen = Pen::new(buf, area, cx.glyphs);
     match row {
         PickRow::Providers => {
-            pen.put("Providers that have a key", title).put(", with their default models", dim);
+            pen.put("Providers with a key", title).put(", with their default models", dim);
             return;
         }
         PickRow::List(at) => {
@@ -125,7 +125,7 @@ fn one(
             }
         }
         PickRow::Typed => {
-            let note = "as it is typed";
+            let note = "as typed";
             let room = usize::from(pen.left()).saturating_sub(note.len() + 2);
             pen.put(&elide_middle(picker.query.trim(), room, cx.glyphs), plain);
             pen.space(2).put(note, dim);
@@ -134,7 +134,7 @@ fn one(
     }
 }
 
-/// The columns of the longest name that has a note beside it.
+/// Width of the longest name with a note after it, in columns.
 fn beside(form: &Form) -> u16 {
     let set = match &form.models.base {
         LiveOffer::Ready { model, .. } => columns(model),
@@ -145,10 +145,10 @@ fn beside(form: &Form) -> u16 {
     u16::try_from(set.max(longest.unwrap_or(0))).unwrap_or(u16::MAX)
 }
 
-/// How a list stands, in a few words.
+/// The status of a list, in a few words.
 fn state(list: &NameList) -> (String, Role) {
     match list {
-        NameList::Loading => ("its list is loading".to_owned(), Role::Running),
+        NameList::Loading => ("loading the list".to_owned(), Role::Running),
         NameList::Listed { names, .. } if names.is_empty() => {
             ("lists no model".to_owned(), Role::Dim)
         }
@@ -160,11 +160,11 @@ fn state(list: &NameList) -> (String, Role) {
         NameList::NotGiven { status } => {
             (format!("gives no list (status {status}): type a name"), Role::Dim)
         }
-        NameList::Failed { .. } => ("the list could not be had".to_owned(), Role::Failed),
+        NameList::Failed { .. } => ("the list could not be loaded".to_owned(), Role::Failed),
     }
 }
 
-/// Why a list could not be had; else what taking the selected row would put into the field.
+/// Why a list could not be loaded; else the value that the selected row would set.
 fn told(form: &Form, picker: &ModelPicker, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let failed = form.models.lists.iter().find_map(|(_, list)| match list {
         NameList::Failed { why } => Some(why.as_str()),
@@ -180,7 +180,7 @@ fn told(form: &Form, picker: &ModelPicker, cx: &Cx, area: Rect, buf: &mut Buffer
     let (text, role) = match (failed, chosen) {
         (Some(why), _) => (why.to_owned(), Role::Failed),
         (None, Some(chosen)) => (chosen, Role::Dim),
-        (None, None) => ("Nothing to take: type a name.".to_owned(), Role::Dim),
+        (None, None) => ("Nothing to choose: type a name.".to_owned(), Role::Dim),
     };
     let width = usize::from(area.width).max(1);
     let (rows, _) = wrap_within(&text, width, area.height.into());

@@ -1,8 +1,8 @@
-//! What a piece of the screen is for: the names that a theme gives styles to.
+//! The roles of the screen: the names to which a theme gives styles.
 
 macro_rules! roles {
     ($($(#[$doc:meta])* $role:ident = $name:literal),+ $(,)?) => {
-        /// What a piece of the screen is for.
+        /// What a part of the screen is for; a theme gives each role a style.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Role { $($(#[$doc])* $role),+ }
 
@@ -19,43 +19,43 @@ macro_rules! roles {
 }
 
 roles! {
-    /// Text.
+    /// Normal text.
     Text = "text",
-    /// What steps back.
+    /// Secondary text.
     Dim = "dim",
-    /// What stands out.
+    /// Emphasised text.
     Strong = "strong",
     /// A pane's title.
     Title = "title",
     /// A border.
     Border = "border",
-    /// The border of what is focused.
+    /// The border of the focused pane.
     BorderFocus = "border_focus",
-    /// The row that is selected.
+    /// The selected row.
     Selected = "selected",
     /// A key that can be pressed.
     Key = "key",
-    /// Where text can be typed.
+    /// A text field.
     Field = "field",
-    /// What can be pressed.
+    /// A button.
     Button = "button",
-    /// What a search found.
+    /// A search match.
     Found = "found",
-    /// Closed well.
+    /// Finished successfully.
     Done = "done",
-    /// On its way.
+    /// In progress.
     Running = "running",
-    /// Its turn has not come.
+    /// Waiting for its turn.
     Waiting = "waiting",
-    /// Standing at a boundary.
+    /// Paused at a boundary.
     Paused = "paused",
-    /// Another attempt follows.
+    /// A retry follows.
     Retry = "retry",
-    /// Failed for good; an error.
+    /// Failed, with no more retries; an error.
     Failed = "failed",
-    /// Refused.
+    /// Refused by a policy, a limit or an open breaker.
     Refused = "refused",
-    /// Waits for a person.
+    /// Needs the operator.
     NeedsYou = "needs_you",
     /// Switched off.
     Off = "off",
@@ -65,28 +65,28 @@ roles! {
     Caution = "caution",
     /// Stance `block`.
     Block = "block",
-    /// Another than before.
+    /// Changed since the last round.
     Changed = "changed",
-    /// Behind a flag.
+    /// Depends on a flag.
     Flag = "flag",
-    /// A bar.
+    /// The filled part of a bar.
     Bar = "bar",
-    /// A budget's bar past 80 %.
+    /// A budget's bar above 80 %.
     BarHigh = "bar_high",
-    /// What a bar has left.
+    /// The empty part of a bar.
     BarEmpty = "bar_empty",
-    /// A track's part that is done.
+    /// The finished part of a track.
     Track = "track",
-    /// A track's part that is on its way.
+    /// The part of a track in progress.
     TrackNow = "track_now",
-    /// A track's part that is to come.
+    /// The remaining part of a track.
     TrackEmpty = "track_empty",
     /// A sparkline.
     Spark = "spark",
-    /// Where the reader stands in time.
+    /// The reader's position in time.
     Playhead = "playhead",
-    /// The end of text that still comes.
+    /// The cursor of typed text, or the end of streaming text.
     Cursor = "cursor",
-    /// A word to the person at the screen.
+    /// A notice to the operator.
     Notice = "notice",
 }

@@ -1,4 +1,4 @@
-//! Which glyph and word each state wears, and in which role.
+//! The glyph, word and role of each state.
 
 use ratatui::style::Style;
 
@@ -15,7 +15,7 @@ use crate::event::world::team::{AgentState, HopState};
 use crate::event::world::tools::CallMark;
 use crate::event::world::{Stage, World};
 
-/// A state as it is shown: a glyph and a word, then a colour.
+/// The sign of a state: a glyph and a word, then a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sign {
     /// Its glyph.
@@ -31,7 +31,7 @@ impl Theme {
         Sign { glyph, word, style: self.style(role) }
     }
 
-    /// A stance.
+    /// The sign of a stance.
     pub fn stance(&self, stance: Stance) -> Sign {
         match stance {
             Stance::Go => self.sign(Glyph::Go, "go", Role::Go),
@@ -40,7 +40,7 @@ impl Theme {
         }
     }
 
-    /// A decision: the look of the stance that it is kin to.
+    /// The sign of a decision, which looks like the matching stance.
     pub fn decision(&self, decision: Decision) -> Sign {
         match decision {
             Decision::Go => self.sign(Glyph::Go, decision.word(), Role::Go),
@@ -49,7 +49,7 @@ impl Theme {
         }
     }
 
-    /// How far a seat is.
+    /// The sign of a seat's progress.
     pub fn seat(&self, state: SeatState) -> Sign {
         match state {
             SeatState::Waiting => self.sign(Glyph::Waiting, "waiting", Role::Waiting),
@@ -64,7 +64,7 @@ impl Theme {
         }
     }
 
-    /// How far a task is.
+    /// The sign of a task's progress.
     pub fn task(&self, state: TaskState) -> Sign {
         let (glyph, role) = match state {
             TaskState::Waiting => (Glyph::Waiting, Role::Waiting),
@@ -78,7 +78,7 @@ impl Theme {
         self.sign(glyph, state_word(state), role)
     }
 
-    /// How a breaker stands.
+    /// The sign of a breaker's state.
     pub fn breaker(&self, stage: BreakerStage) -> Sign {
         match stage {
             BreakerStage::Closed => self.sign(Glyph::Done, "closed", Role::Done),
@@ -89,18 +89,18 @@ impl Theme {
         }
     }
 
-    /// How an attempt of a tool ended.
+    /// The sign of an attempt's result.
     pub fn mark(&self, mark: CallMark) -> Sign {
         match mark {
             CallMark::Good => self.sign(Glyph::Done, "ok", Role::Done),
             CallMark::Slow => self.sign(Glyph::Slow, "slow", Role::Retry),
             CallMark::Bad => self.sign(Glyph::Failed, "failed", Role::Failed),
-            CallMark::Neither => self.sign(Glyph::NotYet, "not its fault", Role::Dim),
+            CallMark::Neither => self.sign(Glyph::NotYet, "not counted", Role::Dim),
             CallMark::Refused => self.sign(Glyph::Refused, "refused", Role::Refused),
         }
     }
 
-    /// How an agent of a team stands.
+    /// The sign of an agent in a team.
     pub fn agent(&self, state: AgentState) -> Sign {
         match state {
             AgentState::Idle => self.sign(Glyph::Off, "not used", Role::Off),
@@ -111,7 +111,7 @@ impl Theme {
         }
     }
 
-    /// How a hop stands.
+    /// The sign of a hop.
     pub fn hop(&self, state: &HopState) -> Sign {
         match state {
             HopState::Running => self.sign(Glyph::Running, "working", Role::Running),
@@ -125,7 +125,7 @@ impl Theme {
         }
     }
 
-    /// How far a source is.
+    /// The sign of a source's progress.
     pub fn source(&self, state: &SourceState) -> Sign {
         match state {
             SourceState::Found => self.sign(Glyph::Waiting, "found", Role::Waiting),
@@ -141,7 +141,7 @@ impl Theme {
         }
     }
 
-    /// How a run stands.
+    /// The sign of a run's stage.
     pub fn run(&self, world: &World) -> Sign {
         match (&world.stage, &world.closed) {
             (Stage::Empty, _) => self.sign(Glyph::Waiting, "STARTING", Role::Waiting),
@@ -153,7 +153,7 @@ impl Theme {
         }
     }
 
-    /// How a run ended.
+    /// The sign of a run that has ended, by the class of its stop reason.
     pub fn ended(&self, class: StopClass) -> Sign {
         match class {
             StopClass::Ok => self.sign(Glyph::Done, "DONE", Role::Done),
@@ -164,7 +164,7 @@ impl Theme {
         }
     }
 
-    /// A budget's bar: it warns past 80 %.
+    /// The style of a budget's bar, which warns above 80 %.
     pub fn budget(&self, used: u64, allowed: u64) -> Style {
         let high = u128::from(used) * 5 > u128::from(allowed) * 4;
         self.style(if high { Role::BarHigh } else { Role::Bar })

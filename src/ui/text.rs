@@ -1,6 +1,6 @@
-//! Drawing text that others wrote: columns are kept whatever it holds. Control characters, escape
-//! sequences and bidi controls are shown as visible symbols, wide and combining characters take
-//! the columns that the terminal gives them, and nothing is ever drawn outside its bounds.
+//! Drawing of any text, whoever wrote it. Control characters, escape sequences and bidi controls
+//! become visible symbols, wide and combining characters take the columns that the terminal gives
+//! them, and nothing is drawn outside its bounds.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ use crate::app::measure::{cluster, clusters};
 
 pub use crate::app::measure::{columns, wrap, wrap_end, wrap_within};
 
-/// Draws a text from `x` on in row `y`, at most `width` columns and never outside the buffer; what
-/// does not fit is cut off. Returns the column after the last one drawn.
+/// Draws a text in row `y` from column `x`, at most `width` columns and never outside the buffer;
+/// the rest is cut off. Returns the column after the last one drawn.
 pub fn draw(buf: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
     let area = buf.area;
     if y < area.top() || y >= area.bottom() || x < area.left() {
@@ -41,17 +41,17 @@ pub fn draw(buf: &mut Buffer, x: u16, y: u16, width: u16, text: &str, style: Sty
     x
 }
 
-/// Fills a rectangle with a style, keeping its text.
+/// Applies a style to a rectangle and keeps its text.
 pub fn paint(buf: &mut Buffer, area: Rect, style: Style) {
     buf.set_style(area.intersection(buf.area), style);
 }
 
-/// The style of a text that stands on a line: nothing of the line's own look is left under it.
+/// The style of a text on a border: it replaces the border's own style completely.
 pub fn on_line(style: Style) -> Style {
     Style::reset().patch(style)
 }
 
-/// Empties a rectangle.
+/// Clears a rectangle.
 pub fn clear(buf: &mut Buffer, area: Rect) {
     let area = area.intersection(buf.area);
     for y in area.top()..area.bottom() {
@@ -63,7 +63,7 @@ pub fn clear(buf: &mut Buffer, area: Rect) {
     }
 }
 
-/// The text in at most `width` columns, its end left out where it is longer.
+/// The text in at most `width` columns; a longer one loses its end.
 pub fn elide(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
     if head(text, width).len() == text.len() {
         return Cow::Borrowed(text);
@@ -75,8 +75,8 @@ pub fn elide(text: &str, width: usize, glyphs: Glyphs) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text in at most `width` columns, its middle left out where it is longer: the two ends of a
-/// name are what tells it from the next.
+/// The text in at most `width` columns; a longer one loses its middle, since names differ most at
+/// their ends.
 ///
 /// ```
 /// use roundtable::ui::glyph::Glyphs;
@@ -128,7 +128,7 @@ fn tail(text: &str, width: usize) -> &str {
     &text[from..]
 }
 
-/// Draws one piece after the other into one row, and never past its end.
+/// Draws pieces of text one after the other into one row, never past its end.
 pub struct Pen<'a> {
     buf: &'a mut Buffer,
     glyphs: Glyphs,
@@ -144,23 +144,23 @@ impl<'a> Pen<'a> {
         Self { buf, glyphs, x: area.x, y: area.y, end }
     }
 
-    /// Columns that are left.
+    /// Number of columns that are left.
     pub fn left(&self) -> u16 {
         self.end.saturating_sub(self.x)
     }
 
-    /// The column that is drawn next.
+    /// The next column.
     pub fn x(&self) -> u16 {
         self.x
     }
 
-    /// Draws a text, its end left out where it does not fit.
+    /// Draws a text; its end is left out if it does not fit.
     pub fn put(&mut self, text: &str, style: Style) -> &mut Self {
         let left = self.left();
         self.put_within(text, left, style)
     }
 
-    /// Draws a text in at most `width` columns, its end left out where it does not fit.
+    /// Draws a text in at most `width` columns; its end is left out if it does not fit.
     pub fn put_within(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
         let width = width.min(self.left());
         let text = elide(text, usize::from(width), self.glyphs);
@@ -168,7 +168,7 @@ impl<'a> Pen<'a> {
         self
     }
 
-    /// Draws a name in exactly `width` columns: its middle left out, or blanks after it.
+    /// Draws a name in exactly `width` columns: its middle is left out, or blanks follow.
     pub fn name(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
         let width = width.min(self.left());
         let start = self.x;
@@ -178,7 +178,7 @@ impl<'a> Pen<'a> {
         self
     }
 
-    /// Draws a text in exactly `width` columns: its end left out, or blanks after it.
+    /// Draws a text in exactly `width` columns: its end is left out, or blanks follow.
     pub fn cell(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
         let width = width.min(self.left());
         let start = self.x;
@@ -187,20 +187,20 @@ impl<'a> Pen<'a> {
         self
     }
 
-    /// Draws a text at the right end of `width` columns.
+    /// Draws a text right-aligned in `width` columns.
     pub fn right(&mut self, text: &str, width: u16, style: Style) -> &mut Self {
         let taken = u16::try_from(columns(text)).unwrap_or(u16::MAX);
         let pad = width.saturating_sub(taken);
         self.space(pad).put_within(text, width - pad, style)
     }
 
-    /// Draws a glyph of ours.
+    /// Draws a glyph.
     pub fn glyph(&mut self, glyph: Glyph, style: Style) -> &mut Self {
         let text = self.glyphs.of(glyph);
         self.put(text, style)
     }
 
-    /// Draws a glyph of ours `times` times.
+    /// Draws a glyph `times` times.
     pub fn glyphs(&mut self, glyph: Glyph, times: u16, style: Style) -> &mut Self {
         for _ in 0..times.min(self.left()) {
             self.glyph(glyph, style);
@@ -208,19 +208,19 @@ impl<'a> Pen<'a> {
         self
     }
 
-    /// Leaves columns as they are.
+    /// Skips columns and leaves them as they are.
     pub fn space(&mut self, width: u16) -> &mut Self {
         self.x = self.x.saturating_add(width).min(self.end);
         self
     }
 
-    /// Goes on at this column, if that is further on.
+    /// Moves to this column, unless the pen is already past it.
     pub fn to(&mut self, x: u16) -> &mut Self {
         self.x = self.x.max(x).min(self.end);
         self
     }
 
-    /// Whether a text of this many columns still fits.
+    /// Whether a text of this width still fits.
     pub fn fits(&self, width: usize) -> bool {
         width <= usize::from(self.left())
     }

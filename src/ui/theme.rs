@@ -1,7 +1,7 @@
-//! How each role of the screen looks: a style, and for a state its glyph and its word with it. No
-//! pane names a colour.
+//! The style of each role and the sign of each state: glyph, word and style. No pane names a colour
+//! itself.
 //!
-//! Themes are data (`assets/themes/*.toml`, and a person's own file): see [`Theme::parse`].
+//! Themes are data (`assets/themes/*.toml`, and the operator's own file): see [`Theme::parse`].
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 pub use super::role::Role;
 pub use super::sign::Sign;
 
-/// How many colours the terminal shows.
+/// Number of colours that the terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
     /// 24 bits.
@@ -19,7 +19,7 @@ pub enum Depth {
     True,
     /// The 256 of xterm.
     Indexed,
-    /// None (`NO_COLOR`): weight, dimness, underlining and reversed text only.
+    /// None (`NO_COLOR`): only bold, dim, underlined and reversed text.
     Mono,
 }
 
@@ -30,25 +30,25 @@ pub struct Theme {
     styles: Vec<Style>,
 }
 
-/// What is wrong with a theme's file.
+/// Error in a theme's file.
 #[derive(Debug, thiserror::Error)]
 pub enum ThemeError {
-    /// It is no TOML of this form; the text says where.
+    /// It is not valid TOML of this form; the text says where.
     #[error("{0}")]
     Form(#[from] toml::de::Error),
-    /// It names a role that there is not.
-    #[error("roles.{0}: there is no such role; there are: {1}")]
+    /// It names an unknown role.
+    #[error("roles.{0}: unknown role; known roles: {1}")]
     Role(String, String),
-    /// A colour that cannot be read.
-    #[error("roles.{role}: `{given}` is no colour: write \"#56b4e9\", \"blue\" or \"75\"")]
+    /// A colour that cannot be parsed.
+    #[error("roles.{role}: `{given}` is not a colour; use \"#56b4e9\", \"blue\" or \"75\"")]
     Colour {
-        /// Whose.
+        /// Name of the role.
         role: String,
-        /// What stands there.
+        /// The text in the file.
         given: String,
     },
-    /// It starts from a theme that there is not.
-    #[error("base = \"{0}\": there is no such theme; there are: {1}")]
+    /// Its `base` is an unknown theme.
+    #[error("base = \"{0}\": unknown theme; known themes: {1}")]
     Base(String, String),
 }
 
@@ -80,7 +80,7 @@ const SHIPPED: [(&str, &str); 4] = [
     ("mono", include_str!("../../assets/themes/mono.toml")),
 ];
 
-/// Each shipped file is read by a test, so none of them is ever left out here.
+/// A test reads each shipped file, so none is ever skipped here.
 static THEMES: LazyLock<Vec<Theme>> = LazyLock::new(|| {
     SHIPPED.iter().filter_map(|(_, text)| Theme::read(text, Theme::plain()).ok()).collect()
 });
@@ -102,12 +102,12 @@ impl Theme {
         THEMES.iter().find(|theme| theme.name == name).cloned()
     }
 
-    /// Reads a theme from the text of a file: `name`, optionally `base` (a shipped theme, `dark`
-    /// where there is none), and `[roles]`, each a colour or a table with `fg`, `bg`, `bold`,
-    /// `dim`, `italic`, `underline`, `reversed`.
+    /// Parses the text of a theme's file: `name`, optionally `base` (a shipped theme, default
+    /// `dark`), and `[roles]`, each a colour or a table with `fg`, `bg`, `bold`, `dim`, `italic`,
+    /// `underline`, `reversed`.
     ///
     /// # Errors
-    /// [`ThemeError`] with what is wrong and what would be right.
+    /// [`ThemeError`]: what is wrong, and the allowed values.
     pub fn parse(text: &str) -> Result<Theme, ThemeError> {
         let file: File = toml::from_str(text)?;
         let base = file.base.as_deref().unwrap_or("dark");
@@ -122,8 +122,8 @@ impl Theme {
         &self.name
     }
 
-    /// The same theme with as many colours as the terminal shows. Without colours it is the
-    /// shipped `mono`, whatever it was.
+    /// The theme with no more colours than the terminal shows. Without colours every theme becomes
+    /// the shipped `mono`.
     pub fn at(self, depth: Depth) -> Theme {
         match depth {
             Depth::True => self,
@@ -139,7 +139,7 @@ impl Theme {
         }
     }
 
-    /// How a role looks.
+    /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
@@ -193,7 +193,7 @@ impl Look {
     }
 }
 
-/// The nearest of xterm's 256 colours: of its cube of 6x6x6 or its 24 greys.
+/// The nearest of xterm's 256 colours: from its cube of 6x6x6 or its 24 greys.
 fn indexed(colour: Color) -> Color {
     let Color::Rgb(r, g, b) = colour else { return colour };
     let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
@@ -276,12 +276,12 @@ mod tests {
     fn what_is_wrong_with_a_file_is_said() {
         let wrong = |text: &str| Theme::parse(text).expect_err("wrong").to_string();
         assert!(
-            wrong("name = \"x\"\n[roles]\ngoo = \"red\"").starts_with("roles.goo: there is no")
+            wrong("name = \"x\"\n[roles]\ngoo = \"red\"").starts_with("roles.goo: unknown role")
         );
         assert!(
-            wrong("name = \"x\"\n[roles]\ngo = \"reddish\"").contains("`reddish` is no colour")
+            wrong("name = \"x\"\n[roles]\ngo = \"reddish\"").contains("`reddish` is not a colour")
         );
-        assert!(wrong("name = \"x\"\nbase = \"noon\"").contains("there are: dark, light"));
+        assert!(wrong("name = \"x\"\nbase = \"noon\"").contains("known themes: dark, light"));
         assert!(wrong("name = \"x\"\n[roles]\ngo = { bald = true }").contains("bald"));
         assert!(wrong("nam = 1").contains("line 1"));
     }

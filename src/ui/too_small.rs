@@ -1,4 +1,4 @@
-//! What a terminal shows that is too small for the dashboard.
+//! The screen of a terminal that is too small for the dashboard.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,16 +10,16 @@ use crate::app::State;
 use crate::app::layout::LEAST;
 pub use crate::app::layout::too_small as is;
 
-/// Says which size it has and which it needs, that nothing is lost, and the one way out: other keys
-/// do nothing on a screen that cannot show what they do.
+/// Shows the current and the needed size, which runs continue, and how to quit: other keys do
+/// nothing on a screen that cannot show their effect.
 pub fn render(state: &State, cx: &Cx, area: Rect, buf: &mut Buffer) {
     let (cols, rows) = LEAST;
     let live = state.live_runs().count();
     let goes_on = match (state.watched().filter(|page| page.world().is_live()), live) {
-        (Some(page), _) => format!("run {} goes on", page.id()),
+        (Some(page), _) => format!("run {} continues", page.id()),
         (None, 0) => "no run is live".to_owned(),
-        (None, 1) => "the run goes on".to_owned(),
-        (None, live) => format!("{live} runs go on"),
+        (None, 1) => "the run continues".to_owned(),
+        (None, live) => format!("{live} runs continue"),
     };
     let lines = [
         (format!("{}x{}: too small", area.width, area.height), Role::Strong),

@@ -1,4 +1,4 @@
-//! A text that can be edited, as it is drawn wherever one stands.
+//! Drawing of a text field, in the launch form and in the message box.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,8 @@ use super::theme::Role;
 use crate::app::form::field::TextField;
 use crate::event::visible::{first_hidden, stand_in};
 
-/// Draws a text of `rows` rows, of which `cut` are above `place`; `typing`: whether its cursor shows.
+/// Draws a text field of `rows` rows, of which the first `cut` are above `place`; `typing` shows
+/// the cursor.
 pub(super) fn render(
     text: &TextField,
     cx: &Cx,
@@ -23,7 +24,8 @@ pub(super) fn render(
 ) {
     let style = cx.theme.style(Role::Field);
     paint(buf, place, style);
-    // Drawn whole beside the screen, then the rows in view: it keeps its own scroll.
+    // The widget keeps its own scroll position: it is drawn in full into a buffer of its own, then
+    // the rows in view are copied.
     let whole = Rect::new(0, 0, place.width, rows);
     let mut beside = Buffer::empty(whole);
     paint(&mut beside, whole, style);
@@ -36,7 +38,7 @@ pub(super) fn render(
                 continue;
             };
             *to = from.clone();
-            // A file's own text may hold what must not reach a terminal.
+            // Text from a file may hold characters that must not reach a terminal.
             if let Some(c) = first_hidden(to.symbol()) {
                 to.set_symbol(stand_in(c).encode_utf8(&mut [0; 4]));
             }

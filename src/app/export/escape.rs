@@ -1,13 +1,13 @@
-//! Texts of pages and models inside Markdown: they stand there as they are and do nothing. A title
-//! cannot end a link, a quote cannot begin a heading, an address runs no script.
+//! Text of pages and models inside Markdown: it is shown literally and has no effect. A title
+//! cannot end a link, a quote cannot begin a heading, an address cannot run a script.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::event::visible::{is_hostile, visible};
 
-/// A text on one line of Markdown, in the middle of a paragraph. White space is one blank each, and
-/// what would steer a terminal is made visible.
+/// A text on one line of Markdown, in the middle of a paragraph. White space becomes single blanks,
+/// and control characters become visible.
 pub(super) fn text(text: &str) -> String {
     let folded = line(text);
     let mut out = String::with_capacity(folded.len());
@@ -18,7 +18,7 @@ pub(super) fn text(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '|' | '^' | '$' => out.extend(['\\', c]),
-            // Nothing becomes a link by itself, and nobody is called.
+            // Prevents automatic links and mentions.
             ':' if rest.starts_with("://") => out.push_str("\\:"),
             '.' if ends_in_www(&out) => out.push_str("\\."),
             '@' => out.push_str("&#64;"),
@@ -29,7 +29,7 @@ pub(super) fn text(text: &str) -> String {
     out
 }
 
-/// The same at the beginning of a line, where some characters begin a list or a heading.
+/// A text at the beginning of a line, where some characters begin a list or a heading.
 pub(super) fn paragraph(own: &str) -> String {
     let escaped = text(own);
     let digits = escaped.bytes().take_while(u8::is_ascii_digit).count();
@@ -42,7 +42,7 @@ pub(super) fn paragraph(own: &str) -> String {
     }
 }
 
-/// A text as code: exactly as it is, on one line, and nothing in it is read as Markdown.
+/// A text as code: literal, on one line, and never read as Markdown.
 pub(super) fn code(text: &str) -> String {
     let text = line(text);
     if text.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// A link, where the address is one of the web; what is none is told as code.
+/// A link if the address is http or https; otherwise the address is shown as code.
 pub(super) fn link(title: &str, url: &str) -> String {
     match target(url) {
         Some(target) => format!("[{}]({target})", text(title)),
@@ -62,7 +62,7 @@ pub(super) fn link(title: &str, url: &str) -> String {
     }
 }
 
-/// An address as the target of a link. `None`: it is none of http and https.
+/// An address as the target of a link; `None` unless it is http or https.
 fn target(url: &str) -> Option<String> {
     let url = url.trim();
     let start = |scheme: &str| {
@@ -74,7 +74,7 @@ fn target(url: &str) -> Option<String> {
     let mut out = String::with_capacity(url.len());
     for c in url.chars() {
         match c {
-            // An entity in a target is resolved before it is followed.
+            // Markdown resolves entities in a target.
             '&' => out.push_str("&amp;"),
             '(' | ')' | '<' | '>' | '"' | '\'' | '\\' | '`' | '|' | '[' | ']' | '*' | '_' | '^' => {
                 percent(c, &mut out);
@@ -92,7 +92,7 @@ fn percent(c: char, out: &mut String) {
     }
 }
 
-/// A text as one line, its white space folded, what would steer a terminal made visible.
+/// A text on one line: white space becomes single blanks, control characters become visible.
 fn line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let folded = words.join(" ");
@@ -102,7 +102,7 @@ fn line(text: &str) -> String {
     }
 }
 
-/// Whether the text so far ends in a word `www`.
+/// Whether the text so far ends with the word `www`.
 fn ends_in_www(text: &str) -> bool {
     let Some(before) = text.len().checked_sub(3).filter(|at| text.is_char_boundary(*at)) else {
         return false;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever a title says: there is one link, and its brackets are ours.
+        /// For any title there is exactly one link, and only our own brackets are active.
         #[test]
         fn no_title_breaks_its_link(title in r"([\[\]()\\`<>!*_&:/. \n]|https?|www|\PC){0,40}") {
             let shown = link(&title, "https://v.example/");

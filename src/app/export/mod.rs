@@ -1,5 +1,5 @@
-//! A run as a document that is given to somebody: no screen, no clipboard, a file or a page of a
-//! wiki. Pure functions over [`World`](crate::event::World), for the dashboard and for a run without.
+//! A run as a document for somebody else: a file or a wiki page. Pure functions over
+//! [`World`](crate::event::World), used by the dashboard and by headless runs.
 
 mod escape;
 pub mod research;

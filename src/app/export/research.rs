@@ -1,5 +1,5 @@
-//! The answer of research as Markdown: each sentence with the notes that it stands on as footnotes,
-//! each footnote with the page's own words; then what fell out and why, and what contradicts.
+//! The answer of research as Markdown: each sentence with its notes as footnotes, each footnote
+//! with the quote from the page; then what was not used and why, and the contradictions.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::event::kind::{
 use crate::event::world::Research;
 use crate::event::world::research::{SourceRow, SourceState};
 
-/// A run of research as Markdown, as far as it has come. `None`: it is no research.
+/// A run of research as Markdown, as far as it has come; `None` for another pattern.
 pub fn markdown(world: &World) -> Option<String> {
     let (research, plan) = world.research()?;
     let head = world.head.as_deref()?;
@@ -43,13 +43,13 @@ fn answer(out: &mut String, world: &World, research: &Research) {
         .collect();
     let why = match (&world.closed, sentences.is_empty()) {
         (_, false) => sentences.join(" "),
-        (Some(closed), true) => format!("There is none: {}.", code(&closed.reason.to_string())),
-        (None, true) => "There is none yet.".to_owned(),
+        (Some(closed), true) => format!("No answer: {}.", code(&closed.reason.to_string())),
+        (None, true) => "No answer yet.".to_owned(),
     };
     let _ = writeln!(out, "{why}");
 }
 
-/// A sentence, and what it stands on.
+/// A sentence with its citations.
 fn one(sentence: &Sentence, first: bool) -> String {
     let mut told = if first { paragraph(&sentence.text) } else { text(&sentence.text) };
     for id in &*sentence.citations {
@@ -63,13 +63,13 @@ fn one(sentence: &Sentence, first: bool) -> String {
     told
 }
 
-/// The id of a note as a label: ids are ours, but a file may hold anything.
+/// The id of a note as a footnote label. Ids are our own, but a file may contain anything.
 fn label(id: &NoteId) -> String {
     let label: String = id.as_str().chars().filter(char::is_ascii_alphanumeric).collect();
     if label.is_empty() { "note".to_owned() } else { label }
 }
 
-/// The notes that the answer cites, or that contradict another.
+/// The notes that the answer cites or that contradict another note.
 fn footnotes(out: &mut String, research: &Research) {
     let conflicts = research.compared.conflicts.iter();
     let named: BTreeSet<&NoteId> = conflicts
@@ -90,7 +90,7 @@ fn footnote(note: &Note) -> String {
     format!("{}, {}: \"{}\"", link(title, &note.url), text(&note.dated()), text(&note.quote))
 }
 
-/// Sources and notes that came to nothing, each with its reason.
+/// Sources and notes that were not used, each with its reason.
 fn fallen(out: &mut String, research: &Research) {
     let sources = research.sources.iter().filter_map(|row| {
         let why = why(row, research)?;
@@ -122,7 +122,7 @@ fn fallen(out: &mut String, research: &Research) {
             text(reason)
         )
     });
-    list(out, "Fell out", sources.chain(notes).chain(cut).chain(issues).chain(left_out));
+    list(out, "Not used", sources.chain(notes).chain(cut).chain(issues).chain(left_out));
 }
 
 fn list(out: &mut String, heading: &str, rows: impl Iterator<Item = String>) {
@@ -134,34 +134,34 @@ fn list(out: &mut String, heading: &str, rows: impl Iterator<Item = String>) {
     }
 }
 
-/// The address of a source: as it was looked at, else as it was found.
+/// The address of a source: the one that was read, else the one that was found.
 fn address(row: &SourceRow) -> &str {
     row.url.as_deref().unwrap_or(&row.found.url)
 }
 
-/// Why a source fell out; `None`: it was read, or its turn is still to come.
+/// Why a source was not used; `None` if it was read, or may still be.
 fn why(row: &SourceRow, research: &Research) -> Option<String> {
     Some(match &row.state {
         SourceState::Dropped(DropReason::Duplicate { of }) => {
-            format!("duplicate, the same page as {}", same(*of, research))
+            format!("duplicate of {}", same(*of, research))
         }
         SourceState::Dropped(reason) => code(reason.word()),
         SourceState::Denied { reason, location: None } => code(reason.word()),
         SourceState::Denied { reason, location: Some(location) } => {
-            format!("{}, it leads to {}", code(reason.word()), code(location))
+            format!("{}, redirects to {}", code(reason.word()), code(location))
         }
         SourceState::Skipped { reason, text: told } => {
             format!("{}, {}", code(reason), text(told))
         }
         SourceState::NotReached(ReadingEnd::MaxReadPages) => {
-            "not reached, `max_read_pages` is spent".to_owned()
+            "not reached: `max_read_pages` is used up".to_owned()
         }
         SourceState::NotReached(ReadingEnd::MaxNotes) => {
-            "not reached, `max_notes` is spent".to_owned()
+            "not reached: `max_notes` is used up".to_owned()
         }
         SourceState::NotReached(ReadingEnd::NoMoreSources) => "not reached".to_owned(),
         SourceState::Cancelled => "the run ended before it was read".to_owned(),
-        SourceState::Read { notes: 0, .. } => "read, nothing was noted".to_owned(),
+        SourceState::Read { notes: 0, .. } => "read, no notes".to_owned(),
         SourceState::Found
         | SourceState::Waiting
         | SourceState::Reading

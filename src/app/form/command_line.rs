@@ -1,10 +1,10 @@
-//! The command line that does what the form does, quoted so that a POSIX shell gives every word
-//! back as it is.
+//! The command line that starts the same run as the form, quoted so that a POSIX shell passes every
+//! word on unchanged.
 
 use std::fmt::Write as _;
 
-/// A word as a shell reads it back. Line ends and control characters are written as `$'…'`, which
-/// bash, zsh, ksh and dash's successors know, so that the line stays one line.
+/// A word quoted for a shell. Line ends and control characters are written as `$'…'`, which bash,
+/// zsh and ksh read, so that the command stays on one line.
 ///
 /// ```
 /// use roundtable::app::form::quoted;
@@ -41,8 +41,8 @@ pub fn quoted(word: &str) -> String {
     out
 }
 
-/// The value of `--set` that gives back this text: as it is where it is no TOML, else as a TOML
-/// string.
+/// The value of `--set` that results in this text: the text itself if it is not valid TOML, else a
+/// TOML string.
 pub(super) fn text_value(text: &str) -> String {
     if toml::de::DeValue::parse(text).is_err() {
         return text.to_owned();

@@ -7,25 +7,25 @@ use crate::app::key::{Key, KeyCode};
 use crate::event::visible::{is_hostile, judged, stand_in};
 use crate::scenario::name::{FlagName, InputName};
 
-/// The most bytes that a text of the form may have.
+/// The largest text that the form accepts, in bytes.
 pub const MOST_BYTES: usize = 256 * 1024;
 
-/// Which field.
+/// Which field of the form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FieldId {
-    /// What the run is asked.
+    /// The goal of the run.
     Goal,
     /// An input of the scenario.
     Input(InputName),
-    /// A flag at the start.
+    /// The position of a flag at the start.
     Flag(FlagName),
     /// A limit.
     Limit(Limit),
-    /// Who answers.
+    /// What answers the model calls: the script or live models.
     Model,
-    /// The model that live answers come from.
+    /// The name of the live model.
     ModelName,
-    /// Start of every random number.
+    /// The seed of all random numbers.
     Seed,
     /// The button that starts the run.
     Start,
@@ -33,30 +33,30 @@ pub enum FieldId {
     Cancel,
 }
 
-/// A limit of a run; each pattern has some of them.
+/// A limit of a run; each pattern has some of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
-    /// Rounds at most.
+    /// Max rounds.
     Rounds,
-    /// Contributions at most.
+    /// Max contributions.
     Messages,
-    /// Seconds of the whole run.
+    /// Max seconds of the whole run.
     Seconds,
-    /// Votes for `go` that decide.
+    /// Votes for `go` that a decision needs.
     GoVotes,
-    /// Tasks of a plan.
+    /// Max tasks of a plan.
     Tasks,
-    /// Tasks at once.
+    /// Max concurrent tasks.
     Parallel,
-    /// Attempts of a task beyond the first.
+    /// Max retries of a task.
     Retries,
-    /// Attempts of all tasks.
+    /// Max attempts of all tasks together.
     Dispatches,
-    /// Agents at once.
+    /// Number of concurrent agents.
     Agents,
-    /// Turns of each agent.
+    /// Turns per agent.
     Turns,
-    /// Call slots that the agents share.
+    /// Call slots that all agents share.
     Pool,
 }
 
@@ -76,7 +76,7 @@ impl Limit {
         Self::GoVotes,
     ];
 
-    /// Its value in a scenario; `None` where the pattern has no such limit.
+    /// Its value in a scenario; `None` if the pattern has no such limit.
     pub fn of(self, pattern: &PatternSpec) -> Option<u64> {
         let number = match (self, pattern) {
             (Self::Seconds, pattern) => return Some(pattern.max_seconds().as_secs()),
@@ -95,7 +95,7 @@ impl Limit {
         Some(u64::from(number))
     }
 
-    /// Its field in a scenario.
+    /// Its path in a scenario, as `--set` takes it.
     pub fn path(self) -> &'static str {
         match self {
             Self::Rounds => "budget.max_rounds",
@@ -112,77 +112,78 @@ impl Limit {
         }
     }
 
-    /// What the form calls it.
+    /// Its label in the form.
     pub fn label(self) -> &'static str {
         match self {
-            Self::Rounds => "Rounds at most",
-            Self::Messages => "Messages at most",
-            Self::Seconds => "Seconds at most",
+            Self::Rounds => "Max rounds",
+            Self::Messages => "Max messages",
+            Self::Seconds => "Max seconds",
             Self::GoVotes => "Go votes needed",
-            Self::Tasks => "Tasks at most",
-            Self::Parallel => "Tasks at once",
-            Self::Retries => "Retries of a task",
-            Self::Dispatches => "Dispatches",
-            Self::Agents => "Agents at once",
-            Self::Turns => "Turns of each",
+            Self::Tasks => "Max tasks",
+            Self::Parallel => "Parallel tasks",
+            Self::Retries => "Retries per task",
+            Self::Dispatches => "Max dispatches",
+            Self::Agents => "Parallel agents",
+            Self::Turns => "Turns per agent",
             Self::Pool => "Call slots",
         }
     }
 }
 
-/// A field with what stands in it.
+/// A field and its value.
 #[derive(Debug)]
 pub struct Field {
-    /// Which.
+    /// Which field it is.
     pub id: FieldId,
-    /// What stands beside it.
+    /// The label to its left.
     pub label: String,
-    /// What may be given, where that is not plain.
+    /// A note on the allowed values; empty where they are obvious.
     pub hint: String,
-    /// What stands in it is meant as a text, whatever it looks like.
+    /// The value is a string even if it looks like a number or another TOML value.
     pub literal: bool,
-    /// What stands in it.
+    /// Its value.
     pub value: FieldValue,
 }
 
-/// What stands in a field.
+/// The value of a field.
 #[derive(Debug)]
 pub enum FieldValue {
-    /// Text.
+    /// A text.
     Text(Box<TextField>),
-    /// One of these.
+    /// One of several choices.
     Choice {
-        /// What there is to choose from.
+        /// The choices.
         choices: Vec<String>,
-        /// Which.
+        /// The chosen one.
         at: usize,
-        /// Which it was at first.
+        /// The one that was chosen at first.
         first: usize,
     },
-    /// A switch.
+    /// An on-off switch.
     Switch {
-        /// Its position.
+        /// The position.
         on: bool,
-        /// Its position at first.
+        /// The position at first.
         first: bool,
     },
     /// A model, chosen in a window of its own.
     Model {
-        /// Its name as `--model` takes it; empty: as the scenario and the environment say.
+        /// Name of the model as `--model` takes it; empty for the model of the scenario or the
+        /// environment.
         text: String,
-        /// What it was at first.
+        /// The name at first.
         first: String,
     },
-    /// Something to press.
+    /// A button.
     Button,
 }
 
-/// Text that can be edited.
+/// A text that can be edited.
 #[derive(Debug)]
 pub struct TextField {
-    /// The text and the cursor in it.
+    /// The text and its cursor.
     pub area: TextArea<'static>,
-    /// Whether Enter is a line end in it.
+    /// Whether Enter inserts a line end; otherwise the field has one line.
     pub lines: bool,
     first: String,
 }
@@ -198,28 +199,28 @@ impl TextField {
         self.area.lines().join("\n")
     }
 
-    /// Whether it is another text than at first.
+    /// Whether the text differs from the first one.
     pub fn changed(&self) -> bool {
         let mut first = self.first.split('\n');
         !(self.area.lines().iter().all(|line| first.next() == Some(line)) && first.next().is_none())
     }
 
-    /// Puts another text in its place, as what it was at first.
+    /// Replaces the text, which also becomes the first one.
     pub fn reset(&mut self, text: &str) {
         if self.first != text || self.changed() {
             *self = Self::new(text, self.lines);
         }
     }
 
-    /// Takes a key; says whether the text or the cursor may have changed.
+    /// Takes a key; returns whether the text or the cursor may have changed.
     pub fn on_key(&mut self, key: Key) -> bool {
         let Some(input) = input(key) else { return false };
         self.area.input(input);
         true
     }
 
-    /// What it takes of pasted text, and how many lines with something in them it leaves out: all
-    /// of it where it has lines, else the first line.
+    /// The part of a pasted text that fits into the field, and the number of non-empty lines left
+    /// out: a field with one line takes the first.
     pub fn of_paste<'a>(&self, text: &'a str) -> (&'a str, usize) {
         if self.lines {
             return (text, 0);
@@ -228,8 +229,8 @@ impl TextField {
         (lines.next().unwrap_or_default(), lines.count())
     }
 
-    /// Takes pasted text. Control characters other than line ends become visible signs;
-    /// says how many.
+    /// Inserts pasted text. Control characters other than line ends become visible symbols; returns
+    /// how many.
     pub fn on_paste(&mut self, text: &str) -> usize {
         let mut signs = 0;
         let mut plain = String::with_capacity(text.len());
@@ -248,12 +249,12 @@ impl TextField {
         signs
     }
 
-    /// Characters in it that no screen shows: a file's text may hold them, and they count.
+    /// Number of invisible characters in the text: a file may contain them, and they count as text.
     pub fn unseen(&self) -> usize {
         self.area.lines().iter().flat_map(|line| judged(line)).filter(|(_, hides)| *hides).count()
     }
 
-    /// How many more bytes it takes.
+    /// How many more bytes fit.
     pub fn room(&self) -> usize {
         let taken: usize = self.area.lines().iter().map(|line| line.len() + 1).sum();
         MOST_BYTES.saturating_sub(taken)
@@ -292,7 +293,7 @@ fn input(key: Key) -> Option<Input> {
 }
 
 impl Field {
-    /// Whether it is another than at first.
+    /// Whether its value differs from the first one.
     pub fn changed(&self) -> bool {
         match &self.value {
             FieldValue::Text(text) => text.changed(),
@@ -303,7 +304,7 @@ impl Field {
         }
     }
 
-    /// What stands in it, as text.
+    /// Its value as text.
     pub fn text(&self) -> String {
         match &self.value {
             FieldValue::Text(text) => text.text(),
@@ -314,7 +315,8 @@ impl Field {
         }
     }
 
-    /// The next (or the last) choice, or the other position; says whether that is something.
+    /// Selects the next or previous choice, or flips the switch; returns whether the field has
+    /// either.
     pub fn turn(&mut self, forward: bool) -> bool {
         match &mut self.value {
             FieldValue::Choice { choices, at, .. } if !choices.is_empty() => {

@@ -1,4 +1,4 @@
-//! Where the fields of the form stand: drawn and hit by the same slots.
+//! Layout of the form. Drawing and mouse hits use the same slots.
 
 use ratatui::layout::Rect;
 use tui_textarea::CursorMove;
@@ -9,21 +9,21 @@ use super::{Form, Section};
 use crate::app::layout::{centred, inside};
 use crate::app::state::Size;
 
-/// The widest that the form gets.
+/// Widest size of the form, in columns.
 const COLS: u16 = 108;
-/// Rows below the fields: what is wrong, the command line in two rows, the buttons.
+/// Rows below the fields: the first problem, two rows of the command line, the buttons.
 const FOOT: u16 = 4;
 /// Columns of the labels.
 pub const LABEL: u16 = 20;
-/// The most rows of a text.
+/// The most rows of a text field.
 const TEXT_ROWS: usize = 6;
 
-/// Where one field stands among the rows of the form, from 0 at the top of all fields.
+/// The rows of one field or heading, counted from the top of all fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Which; `None` for a heading.
+    /// The field; `None` for a heading.
     pub id: Option<FieldId>,
-    /// The heading, or what stands under it.
+    /// The section that it belongs to.
     pub section: Section,
     /// Its first row.
     pub y: u16,
@@ -38,7 +38,7 @@ pub struct FormParts {
     pub window: Rect,
     /// The fields in view.
     pub fields: Rect,
-    /// What is wrong.
+    /// The row of the first problem.
     pub fault: Rect,
     /// The command line.
     pub command: Rect,
@@ -47,7 +47,7 @@ pub struct FormParts {
 }
 
 impl FormParts {
-    /// Cuts the form's window out of the screen; `rows` is how many its fields need.
+    /// Cuts the form's window out of the screen; `rows` is the number of rows that its fields need.
     pub fn of(size: Size, rows: u16) -> Self {
         let window = centred(size.body(), COLS, rows.saturating_add(FOOT + 2));
         let inner = inside(window);
@@ -61,7 +61,7 @@ impl FormParts {
         Self { window, fields, fault: row(0, 1), command: row(1, 2), buttons: row(3, 1) }
     }
 
-    /// Columns of what stands in a field with a note beside it, and where the note begins.
+    /// Columns of a field's value; a note begins after them. A long field takes the whole width.
     pub fn widget(&self, long: bool) -> u16 {
         let room = self.fields.width.saturating_sub(LABEL);
         if long { room } else { room.min(30) }
@@ -75,7 +75,7 @@ impl Form {
         FormParts::of(size, height(&self.slots(&probe)))
     }
 
-    /// The slots of all fields, in order, at this width.
+    /// The slots of all fields, in order, for this width.
     pub fn slots(&self, parts: &FormParts) -> Vec<Slot> {
         let mut slots: Vec<Slot> = Vec::new();
         let mut y = 0;
@@ -110,7 +110,7 @@ impl Form {
         slots
     }
 
-    /// The labels of the fields above and below what is in view, cut ones included.
+    /// The labels of the fields above and below the view, partly visible ones included.
     pub fn hidden(&self, parts: &FormParts, slots: &[Slot]) -> [Vec<&str>; 2] {
         let end = self.top + parts.fields.height;
         let labels = |out: &dyn Fn(&Slot) -> bool| {
@@ -120,7 +120,7 @@ impl Form {
         [labels(&|slot| slot.y < self.top), labels(&|slot| slot.y + slot.rows > end)]
     }
 
-    /// Keeps the focused field in view, and the selected row of the window in which a model is chosen.
+    /// Keeps the focused field in view, and the selected row in the list of models.
     pub fn arrange(&mut self, size: Size) {
         if let Some(picker) = &mut self.picker {
             picker.arrange(usize::from(PickerParts::of(size).list.height));
@@ -133,7 +133,7 @@ impl Form {
         let Some(at) = slots.iter().position(|slot| slot.id.as_ref() == Some(&self.focus)) else {
             return;
         };
-        // The heading comes along where the field is the first under it.
+        // The heading scrolls with the first field under it.
         let first = match at.checked_sub(1).and_then(|before| slots.get(before)) {
             Some(head) if head.id.is_none() => head.y,
             _ => slots[at].y,
@@ -147,14 +147,14 @@ impl Form {
         }
     }
 
-    /// Turns the wheel.
+    /// Scrolls by one row.
     pub fn wheel(&mut self, up: bool, size: Size) {
         let parts = self.parts(size);
         let last = height(&self.slots(&parts)).saturating_sub(parts.fields.height);
         self.top = if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) };
     }
 
-    /// Where a field stands on the screen, without its label; empty where it is out of view.
+    /// The area of a field's value on the screen; empty where it is out of view.
     pub fn place(&self, parts: &FormParts, slot: &Slot) -> Rect {
         let end = self.top + parts.fields.height;
         let (from, to) = (slot.y.max(self.top), (slot.y + slot.rows).min(end));
@@ -167,7 +167,7 @@ impl Form {
         }
     }
 
-    /// Puts the cursor of the focused text where the mouse is.
+    /// Moves the cursor of the focused text to the mouse.
     pub fn place_cursor(&mut self, size: Size, col: u16, row: u16) {
         let parts = self.parts(size);
         let slots = self.slots(&parts);
@@ -192,7 +192,7 @@ impl Form {
         text.area.move_cursor(CursorMove::Jump(to(clicked.0), to(clicked.1)));
     }
 
-    /// The field, or the button, at a cell of the screen.
+    /// The field or button under a cell of the screen.
     pub fn hit(&self, size: Size, col: u16, row: u16) -> Option<FieldId> {
         let parts = self.parts(size);
         if crate::app::layout::hits(parts.buttons, col, row) {
@@ -211,7 +211,7 @@ impl Form {
     }
 }
 
-/// Where the second button begins.
+/// Offset of the second button, in columns.
 pub const CANCEL_AT: u16 = 14;
 
 /// Whether a field takes the whole width.
@@ -219,7 +219,7 @@ pub fn is_long(id: &FieldId) -> bool {
     matches!(id, FieldId::Goal | FieldId::Model | FieldId::ModelName)
 }
 
-/// The rows of all slots.
+/// Number of rows of all slots.
 pub fn height(slots: &[Slot]) -> u16 {
     slots.last().map_or(0, |slot| slot.y + slot.rows)
 }

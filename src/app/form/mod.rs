@@ -1,5 +1,5 @@
-//! The launch form: a scenario with what a person changes of it. After every change the scenario
-//! is loaded again with the changes laid over it, so what the form calls good is what will run.
+//! The launch form: a scenario and the operator's changes. After every change the scenario is
+//! loaded again with all of them, so a form without errors is a run that starts.
 
 mod command_line;
 pub(crate) mod field;
@@ -25,23 +25,23 @@ use super::entry::{Entry, LiveOffer};
 use crate::scenario::name::FlagName;
 use crate::scenario::{self, Override, Place, Scenario, Severity};
 
-/// A part of the form.
+/// A section of the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// What is asked.
+    /// Goal and inputs.
     Task,
-    /// Who answers.
+    /// What answers the model calls.
     Model,
-    /// Flags at the start.
+    /// Positions of flags at the start.
     Flags,
     /// Limits.
     Limits,
-    /// What can be pressed.
+    /// Buttons.
     Buttons,
 }
 
 impl Section {
-    /// The part that a field stands in.
+    /// The section of a field.
     pub fn of(id: &FieldId) -> Self {
         match id {
             FieldId::Goal | FieldId::Input(_) => Self::Task,
@@ -64,52 +64,53 @@ impl Section {
     }
 }
 
-/// Who answers, in the order of the choice.
-pub const MODELS: [&str; 3] = ["scripted", "scripted, without waiting", "live"];
+/// The choices of the model field, in order: `Form::model` depends on it.
+pub const MODELS: [&str; 3] = ["scripted", "scripted, no delays", "live"];
 
-/// What is said where several providers have a key and nothing says which of them to ask.
-const CHOOSE: &str = "several providers have a key: Enter on Model lists them, choose one";
+/// Problem text where several providers have a key and none is chosen.
+const CHOOSE: &str = "several providers have a key: press Enter on Model and choose one";
 
-/// Something that keeps the form from being started, or is odd about it.
+/// A problem of the form: an error keeps it from being started, a warning does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The field it is about; `None`: the file as a whole.
+    /// The field it belongs to; `None` for the file as a whole.
     pub field: Option<FieldId>,
-    /// Whether the run cannot be started.
+    /// Whether it is an error.
     pub error: bool,
-    /// What is wrong and what would be right.
+    /// What is wrong and how to fix it.
     pub text: String,
 }
 
 /// The launch form.
 #[derive(Debug)]
 pub struct Form {
-    /// The scenario it starts from.
+    /// The scenario that it starts from.
     pub entry: Entry,
     /// The fields in order.
     pub fields: Vec<Field>,
-    /// Which has the keys.
+    /// The focused field.
     pub focus: FieldId,
-    /// What is wrong or odd.
+    /// Its errors and warnings.
     pub faults: Vec<Fault>,
     /// The first row in view.
     pub top: u16,
-    /// Starting it was refused as it is now.
+    /// Whether an attempt to start it as it is now was refused.
     pub refused: bool,
     /// What is known of live models.
     pub models: FormModels,
-    /// The window in which a model is chosen, while it is open.
+    /// The list of models, while it is open.
     pub picker: Option<ModelPicker>,
-    /// Whether the focused text has been entered: Tab, Enter and a click do, moving past does not.
+    /// Whether the focused text is being edited: Tab, Enter and a click start that, other moves do
+    /// not.
     typing: bool,
     scenario: Arc<Scenario>,
     good: bool,
 }
 
 impl Form {
-    /// A form with everything as the scenario has it; `None` for a broken scenario. `model` is the one
-    /// that a live run asks in place of the scenario's, where one is given, and who gives it; `id` tells
-    /// the answers of the shell to this form from those to others.
+    /// A form with the scenario's values; `None` for a broken scenario. `model` is the live model
+    /// that replaces the scenario's, and where it came from; `id` marks the shell's answers to this
+    /// form.
     pub fn new(entry: &Entry, id: RequestId, model: Option<(&str, String)>) -> Option<Self> {
         let scenario = Arc::clone(entry.scenario()?);
         let (model, given) = model.unwrap_or_default();
@@ -136,22 +137,22 @@ impl Form {
         self.typing && self.on_text()
     }
 
-    /// Whether the focused field is a text, entered or not.
+    /// Whether the focused field is a text, edited or not.
     pub fn on_text(&self) -> bool {
         matches!(self.field(&self.focus).map(|field| &field.value), Some(FieldValue::Text(_)))
     }
 
-    /// A field.
+    /// The field with this id.
     pub fn field(&self, id: &FieldId) -> Option<&Field> {
         self.fields.iter().find(|field| field.id == *id)
     }
 
-    /// The scenario with every change laid over it.
+    /// The scenario with every change applied.
     pub fn scenario(&self) -> &Arc<Scenario> {
         &self.scenario
     }
 
-    /// Whether a field is there now: no model is asked for before live models are to answer.
+    /// Whether a field is shown now: the name of a model only for a live run.
     pub fn is_shown(&self, id: &FieldId) -> bool {
         *id != FieldId::ModelName || self.is_live()
     }
@@ -160,12 +161,12 @@ impl Form {
         self.fields.iter_mut().find(|field| field.id == self.focus)
     }
 
-    /// Whether a person has changed anything.
+    /// Whether the operator has changed anything.
     pub fn changed(&self) -> bool {
         self.fields.iter().any(Field::changed)
     }
 
-    /// The first thing that is wrong with a field.
+    /// The first problem of a field.
     pub fn fault_of(&self, id: &FieldId) -> Option<&Fault> {
         self.faults.iter().find(|fault| fault.field.as_ref() == Some(id))
     }
@@ -175,7 +176,7 @@ impl Form {
         self.good && !self.faults.iter().any(|fault| fault.error)
     }
 
-    /// Who is to answer.
+    /// What answers the model calls.
     pub fn model(&self) -> ModelWanted {
         match self.field(&FieldId::Model).map(|field| &field.value) {
             Some(FieldValue::Choice { at: 1, .. }) => ModelWanted::Scripted { instant: true },
@@ -184,7 +185,7 @@ impl Form {
         }
     }
 
-    /// Flags at the start that are not as the scenario has them.
+    /// Flags whose start position differs from the scenario's.
     pub fn flags(&self) -> Vec<(FlagName, bool)> {
         let flag = |field: &Field| match (&field.id, &field.value) {
             (FieldId::Flag(name), FieldValue::Switch { on, first }) if on != first => {
@@ -195,12 +196,12 @@ impl Form {
         self.fields.iter().filter_map(flag).collect()
     }
 
-    /// What is laid over the file, each with its field and the text that `--set` takes.
+    /// The overrides of the file, each with its field and the text that `--set` takes.
     fn overrides(&self) -> Vec<(FieldId, Override, String)> {
         self.fields.iter().filter(|field| field.changed()).filter_map(override_of).collect()
     }
 
-    /// The command line that starts the same run, one word after another, not quoted.
+    /// The words of the command line that starts the same run, not quoted.
     pub fn command_words(&self) -> Vec<String> {
         let mut words = vec!["roundtable".to_owned(), "run".to_owned(), self.entry.path.clone()];
         for (_, _, text) in self.overrides() {
@@ -225,13 +226,13 @@ impl Form {
         words
     }
 
-    /// The same as one line for a shell.
+    /// The same command as one line for a shell.
     pub fn command_line(&self) -> String {
         let words: Vec<_> = self.command_words().iter().map(|word| quoted(word)).collect();
         words.join(" ")
     }
 
-    /// The run that the form describes; `None` while something is wrong with it.
+    /// The request for the run that the form describes; `None` while it has an error.
     pub fn request(&self, id: RequestId) -> Option<LaunchRequest> {
         self.is_good().then(|| LaunchRequest {
             id,
@@ -243,7 +244,7 @@ impl Form {
         })
     }
 
-    /// Loads the scenario with the changes laid over it and takes down what is wrong.
+    /// Loads the scenario with the changes applied, and collects its problems.
     fn judge(&mut self) {
         self.refused = false;
         let overrides = self.overrides();
@@ -257,7 +258,7 @@ impl Form {
                 (under.is_empty() || under.starts_with('.')).then(|| field.id.clone())
             }),
         };
-        // What a scripted run cannot do without is an error as long as it is one.
+        // A gap in the script is an error only as long as the run is scripted.
         let live = matches!(self.model(), ModelWanted::Live(_));
         let faults = checked
             .problems
@@ -286,7 +287,7 @@ impl Form {
                 self.faults.push(Fault {
                     field: Some(field.id.clone()),
                     error: false,
-                    text: format!("{unseen} character{plural} in it that no screen shows"),
+                    text: format!("contains {unseen} invisible character{plural}"),
                 });
             }
         }
@@ -304,7 +305,7 @@ impl Form {
         }
     }
 
-    /// A goal that nobody has edited follows the inputs that it names.
+    /// Updates a goal that was not edited, since it may mention changed inputs.
     fn refill_goal(&mut self) {
         let goal = self.scenario.goal.clone();
         if let Some(Field { value: FieldValue::Text(text), .. }) =
@@ -315,7 +316,7 @@ impl Form {
         }
     }
 
-    /// Answers an action; says whether it meant something here.
+    /// Handles an action; returns whether it had an effect here.
     pub fn on_action(&mut self, action: Action) -> bool {
         if action == Action::Press && self.on_text() {
             self.typing = true;
@@ -325,7 +326,7 @@ impl Form {
             self.open_picker();
             return true;
         }
-        // Tab goes into a text; every other way of moving stops at it.
+        // Tab starts editing a text; every other movement only focuses it.
         self.typing = matches!(action, Action::NextPane | Action::PrevPane);
         match action {
             Action::NextPane | Action::Down => self.move_focus(true),
@@ -347,12 +348,12 @@ impl Form {
         true
     }
 
-    /// Ends the typing; the text keeps the focus.
+    /// Stops editing; the text keeps the focus.
     pub fn leave_text(&mut self) {
         self.typing = false;
     }
 
-    /// Focuses a field, and goes into it where it is a text.
+    /// Focuses a field; a text is then being edited.
     pub fn focus(&mut self, id: FieldId) {
         if self.field(&id).is_some() {
             self.focus = id;
@@ -360,7 +361,7 @@ impl Form {
         }
     }
 
-    /// Focuses the first field that keeps the run from being started.
+    /// Focuses the first field with an error.
     pub fn focus_fault(&mut self) {
         let first = self.faults.iter().find(|fault| fault.error);
         if let Some(id) = first.and_then(|fault| fault.field.clone()) {
@@ -368,7 +369,7 @@ impl Form {
         }
     }
 
-    /// Turns the focused choice or switch.
+    /// Changes the focused choice or switch.
     pub fn turn(&mut self, forward: bool) {
         if self.focused().is_some_and(|field| field.turn(forward)) {
             self.judge();

@@ -1,5 +1,5 @@
-//! The model field of the launch form: which model is asked live, and what is known of those that could
-//! be. Nothing is asked for before the form's choice is live.
+//! The model field of the launch form: the live model to call, and what is known of the available
+//! ones. Nothing is requested before the form is set to live.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::app::state::Size;
 #[derive(Clone, Debug)]
 pub struct FormModels {
     form: RequestId,
-    /// Whether the run can be live, with the model of `offer_of`.
+    /// Whether the run can be live with the model `offer_of`.
     pub offer: LiveOffer,
     offer_of: Option<Arc<str>>,
-    /// Who gave the model that the form begins with, where it begins with one.
+    /// Where the form's first model came from; empty if it had none.
     pub given: String,
-    /// The same without a chosen model: as the scenario and the environment say.
+    /// The offer without a chosen model: with that of the scenario or the environment.
     pub base: LiveOffer,
     /// The providers that have a key.
     pub providers: Vec<ProviderOffer>,
-    /// The lists that were asked for, in that order.
+    /// The lists that were requested, in order of the requests.
     pub lists: Vec<(ModelPlace, NameList)>,
-    /// The model that the shell was asked about last.
+    /// The model of the latest question to the shell.
     asked: Option<Option<Arc<str>>>,
-    /// Whether it has answered since.
+    /// Whether the shell has answered that question.
     answered: bool,
 }
 
@@ -46,7 +46,8 @@ impl FormModels {
         }
     }
 
-    /// The lists with their places among [`lists`](Self::lists): first those of whom the run would ask.
+    /// The lists with their indices in [`lists`](Self::lists), those of the run's own providers
+    /// first.
     pub(super) fn lists_in_order(&self) -> Vec<(usize, &ModelPlace, &NameList)> {
         let asked = |place: &ModelPlace| match &self.offer {
             LiveOffer::Ready { places, .. } => places.contains(place),
@@ -58,7 +59,7 @@ impl FormModels {
         lists
     }
 
-    /// A name of a list.
+    /// A name from a list, by the indices of list and name.
     pub fn name(&self, list: usize, at: usize) -> Option<&str> {
         match self.lists.get(list) {
             Some((_, NameList::Listed { names, .. })) => names.get(at).map(String::as_str),
@@ -68,24 +69,25 @@ impl FormModels {
 }
 
 impl Form {
-    /// The model that was chosen in place of those that the scenario and the environment name.
+    /// The model that the operator chose instead of those of the scenario and the environment.
     pub fn chosen_model(&self) -> Option<Arc<str>> {
         let text = self.field(&FieldId::ModelName)?.text();
         let text = text.trim();
         (!text.is_empty()).then(|| text.into())
     }
 
-    /// Whether the shell has yet to say whether the chosen model can be asked.
+    /// Whether the shell has not answered yet whether the chosen model can be called.
     pub fn is_looking(&self) -> bool {
         self.models.offer_of != self.chosen_model()
     }
 
-    /// Whether live models answer.
+    /// Whether live models answer the calls.
     pub fn is_live(&self) -> bool {
         matches!(self.model(), ModelWanted::Live(_))
     }
 
-    /// What the shell is to find out now: whom a live run would ask, and what they list.
+    /// The pending questions to the shell: which models a live run would call, and which ones a
+    /// provider lists.
     pub(in crate::app) fn ask(&mut self) -> Vec<Effect> {
         if !self.is_live() {
             return Vec::new();
@@ -116,7 +118,7 @@ impl Form {
         effects
     }
 
-    /// Takes what the shell found; whether that is news to this form.
+    /// Stores what the shell found; returns whether that is news for this form.
     pub(in crate::app) fn found(
         &mut self,
         form: RequestId,
@@ -140,7 +142,7 @@ impl Form {
         true
     }
 
-    /// Takes the models that a place lists; whether that is news to this form.
+    /// Stores the models that a provider lists; returns whether that is news for this form.
     pub(in crate::app) fn listed(
         &mut self,
         form: RequestId,
@@ -157,7 +159,7 @@ impl Form {
         true
     }
 
-    /// Changes what is known of models, and the window that shows it.
+    /// Changes what is known of models, and refreshes the window that shows it.
     fn learn(&mut self, change: impl FnOnce(&mut FormModels)) {
         let before = self.picker.is_some().then(|| self.models.clone());
         change(&mut self.models);
@@ -166,14 +168,14 @@ impl Form {
         }
     }
 
-    /// Opens the window in which a model is chosen. Lists that could not be had are asked for again.
+    /// Opens the list of models. Lists that failed to load are requested again.
     pub(in crate::app) fn open_picker(&mut self) {
         self.models.lists.retain(|(_, list)| !matches!(list, NameList::Failed { .. }));
         let model = self.chosen_model();
         self.picker = Some(ModelPicker::open(&self.models, model.as_deref()));
     }
 
-    /// Answers an action in the window; whether it meant something there.
+    /// Handles an action in the list of models; returns whether it had an effect.
     pub(in crate::app) fn on_picker(&mut self, action: Action, size: Size) -> bool {
         let page = usize::from(PickerParts::of(size).list.height);
         let Some(picker) = &mut self.picker else { return false };
@@ -202,7 +204,8 @@ impl Form {
         self.judge();
     }
 
-    /// A click in the window, or beside it; `None`: there is nothing to take.
+    /// Handles a click in the list; returns whether the row was selected before, `None` if it is no
+    /// choice.
     pub(in crate::app) fn click_picker(&mut self, line: usize) -> Option<bool> {
         self.picker.as_mut()?.select_line(line)
     }

@@ -1,5 +1,5 @@
-//! The window over the launch form in which a model is chosen: a name is typed, or picked from the
-//! providers that have a key and the models that they list.
+//! The window over the launch form in which a model is chosen: its name is typed, or picked from
+//! the providers that have a key and from their lists.
 
 use ratatui::layout::Rect;
 
@@ -12,21 +12,21 @@ use crate::app::live::{LiveOffer, NameList};
 use crate::app::state::Size;
 use crate::event::visible::{is_hostile, visible_within};
 
-/// The widest that the window gets.
+/// Widest size of the window, in columns.
 const COLS: u16 = 108;
-/// Its rows, whatever it lists: a list that is filtered does not move.
+/// Its height is fixed, so that it does not move while the list is filtered.
 const ROWS: u16 = 24;
-/// The most characters that are typed: no model's name is longer.
+/// The longest text that can be typed, in characters: no model's name is longer.
 const MOST: usize = 200;
 
 /// The window in which a model is chosen.
 #[derive(Clone, Debug, Default)]
 pub struct ModelPicker {
-    /// What has been typed: words to find a name by, or a name.
+    /// The typed text: search words, or a name.
     pub query: String,
-    /// The rows for it.
+    /// The rows that match it.
     pub rows: Vec<PickRow>,
-    /// Which of them is selected.
+    /// Index of the selected row.
     pub selected: usize,
     /// The first row in view.
     pub top: usize,
@@ -39,20 +39,20 @@ pub enum PickRow {
     Gap,
     /// The heading of the providers that have a key.
     Providers,
-    /// The heading of a list, by its place among [`FormModels::lists`], and how it stands.
+    /// The heading of a list, by its index in [`FormModels::lists`], with its status.
     List(usize),
-    /// No model is named: as the scenario and the environment say.
+    /// No model is named: that of the scenario or the environment is called.
     AsSet,
-    /// The default model of a provider, by its place among [`FormModels::providers`].
+    /// The default model of a provider, by its index in [`FormModels::providers`].
     Default(usize),
-    /// A name of a list.
+    /// A name from a list.
     Name {
-        /// Which list.
+        /// Index of the list.
         list: usize,
-        /// Which of its names.
+        /// Index of the name.
         at: usize,
     },
-    /// What has been typed, as it stands.
+    /// The typed text, taken as a name.
     Typed,
 }
 
@@ -61,11 +61,11 @@ pub enum PickRow {
 pub struct PickerParts {
     /// All of it, border included.
     pub window: Rect,
-    /// What is typed.
+    /// The line with the typed text.
     pub query: Rect,
     /// The rows in view.
     pub list: Rect,
-    /// What is to be known of the selected row.
+    /// The note on the selected row.
     pub told: Rect,
 }
 
@@ -89,14 +89,14 @@ impl PickerParts {
 }
 
 impl PickRow {
-    /// Whether it can be taken.
+    /// Whether it can be chosen.
     pub fn is_choice(self) -> bool {
         !matches!(self, Self::Gap | Self::Providers | Self::List(_))
     }
 }
 
 impl ModelPicker {
-    /// The window with the row selected that `model` names.
+    /// The window, with the row of `model` selected.
     pub(super) fn open(models: &FormModels, model: Option<&str>) -> Self {
         let mut picker = Self::default();
         picker.list(models);
@@ -108,7 +108,7 @@ impl ModelPicker {
         picker
     }
 
-    /// The rows for what has been typed.
+    /// Fills the rows for the typed text.
     fn list(&mut self, models: &FormModels) {
         let query = self.query.trim();
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
@@ -132,7 +132,7 @@ impl ModelPicker {
             rows.push(head);
             rows.extend(of);
         };
-        // One alone is what is asked anyhow, where anybody can be.
+        // A single provider is the default already, so its group says nothing new.
         if models.providers.len() > 1 || !is_set {
             let defaults = models.providers.iter().enumerate();
             let mut defaults = defaults
@@ -163,12 +163,12 @@ impl ModelPicker {
         self.rows = rows;
     }
 
-    /// The first row that can be taken.
+    /// The first row that can be chosen.
     fn first(&self) -> Option<usize> {
         self.rows.iter().position(|row| row.is_choice())
     }
 
-    /// What is typed has changed: the row that it names whole is selected, else the first.
+    /// The typed text has changed: selects the row with exactly that name, else the first.
     fn typed(&mut self, models: &FormModels) {
         self.list(models);
         let query = self.query.trim();
@@ -182,7 +182,7 @@ impl ModelPicker {
         self.top = 0;
     }
 
-    /// More is known: the row that is selected stays so.
+    /// New information has arrived: keeps the selected row selected.
     pub(super) fn refresh(&mut self, before: &FormModels, now: &FormModels) {
         let was = self.rows.get(self.selected).copied();
         let value = was.and_then(|row| self.value(row, before));
@@ -195,7 +195,7 @@ impl ModelPicker {
         self.selected = at.or_else(|| self.first()).unwrap_or(0);
     }
 
-    /// What taking a row puts into the field; `None` empties it.
+    /// The value that choosing a row puts into the field; `None` clears it.
     pub fn value(&self, row: PickRow, models: &FormModels) -> Option<String> {
         match row {
             PickRow::AsSet | PickRow::Gap | PickRow::Providers | PickRow::List(_) => None,
@@ -210,12 +210,12 @@ impl ModelPicker {
         }
     }
 
-    /// The selected row, where one can be taken.
+    /// The selected row, if it can be chosen.
     pub fn chosen(&self) -> Option<PickRow> {
         self.rows.get(self.selected).copied().filter(|row| row.is_choice())
     }
 
-    /// Takes a typed key; says whether it was one.
+    /// Takes a typed key; returns whether it was one.
     pub(super) fn on_key(&mut self, key: Key, models: &FormModels) -> bool {
         match (key.typed(), key.code) {
             (Some(c), _) if is_hostile(c) || self.query.chars().count() >= MOST => return false,
@@ -229,7 +229,7 @@ impl ModelPicker {
         true
     }
 
-    /// Takes pasted text, its first line that has something in it.
+    /// Takes the first non-empty line of pasted text.
     pub(super) fn on_paste(&mut self, text: &str, models: &FormModels) {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let room = MOST.saturating_sub(self.query.chars().count());
@@ -238,7 +238,7 @@ impl ModelPicker {
         self.typed(models);
     }
 
-    /// Moves the selection past headings; `page` is how many rows are in view.
+    /// Moves the selection past headings; `page` is the number of rows in view.
     pub(super) fn on_move(&mut self, action: Action, page: usize) -> bool {
         let choices: Vec<usize> =
             (0..self.rows.len()).filter(|at| self.rows[*at].is_choice()).collect();
@@ -248,15 +248,15 @@ impl ModelPicker {
         true
     }
 
-    /// Selects the row in this line of the window; whether it was selected before. `None`: there is
-    /// none to take.
+    /// Selects the row on this line of the window; returns whether it was selected before, `None`
+    /// if it is no choice.
     pub(super) fn select_line(&mut self, line: usize) -> Option<bool> {
         let at = self.top + line;
         self.rows.get(at).filter(|row| row.is_choice())?;
         Some(std::mem::replace(&mut self.selected, at) == at)
     }
 
-    /// Keeps the selected row in view, its heading with it where it is the first under it.
+    /// Keeps the selected row in view, and its heading if the row is the first under it.
     pub(super) fn arrange(&mut self, page: usize) {
         self.top = keep_in_view(self.top, self.selected, page, self.rows.len());
         while self.top > 0

@@ -1,5 +1,5 @@
-//! From a scenario to the fields of the form, and from a changed field back to what is laid over
-//! the scenario.
+//! From a scenario to the fields of the form, and from a changed field back to an override of the
+//! scenario.
 
 use super::MODELS;
 use super::command_line::text_value;
@@ -8,7 +8,7 @@ use crate::app::preview::shown_value;
 use crate::scenario::model::{Input, InputKind};
 use crate::scenario::{Override, Scenario};
 
-/// Every field, as the scenario has it; `model` is the one that a live run asks in its place.
+/// Every field with the scenario's value; `model` is the live model that replaces the scenario's.
 pub(super) fn fields_of(scenario: &Scenario, model: &str) -> Vec<Field> {
     let mut fields = vec![Field {
         id: FieldId::Goal,
@@ -18,11 +18,11 @@ pub(super) fn fields_of(scenario: &Scenario, model: &str) -> Vec<Field> {
         value: FieldValue::Text(Box::new(TextField::new(&scenario.goal, true))),
     }];
     fields.extend(scenario.inputs.iter().map(input_field));
-    // Who answers can cost money: it stands where even a small screen shows it.
+    // The model can cost money: its field is high enough to be seen on a small screen.
     let choices = MODELS.iter().map(|&model| model.to_owned()).collect();
     fields.push(Field {
         id: FieldId::Model,
-        label: "Answers".to_owned(),
+        label: "Replies".to_owned(),
         hint: String::new(),
         literal: true,
         value: FieldValue::Choice { choices, at: 0, first: 0 },
@@ -67,9 +67,9 @@ fn input_field(input: &Input) -> Field {
     let given = shown_value(&input.value);
     let text = |lines| FieldValue::Text(Box::new(TextField::new(&given, lines)));
     let (hint, literal, value) = match &input.kind {
-        // One line unless the scenario itself writes more: Enter goes on to the next field.
+        // One line unless the scenario's own text has more; Enter then moves to the next field.
         InputKind::Text => ("", true, text(given.contains('\n'))),
-        InputKind::Date => ("a day, YYYY-MM-DD", false, text(false)),
+        InputKind::Date => ("a date, YYYY-MM-DD", false, text(false)),
         InputKind::Integer => ("a whole number", false, text(false)),
         InputKind::Number => ("a number", false, text(false)),
         InputKind::Bool => {
@@ -85,7 +85,7 @@ fn input_field(input: &Input) -> Field {
     Field { id: FieldId::Input(input.name.clone()), label, hint, literal, value }
 }
 
-/// The field of a scenario that a field of the form sets.
+/// The path in a scenario that a field of the form sets.
 pub(super) fn path_of(id: &FieldId) -> Option<String> {
     match id {
         FieldId::Goal => Some("goal".to_owned()),
@@ -100,7 +100,7 @@ pub(super) fn path_of(id: &FieldId) -> Option<String> {
     }
 }
 
-/// A changed field as an override, with the text that says the same on a command line.
+/// A changed field as an override, with the text of its `--set` option.
 pub(super) fn override_of(field: &Field) -> Option<(FieldId, Override, String)> {
     let path = path_of(&field.id)?;
     let text = field.text();

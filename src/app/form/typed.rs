@@ -1,22 +1,22 @@
-//! What is typed and pasted into the texts of the form.
+//! Typing and pasting into the texts of the form.
 
 use super::Form;
 use super::field::{Field, FieldId, FieldValue, MOST_BYTES};
 use crate::app::key::{Key, KeyCode};
 
-/// What a key did to the form.
+/// The effect of a key on the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typed {
-    /// It was for the form.
+    /// The form used it.
     Taken,
-    /// It means nothing here.
+    /// It has no meaning here.
     Ignored,
-    /// It would be typed, but the focused text has not been entered.
+    /// It is text, but the focused field is not being edited.
     Outside,
 }
 
 impl Form {
-    /// Takes a key that is bound to nothing: what is typed into a text.
+    /// Takes a key without a binding: text for the focused field.
     pub fn on_key(&mut self, key: Key) -> Typed {
         let edge = match key.code {
             KeyCode::Up => Some(false),
@@ -55,10 +55,10 @@ impl Form {
         Typed::Taken
     }
 
-    /// Takes pasted text whole into the focused text.
+    /// Inserts pasted text into the focused text field.
     ///
     /// # Errors
-    /// Why it was not taken, or what was done to it, for the status row.
+    /// Why it was not inserted, or how it was changed, for the status row.
     pub fn on_paste(&mut self, pasted: &str) -> Result<(), String> {
         if self.focus == FieldId::ModelName && self.picker.is_none() {
             self.open_picker();
@@ -68,7 +68,7 @@ impl Form {
             return Ok(());
         }
         let Some(Field { value: FieldValue::Text(text), .. }) = self.focused() else {
-            return Err("Pasted text goes into a text: Tab to one first.".to_owned());
+            return Err("Pasting needs a text field: press Tab to reach one.".to_owned());
         };
         if pasted.len() > text.room() {
             return Err(format!(
@@ -89,7 +89,7 @@ impl Form {
             ));
         }
         if signs > 0 {
-            said.push(format!("{signs} control characters of the paste are shown as signs."));
+            said.push(format!("{signs} control characters of the paste are shown as symbols."));
         }
         if said.is_empty() { Ok(()) } else { Err(said.join(" ")) }
     }
