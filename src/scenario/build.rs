@@ -229,7 +229,7 @@ fn odd_limits(seats: usize, sequence: Span, file: &File, cx: &mut Reader) {
     let (messages, votes) = (&budget.max_messages, &budget.min_go_votes);
     if messages.value.0 < seats {
         cx.within("budget.max_messages", |cx| {
-            let what = format!("{} messages are too few for one round", messages.value.0);
+            let what = format!("{} is too few messages for one round", messages.value.0);
             cx.warn(place(messages.at), what, &help);
         });
     }

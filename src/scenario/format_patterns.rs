@@ -87,7 +87,11 @@ impl Shape for Escalation {
         match node.value {
             Tree::Whole(Some(0)) => Some(Self),
             Tree::Whole(_) => {
-                cx.error(node.at, "escalation is not available yet", "set it to 0 (never)");
+                cx.error(
+                    node.at,
+                    "escalation is not available yet",
+                    "set it to 0, which means never",
+                );
                 None
             }
             _ => {
