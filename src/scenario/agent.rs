@@ -112,7 +112,7 @@ pub struct MemberTools {
     pub inner_text: InnerText,
     /// What a member sees of the coordinator's history.
     pub history_scope: HistoryScope,
-    /// Whether the run ends with the members' replies, not with one more of the coordinator's.
+    /// Whether the run ends with the members' replies, without a final reply of the coordinator.
     pub skip_summarization: bool,
 }
 
@@ -120,7 +120,7 @@ pub struct MemberTools {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InnerText {
-    /// All of it.
+    /// The whole output.
     #[default]
     Include,
     /// Progress and tool calls only.
@@ -166,7 +166,7 @@ pub struct Swarm {
 #[serde(transparent)]
 pub struct HandoffTemplate(Vec<HandoffPiece>);
 
-/// A piece of a [`HandoffTemplate`].
+/// A literal or a placeholder of a [`HandoffTemplate`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffPiece {
@@ -276,7 +276,7 @@ pub struct SwarmLimits {
     pub max_handoffs: u32,
     /// How many of the latest targets the loop guard checks.
     pub repetitive_handoff_window: u32,
-    /// How many different names must be among them.
+    /// How many different names must be among those targets.
     pub repetitive_handoff_min_unique: u32,
 }
 

@@ -114,7 +114,7 @@ pub(super) fn not_toml(errors: &[Error], cx: &mut Reader) {
     cx.leave_out(places.len().saturating_sub(SYNTAX_ERRORS));
 }
 
-/// The stem of the file.
+/// The name of a scenario: its file name without the extension.
 fn name(origin: &Origin) -> ScenarioName {
     let path = match origin {
         Origin::Shipped(path) => Path::new(path),

@@ -182,7 +182,7 @@ pub struct Budget {
 pub enum Concurrency {
     /// All in parallel: a round takes as long as its slowest seat.
     Parallel,
-    /// One after another.
+    /// One seat after another.
     Sequential,
 }
 
@@ -198,9 +198,9 @@ pub struct Role {
 /// The flag of a role, and what happens while it is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behind {
-    /// The flag.
+    /// Name of the flag.
     pub flag: FlagName,
-    /// What happens while it is off.
+    /// What happens while the flag is off.
     pub when_off: WhenOff,
 }
 
@@ -239,14 +239,14 @@ pub enum InputKind {
     Number,
     /// `true` or `false`.
     Bool,
-    /// One of these.
+    /// One of these strings.
     Choice(Vec<String>),
 }
 
 /// A flag of the scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
-    /// Its name.
+    /// Its name in the file and on the command line.
     pub name: FlagName,
     /// What it does, shown to the operator.
     pub label: String,
@@ -458,7 +458,7 @@ pub struct Latency {
 /// A failure of the first `times` attempts of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptFault {
-    /// How it fails.
+    /// The kind of failure.
     pub kind: ScriptFaultKind,
     /// How many attempts of a call fail, from the first on.
     pub times: u32,

@@ -48,7 +48,7 @@ pub struct OrchestratorBudget {
 /// A worker of the catalogue. The tool with the same name implements it.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    /// Its name.
+    /// Its name, as the planner uses it.
     pub name: ToolName,
     /// What it does, shown to the planner.
     pub description: String,

@@ -18,12 +18,12 @@ pub struct Shipped {
     pub name: &'static str,
     /// Its path in the repository, such as `scenarios/checkout-launch.toml`.
     pub path: &'static str,
-    /// Its text.
+    /// The text of the file.
     pub text: &'static str,
 }
 
 impl Shipped {
-    /// Where it came from.
+    /// Its origin: the path in the repository.
     pub fn origin(&self) -> Origin {
         Origin::Shipped(self.path)
     }

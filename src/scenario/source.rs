@@ -15,9 +15,9 @@ pub const STDIN: &str = "-";
 /// The text of a scenario and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The text.
+    /// The text of the file.
     pub text: String,
-    /// Where it came from.
+    /// The file or the shipped scenario that it was read from.
     pub origin: Origin,
 }
 
@@ -32,10 +32,10 @@ pub enum SourceError {
         /// A similar name.
         help: Option<String>,
     },
-    /// The file cannot be read.
+    /// The system could not read the file.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The error of the system.
         source: std::io::Error,
@@ -43,13 +43,13 @@ pub enum SourceError {
     /// The file is larger than a scenario may be.
     #[error("{} is too large for a scenario: more than {MAX_BYTES} bytes", path.display())]
     TooLong {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The file is not UTF-8.
     #[error("{} is not a text file: byte {at} is not UTF-8", path.display())]
     NotText {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The first invalid byte, from 0.
         at: usize,

@@ -14,7 +14,7 @@ use super::name::ToolName;
 /// A tool behind the gateway.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {
-    /// Its name.
+    /// Its name at the gateway.
     pub name: ToolName,
     /// Its implementation; `None`: there is none (`worker_missing`).
     pub kind: Option<ToolKind>,
@@ -33,9 +33,9 @@ pub struct ToolSpec {
 /// The description of a tool for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOffer {
-    /// Its name.
+    /// The name under which a model calls it.
     pub name: Arc<str>,
-    /// What it does.
+    /// What it does, for the model; may be empty.
     pub description: Arc<str>,
     /// The JSON schema of its arguments, an object.
     pub parameters: Arc<Value>,
@@ -57,7 +57,7 @@ impl ToolOffer {
 pub struct ToolCall {
     /// The model's id of this call; the result is sent back with it.
     pub id: Arc<str>,
-    /// The tool's name.
+    /// Name of the called tool.
     pub name: Arc<str>,
     /// The arguments as the model wrote them; they may be invalid JSON.
     pub arguments: Arc<str>,
