@@ -1,5 +1,5 @@
-//! Agents as a scenario declares them (source `002`): model agents, coordinator teams, swarms. All
-//! three are agents to whoever holds them, so teams nest.
+//! Agents as a scenario declares them (teams source document): model agents, coordinator teams and
+//! swarms. A coordinator consults all three in the same way, so teams nest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{AgentName, ToolName};
 
-/// `pattern = "team"` or `pattern = "swarm"`: the agent that a person talks to, and those it works
-/// with.
+/// `pattern = "team"` or `pattern = "swarm"`: the root agent that the user talks to, and all other
+/// agents.
 #[derive(Debug)]
 pub struct TeamSpec {
-    /// The agent that a person talks to: a coordinator team or a swarm.
+    /// The agent that the user talks to: a coordinator team or a swarm.
     pub root: AgentName,
-    /// Every agent by name; those that are nobody's member may join a swarm.
+    /// Every agent by name. An agent in no `members` list may join a swarm.
     pub agents: BTreeMap<AgentName, AgentSpec>,
-    /// What the session goes on with once the goal is answered.
+    /// Messages that follow the goal in the session, in order.
     pub follow_ups: Vec<Arc<str>>,
-    /// Bound of each run of the session, pauses not counted.
+    /// Time limit of each run of the session; pauses are not counted.
     pub max_seconds: Duration,
 }
 
 impl TeamSpec {
-    /// The agent of this name.
+    /// The agent with this name.
     pub fn agent(&self, name: &AgentName) -> Option<&AgentSpec> {
         self.agents.get(name)
     }
@@ -35,18 +35,18 @@ impl TeamSpec {
     }
 }
 
-/// An agent.
+/// One agent of a team or swarm.
 #[derive(Debug, Clone)]
 pub struct AgentSpec {
-    /// Its name: what a coordinator calls it by, and what it is handed over to by.
+    /// The name by which a coordinator calls it and other agents hand over to it.
     pub name: AgentName,
-    /// What it does, for the agents that may ask it.
+    /// What it does, shown to the agents that may consult it.
     pub description: Arc<str>,
-    /// What it is.
+    /// Whether it is a model agent, a team or a swarm.
     pub kind: AgentKind,
 }
 
-/// What an agent is.
+/// The three kinds of agent.
 #[derive(Debug, Clone)]
 pub enum AgentKind {
     /// A model with an instruction and tools.
@@ -58,7 +58,7 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
-    /// Its word in files and on the screen.
+    /// The word for this kind in files and on the screen.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Model(_) => "agent",
@@ -67,7 +67,7 @@ impl AgentKind {
         }
     }
 
-    /// The members' names; none of a model agent.
+    /// The members' names; empty for a model agent.
     pub fn members(&self) -> &[AgentName] {
         match self {
             Self::Model(_) => &[],
@@ -80,49 +80,50 @@ impl AgentKind {
 /// A model with an instruction and tools.
 #[derive(Debug, Clone)]
 pub struct ModelAgent {
-    /// Its system prompt; empty: it has none.
+    /// Its system prompt; empty if it has none.
     pub instruction: Arc<str>,
-    /// The tools it may call, by their name at the gateway.
+    /// The tools that it may call, by their names at the gateway.
     pub tools: Vec<ToolName>,
-    /// Replies with tool calls that are carried out before its loop is stopped.
+    /// Maximum number of replies with tool calls; one more stops its loop.
     pub max_tool_rounds: u32,
 }
 
-/// A coordinator and its members (source `002`, "Coordinator Team").
+/// A coordinator and its members (teams source document, "Coordinator Team").
 #[derive(Debug, Clone)]
 pub struct CoordinatorTeam {
-    /// The coordinator; its name is the team's.
+    /// The coordinator; its name is the team's name.
     pub coordinator: ModelAgent,
-    /// Whom it may consult.
+    /// The agents that it may consult.
     pub members: Vec<AgentName>,
-    /// Whether the calls of one reply run at once.
+    /// Whether the tool calls of one reply run in parallel.
     pub parallel_tools: bool,
-    /// What members see, and what is seen of them.
+    /// What members see of the conversation, and what is shown of their output.
     pub member_tools: MemberTools,
 }
 
-/// What members see, and what is seen of them (source `002`, `MemberToolConfig`).
+/// What members see of the conversation, and what is shown of their output (teams source document,
+/// `MemberToolConfig`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemberTools {
-    /// Whether a member's own output is shown live inside the coordinator's.
+    /// Whether a member's output is streamed inside the coordinator's.
     pub stream_inner: bool,
-    /// How much of it.
+    /// Which parts of that output are shown.
     pub inner_text: InnerText,
     /// What a member sees of the coordinator's history.
     pub history_scope: HistoryScope,
-    /// Whether the run ends with the members' replies, not with one more of the coordinator's.
+    /// Whether the run ends with the members' replies, without a final reply of the coordinator.
     pub skip_summarization: bool,
 }
 
-/// How much of a member's output is shown inside the coordinator's.
+/// Which parts of a member's output are shown inside the coordinator's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InnerText {
-    /// All of it.
+    /// The whole output.
     #[default]
     Include,
-    /// Progress and tool calls, no prose.
+    /// Progress and tool calls only.
     Exclude,
 }
 
@@ -133,57 +134,58 @@ pub enum HistoryScope {
     /// The user's input, the coordinator's messages, earlier members' results.
     #[default]
     ParentBranch,
-    /// Only what it is asked.
+    /// Only the request.
     Isolated,
 }
 
-/// Model agents that hand over to each other (source `002`, "Swarm").
+/// Model agents that hand over to each other (teams source document, "Swarm").
 #[derive(Debug, Clone)]
 pub struct Swarm {
-    /// Its members at the start.
+    /// The members at the start of the run.
     pub members: Vec<AgentName>,
-    /// Who starts.
+    /// The member that starts.
     pub entry: AgentName,
-    /// When a hand-off is refused.
+    /// The limits beyond which a handoff is refused.
     pub limits: SwarmLimits,
-    /// Refused hand-offs after which the run stops; 0: never.
+    /// Refused handoffs after which the run stops; 0 means never.
     pub max_rejections: u32,
-    /// Bound of a member's run that a hand-off started; `None`: none.
+    /// Time limit for a member that received a handoff; `None` means no limit.
     pub node_timeout: Option<Duration>,
-    /// Whether the next message of a session starts at the agent that owned the last reply.
+    /// Whether the next message of a session starts at the agent that gave the last answer.
     pub cross_request_transfer: bool,
     /// Whether members other than the entry see only their own turns.
     pub independent_history: bool,
-    /// What the target of a hand-off is given; `None`: the message, or else the source's own input.
+    /// Template for the input of a handoff's target. `None`: the handoff message or, without one,
+    /// the input of the agent that hands over.
     pub handoff_input: Option<HandoffTemplate>,
 }
 
-/// What the target of a hand-off is given, in pieces: what an input or an agent says is never read
-/// as part of the template.
+/// Template for the input of a handoff's target. It is stored in pieces, so that text from an input
+/// or an agent is never parsed as part of the template.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HandoffTemplate(Vec<HandoffPiece>);
 
-/// A piece of a [`HandoffTemplate`].
+/// A literal or a placeholder of a [`HandoffTemplate`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffPiece {
-    /// A text as it stands.
+    /// Text that is copied unchanged.
     Literal(String),
-    /// `{root_input}`: what the swarm was given.
+    /// `{root_input}`: the input of the swarm.
     RootInput,
-    /// `{parent_input}`: what the one that hands over was given.
+    /// `{parent_input}`: the input of the agent that hands over.
     ParentInput,
-    /// `{from}`: who hands over.
+    /// `{from}`: the agent that hands over.
     From,
-    /// `{to}`: to whom.
+    /// `{to}`: the agent that takes over.
     To,
-    /// `{message}`: what is said with it, or nothing.
+    /// `{message}`: the handoff message; empty if there is none.
     Message,
 }
 
 impl HandoffPiece {
-    /// What a template may name.
+    /// The placeholders that a template may contain.
     pub const NAMES: [&str; 5] = ["root_input", "parent_input", "from", "to", "message"];
 
     fn named(name: &str) -> Option<Self> {
@@ -199,20 +201,20 @@ impl HandoffPiece {
 }
 
 impl HandoffTemplate {
-    /// The template of a text; what is in braces and no name of it stands as it is.
+    /// Parses a template. Braces around anything but a placeholder are kept as text.
     pub fn of(text: &str) -> Self {
         let mut template = Self::default();
         template.text(text);
         template
     }
 
-    /// Goes on with a text that is read as a template.
+    /// Appends text that is parsed as a template.
     pub fn text(&mut self, text: &str) {
         let mut rest = text;
         while let Some(open) = rest.find('{') {
             let (before, after) = rest.split_at(open);
             self.literal(before);
-            // A brace within braces names nothing: the next one may.
+            // Nested braces contain no placeholder; the inner pair may be one.
             let next = after[1..].find(['{', '}']).map(|at| at + 1);
             let close = next.filter(|at| after[*at..].starts_with('}'));
             let named = close.and_then(|close| {
@@ -232,7 +234,7 @@ impl HandoffTemplate {
         self.literal(rest);
     }
 
-    /// Goes on with a text as it stands.
+    /// Appends text unchanged.
     pub fn literal(&mut self, text: &str) {
         match self.0.last_mut() {
             _ if text.is_empty() => {}
@@ -241,12 +243,12 @@ impl HandoffTemplate {
         }
     }
 
-    /// Its pieces in order; no two texts stand side by side.
+    /// Its pieces in order. Adjacent literals are merged.
     pub fn pieces(&self) -> &[HandoffPiece] {
         &self.0
     }
 
-    /// What the target of this hand-off is given.
+    /// Fills in the template for one handoff.
     pub fn fill(
         &self,
         root: &str,
@@ -267,19 +269,19 @@ impl HandoffTemplate {
     }
 }
 
-/// When a hand-off is refused (source `002`, `SwarmConfig`). 0 turns a limit off.
+/// The limits of handoffs (teams source document, `SwarmConfig`). 0 switches a limit off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwarmLimits {
-    /// Hand-offs at most.
+    /// Maximum number of handoffs.
     pub max_handoffs: u32,
-    /// How many of the last targets are looked at.
+    /// How many of the latest targets the loop guard checks.
     pub repetitive_handoff_window: u32,
-    /// How many different names must be among them.
+    /// How many different names must be among those targets.
     pub repetitive_handoff_min_unique: u32,
 }
 
 impl SwarmLimits {
-    /// The source's own, where the scenario says nothing.
+    /// The defaults of the source document.
     pub const USUAL: Self =
         Self { max_handoffs: 20, repetitive_handoff_window: 8, repetitive_handoff_min_unique: 3 };
 }
@@ -290,47 +292,47 @@ impl Default for SwarmLimits {
     }
 }
 
-/// The tool by which a member of a swarm hands over: no agent and no tool has its name.
+/// Name of the handoff tool. No agent and no other tool may use it.
 pub const TRANSFER: &str = "transfer_to_agent";
-/// How many teams may stand within one another.
+/// How many teams may be nested.
 pub const MAX_DEPTH: usize = 16;
 
-/// Replies with tool calls of one agent's loop, where the scenario says nothing.
+/// Default of `max_tool_rounds`.
 pub const MAX_TOOL_ROUNDS: u32 = 16;
-/// Refused hand-offs after which a swarm stops, where the scenario says nothing.
+/// Default of `max_rejections`.
 pub const MAX_REJECTIONS: u32 = 3;
 
-/// What is wrong with the names of a team. The texts are the specification's.
+/// What is wrong with the names of a team. The source document fixes the texts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RosterFault {
-    /// A team of nobody.
+    /// The team has no members.
     #[error("members is empty")]
     NoMembers,
-    /// A member without a name.
+    /// A member's name is empty.
     #[error("member name is empty")]
     EmptyMember,
-    /// A member that is called as the coordinator is.
+    /// A member has the coordinator's name.
     #[error("member name {0:?} conflicts with coordinator")]
     Coordinator(String),
-    /// Two members of one name.
+    /// Two members have the same name.
     #[error("duplicate member name {0:?}")]
     Duplicate(String),
-    /// A name that models would not take for a tool's.
+    /// The name cannot be the name of a tool in a model's request.
     #[error("member name {0:?} does not match ^[a-zA-Z0-9_-]+$")]
     Strange(String),
-    /// A swarm that starts nowhere.
+    /// The name of the entry is empty.
     #[error("entry member name is empty")]
     EmptyEntry,
-    /// A swarm that starts at a stranger.
+    /// The entry is not a member of the swarm.
     #[error("entry member {0:?} not found")]
     NoSuchEntry(String),
 }
 
-/// Whether these names make a team: of a coordinator where there is one, of a swarm where there is
-/// an entry.
+/// Checks the names of a team: against the coordinator's name if there is one, and of a swarm the
+/// name of its entry.
 ///
 /// # Errors
-/// The first thing that is wrong, in the order of the source.
+/// The first fault, in the order of the source document.
 pub fn check_names(
     coordinator: Option<&str>,
     entry: Option<&str>,
@@ -348,10 +350,10 @@ pub fn check_names(
     }
 }
 
-/// Whether the name at this place among the members may stand there, whatever the others are.
+/// Checks the name of one member.
 ///
 /// # Errors
-/// The first thing that is wrong with it, in the order of the source.
+/// Its first fault, in the order of the source document.
 pub(super) fn check_member(
     coordinator: Option<&str>,
     members: &[&str],
@@ -373,10 +375,10 @@ pub(super) fn check_member(
     Ok(())
 }
 
-/// Whether a swarm of these members can start at this one.
+/// Checks that the entry is one of the members.
 ///
 /// # Errors
-/// It has no name, or is none of them.
+/// The name of the entry is empty or not a member's.
 pub(super) fn check_entry(entry: &str, members: &[&str]) -> Result<(), RosterFault> {
     if entry.is_empty() {
         Err(RosterFault::EmptyEntry)
@@ -387,7 +389,7 @@ pub(super) fn check_entry(entry: &str, members: &[&str]) -> Result<(), RosterFau
     }
 }
 
-/// Whether models take this for the name of a tool: `^[a-zA-Z0-9_-]+$`.
+/// Whether a model API accepts this as the name of a tool: `^[a-zA-Z0-9_-]+$`.
 pub fn is_agent_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }

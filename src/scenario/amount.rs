@@ -1,4 +1,4 @@
-//! Amounts in a file: money and time.
+//! Amounts of money and time in a scenario file.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ impl Shape for Dollars {
     }
 }
 
-/// Some seconds, more than none, kept as whole milliseconds: a number, or a text such as `300ms`.
+/// A duration above zero in seconds, kept as whole milliseconds: a number, or a string such as
+/// `300ms`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seconds(pub Duration);
 
@@ -39,13 +40,13 @@ impl Shape for Seconds {
 }
 
 impl Seconds {
-    /// That many.
+    /// A whole number of seconds.
     pub fn whole(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 }
 
-/// A number between two whole ones, both included.
+/// A number between two integers, both included.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Number<const MIN: u32, const MAX: u32>(pub f64);
 
@@ -74,7 +75,7 @@ impl Shape for Fraction {
     }
 }
 
-/// A point on a clock that starts at zero: `2s`, or a number of seconds.
+/// Time since a clock was started: `2s`, or a number of seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moment(pub Duration);
 
@@ -87,7 +88,8 @@ impl Shape for Moment {
     }
 }
 
-/// Some seconds or none at all, kept as whole milliseconds: a number, or a text such as `300ms`.
+/// A duration in seconds, zero included, kept as whole milliseconds: a number, or a string such as
+/// `300ms`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait(pub Duration);
 
@@ -100,8 +102,8 @@ impl Shape for Wait {
     }
 }
 
-/// A time that is counted in units of so many milliseconds, between two bounds of such units: a whole
-/// number of them, or a text such as `300ms` that comes to one.
+/// A duration in units of `MS` milliseconds, between two bounds in that unit: an integer, or a
+/// string such as `300ms` that is a whole number of units.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Units<const MS: u32, const MIN: u32, const MAX: u32>(pub u32);
 
@@ -123,7 +125,7 @@ impl<const MS: u32, const MIN: u32, const MAX: u32> Shape for Units<MS, MIN, MAX
         let count = found.as_nanos() / unit.as_nanos();
         let name = if MS == 1 { "milliseconds" } else { "seconds" };
         if count * unit.as_nanos() != found.as_nanos() {
-            let what = format!("{text:?} is no whole number of {name}");
+            let what = format!("{text:?} is not a whole number of {name}");
             cx.error(node.at, what, format!("{MIN} to {MAX} {name}"));
             return None;
         }
@@ -162,7 +164,7 @@ fn number(node: &Node, cx: &mut Reader, min: f64, max: f64) -> Option<f64> {
     None
 }
 
-/// A number of seconds, or a time as a text, between two bounds in seconds.
+/// A number of seconds or a duration string, between two bounds in seconds.
 fn seconds(node: &Node, cx: &mut Reader, min: f64, max: f64) -> Option<Duration> {
     let Tree::Text(text) = &node.value else {
         return number(node, cx, min, max).map(milliseconds);
@@ -183,10 +185,10 @@ fn time_schema() -> Value {
     json!({ "type": "string", "pattern": format!(r"^\s*{TIME}\s*$") })
 }
 
-/// How a time is written.
+/// The pattern of a duration string.
 const TIME: &str = r"[0-9]+(\.[0-9]+)?(ms|s|m)";
 
-/// The most seconds of what a script or a fixture takes.
+/// Longest time in a script or a fixture, in seconds.
 const MOST_SECONDS: f64 = 3_600.0;
 
 impl Shape for Latency {
@@ -205,7 +207,7 @@ impl Shape for Latency {
                 return Some(Self { min: both, max: both });
             }
             _ => {
-                cx.wrong_type(node, "a time such as \"900ms\" or \"900ms..1.8s\"");
+                cx.wrong_type(node, "a duration such as \"900ms\" or \"900ms..1.8s\"");
                 return None;
             }
         };
@@ -214,22 +216,26 @@ impl Shape for Latency {
         let short = |text| time(text).filter(|time| *time <= most);
         let (Some(min), Some(max)) = (short(min), short(max)) else {
             let help = "such as 900ms, 1.5s, or 900ms..1.8s, at most 60m";
-            cx.error(node.at, format!("{text:?} is no time"), help);
+            cx.error(node.at, format!("{text:?} is not a duration"), help);
             return None;
         };
         if min > max {
-            cx.error(node.at, format!("{text:?} ends before it begins"), "the shorter time first");
+            cx.error(
+                node.at,
+                format!("{text:?} has its longer time first"),
+                "write the shorter time first",
+            );
             return None;
         }
         Some(Self { min, max })
     }
 }
 
-/// The time that a text says; one that is none is told.
+/// Parses a duration string; reports an error if it is not one.
 fn told_time(text: &str, node: &Node, cx: &mut Reader) -> Option<Duration> {
     let found = time(text);
     if found.is_none() {
-        cx.error(node.at, format!("{text:?} is no time"), "such as 300ms, 1.5s or 2m");
+        cx.error(node.at, format!("{text:?} is not a duration"), "such as 300ms, 1.5s or 2m");
     }
     found
 }

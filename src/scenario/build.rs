@@ -1,5 +1,5 @@
-//! What one field of a scenario says about another, and the way from the file's fields to the
-//! [`Scenario`] that a run is made of.
+//! Cross-checks between the fields of a scenario, and the conversion of the file's tables to the
+//! [`Scenario`] that a run uses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use super::template::Filling;
 use super::tree::Span;
 use super::tuning::REPLY_TOKENS;
 
-/// The scenario of a file, as far as it can be made. Problems are told to `cx`.
+/// Builds the scenario from a file, as far as possible. Problems are reported to `cx`.
 pub(super) fn scenario(
     file: File,
     pattern: Pattern,
@@ -43,7 +43,7 @@ pub(super) fn scenario(
     let inputs: Vec<Input> = cx.within("inputs", |cx| {
         file.inputs.entries.iter().filter_map(|entry| input(entry, cx)).collect()
     });
-    // An input that is wrong is told once: texts may name it all the same.
+    // An invalid input is reported once; texts may still name it.
     let filling = Filling {
         inputs: file
             .inputs
@@ -92,7 +92,7 @@ pub(super) fn scenario(
         .and_then(|tools| tools.llm.as_ref())
         .and_then(|llm| build_policy::llm(llm, cx));
     let (llm, llm_unset, llm_faults) = llm?;
-    // A file that names no pattern there is has been judged all the same.
+    // Everything is checked even where `pattern` is not a known pattern.
     file.pattern?;
     Some(Scenario {
         name,
@@ -132,7 +132,7 @@ fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<
         roles
     });
     let table = file.collaboration.as_ref()?;
-    // The one value there is: nobody is asked.
+    // `escalate_after_blocks` allows only one value: no escalation.
     let Escalation = table.escalate_after_blocks;
     let sequence = cx.within("collaboration", |cx| {
         let sequence = cx.within("sequence", |cx| sequence(table, file, cx));
@@ -173,7 +173,7 @@ fn collaboration(file: &File, filling: &Filling<'_>, cx: &mut Reader) -> Option<
 }
 
 impl BudgetTable {
-    /// What a run may spend on its models.
+    /// The spending limits of a run.
     fn spending(&self) -> SpendingLimits {
         SpendingLimits {
             max_total_tokens: self.max_total_tokens.as_ref().map(|it| it.value.0.into()),
@@ -181,7 +181,7 @@ impl BudgetTable {
         }
     }
 
-    /// Bound of the whole run; `otherwise` is the pattern's own, in seconds.
+    /// Time limit of the whole run; `otherwise` is the pattern's default, in seconds.
     pub fn max_seconds(&self, otherwise: u32) -> Duration {
         let seconds = self.max_seconds.map_or(otherwise, |seconds| seconds.0);
         Duration::from_secs(u64::from(seconds))
@@ -195,7 +195,7 @@ fn sequence(table: &CollaborationTable, file: &File, cx: &mut Reader) -> Option<
             if !file.roles.has(&role.text) {
                 unknown(role, "a role", file.roles.names(), cx);
             } else if sequence[..index].iter().any(|earlier| earlier.text == role.text) {
-                let what = format!("`{}` sits twice, so it votes twice", role.text);
+                let what = format!("`{}` has two seats, so it votes twice", role.text);
                 cx.warn(role.at, what, "");
             }
         });
@@ -203,13 +203,14 @@ fn sequence(table: &CollaborationTable, file: &File, cx: &mut Reader) -> Option<
     Some(sequence.iter().map(|role| RoleName::from(role.text.as_str())).collect())
 }
 
-/// A limit of tokens that leaves no room for a single call.
+/// Warns of a token limit that leaves no room for a single call.
 fn too_few_tokens(file: &File, cx: &mut Reader) {
     let most = file.model.as_ref().and_then(|model| model.max_tokens);
     let reserved = most.map_or(REPLY_TOKENS, |tokens| tokens.0);
     let limit = file.budget.as_ref().and_then(|budget| budget.max_total_tokens.as_ref());
     if let Some(limit) = limit.filter(|limit| limit.value.0 <= reserved) {
-        let what = format!("no call fits: each reserves {reserved} tokens for its reply");
+        let what =
+            format!("too small for any call: each call reserves {reserved} tokens for its reply");
         cx.within("budget", |cx| {
             cx.within("max_total_tokens", |cx| {
                 cx.warn(limit.at, what, "raise it, or set a smaller model.max_tokens");
@@ -218,23 +219,24 @@ fn too_few_tokens(file: &File, cx: &mut Reader) {
     }
 }
 
-/// Limits under which the pattern can hardly do what it is for.
+/// Warns of limits that keep the run from ending with a decision.
 fn odd_limits(seats: usize, sequence: Span, file: &File, cx: &mut Reader) {
     let Some(budget) = &file.budget else { return };
     let seats = u32::try_from(seats).unwrap_or(u32::MAX);
     let help = format!("seats in collaboration.sequence: {seats}");
-    // A limit that the file leaves out is told of where the seats are.
+    // A limit that the file does not set is reported at the list of seats.
     let place = |at: Span| if at.end > 0 { at } else { sequence };
     let (messages, votes) = (&budget.max_messages, &budget.min_go_votes);
     if messages.value.0 < seats {
         cx.within("budget.max_messages", |cx| {
-            let what = format!("the messages ({}) do not last for one round", messages.value.0);
+            let what = format!("{} is too few messages for one round", messages.value.0);
             cx.warn(place(messages.at), what, &help);
         });
     }
     if votes.value.0 > seats {
         cx.within("budget.min_go_votes", |cx| {
-            let what = format!("so many votes for go ({}) cannot be had", votes.value.0);
+            let what =
+                format!("{} votes for go are needed, but there are fewer seats", votes.value.0);
             cx.warn(place(votes.at), what, &help);
         });
     }
@@ -249,8 +251,8 @@ fn role(
     cx.within(&entry.name, |cx| {
         let sits = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
         if sits.is_some_and(|seats| seats.value.0.iter().all(|seat| seat.text != entry.name)) {
-            let what = format!("`{}` never speaks", entry.name);
-            cx.warn(entry.at, what, "it is not in collaboration.sequence");
+            let what = format!("`{}` has no seat", entry.name);
+            cx.warn(entry.at, what, "add it to collaboration.sequence");
         }
         let table = entry.value.as_ref()?;
         if let Some(flag) = &table.flag
@@ -260,8 +262,8 @@ fn role(
         }
         if let (None, Some(when_off)) = (&table.flag, &table.when_off) {
             cx.within("when_off", |cx| {
-                let help = "add `flag`, or leave `when_off` out";
-                cx.error(when_off.at, "`when_off` says nothing without a flag", help);
+                let help = "add `flag`, or remove `when_off`";
+                cx.error(when_off.at, "`when_off` has no effect without a flag", help);
             });
         }
         let prompt = table.prompt.as_ref()?;
@@ -274,7 +276,7 @@ fn role(
     })
 }
 
-/// A name that names nothing there is.
+/// Reports a name that the scenario does not define.
 pub(super) fn unknown<'n>(
     name: &Prose,
     wanted: &str,

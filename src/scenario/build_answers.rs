@@ -1,4 +1,5 @@
-//! What answers for a tool: a fixture, an HTTP request or a program, exactly one of them.
+//! What implements a tool: exactly one of a fixture, an HTTP request, a program, a search or a page
+//! reader.
 
 use std::sync::Arc;
 
@@ -21,14 +22,14 @@ use super::tool::{
 };
 use super::tree::Span;
 
-/// What a table of the file declares to answer for a tool.
+/// The implementations that a table of the file declares for a tool.
 pub(super) struct Declared<'f> {
     fixture: Option<&'f At<FixtureTable>>,
     http: Option<&'f At<HttpTable>>,
     command: Option<&'f At<CommandTable>>,
     search: Option<&'f At<SearchTable>>,
     read: Option<&'f At<ReadTable>>,
-    /// What takes the arguments, in a word.
+    /// "worker" or "tool", for messages.
     what: &'static str,
     pub contract: &'f Named<FieldKind, Key>,
 }
@@ -67,7 +68,7 @@ impl<'f> Declared<'f> {
         [fixture, http, command, search, read].into_iter().flatten().collect()
     }
 
-    /// Where the first of them stands, a contract counted too.
+    /// Position of the first declaration; a contract counts too.
     pub fn first(&self) -> Option<Span> {
         let contract = self.contract.entries.first().map(|entry| entry.at);
         self.places().first().copied().or(contract)
@@ -78,10 +79,10 @@ impl<'f> Declared<'f> {
     }
 }
 
-/// How many attempts a call of a tool may have, as far as the file says.
+/// How many attempts a call of a tool may have, as far as the file sets it.
 pub(super) struct Attempts {
     most: u32,
-    /// An override that sets them is for one run alone: nothing is told of rows for others.
+    /// Set by an override: that holds for one run only, so rows for other runs are not reported.
     set: bool,
     of: String,
 }
@@ -99,7 +100,7 @@ impl Attempts {
         Self { most: limit.value.0 + 1, set: limit.at.text > 0, of }
     }
 
-    /// An unguarded run may have more of them.
+    /// An unguarded run may make more attempts.
     pub fn or_of_naive(&mut self, table: &ResilienceTable) {
         if let Some(naive) = &table.naive {
             self.most = self.most.max(naive.tool_retries.0 + 1);
@@ -109,14 +110,14 @@ impl Attempts {
 
 /// The arguments of a tool's calls.
 pub(super) struct Arguments<'a> {
-    /// Their names; `None`: they are not known.
+    /// Their names; `None` if they are not known.
     pub names: Option<&'a [&'a str]>,
-    /// No call has others. A model may give an author's tool whatever it likes.
+    /// The calls have no other arguments. For an author's tool a model may send any.
     pub certain: bool,
 }
 
-/// What answers. The outer `None`: it is not as it should be; the inner: nothing does. `args` are
-/// the arguments that there are, where that is known.
+/// The implementation of a tool. Outer `None`: invalid; inner `None`: none is declared. `args` are
+/// the tool's arguments, where they are known.
 pub(super) fn kind(
     declared: &Declared<'_>,
     args: &Arguments<'_>,
@@ -126,10 +127,10 @@ pub(super) fn kind(
 ) -> Option<Option<ToolKind>> {
     if let [_, second, ..] = declared.places()[..] {
         let help = match declared.what {
-            "tool" => "one of fixture, http, command, search and read",
-            _ => "one of fixture, http and command",
+            "tool" => "keep one of fixture, http, command, search and read",
+            _ => "keep one of fixture, http and command",
         };
-        cx.error(second, "two things answer for one tool", help);
+        cx.error(second, "the tool has two implementations", help);
         return None;
     }
     Some(Some(if let Some(table) = declared.fixture {
@@ -181,7 +182,7 @@ fn fixture(
         let why = match (earlier, &rows.0[index].value.attempt) {
             (Some(earlier), _) => Some((
                 place,
-                format!("rows[{earlier}] stands before it and takes every call of it"),
+                format!("rows[{earlier}] comes first and matches every call of this row"),
             )),
             (None, Some(attempt)) if attempt.value.0 > attempts.most && !attempts.set => {
                 Some((attempt.at, attempts.of.clone()))
@@ -197,7 +198,7 @@ fn fixture(
     Some(FixtureSpec { rows: read.into_iter().collect::<Option<_>>()?, load })
 }
 
-/// Whether every call that a row could answer is answered by an earlier one.
+/// Whether an earlier row matches every call that this row matches.
 fn covers(earlier: &FixtureRow, row: &FixtureRow) -> bool {
     let same_attempt = earlier.attempt.is_none() || earlier.attempt == row.attempt;
     same_attempt && earlier.args.iter().all(|(key, value)| row.args.get(key) == Some(value))
@@ -224,10 +225,10 @@ fn row(row: &At<FixtureRowTable>, filling: &Filling<'_>, cx: &mut Reader) -> Opt
         (None, None) if cx.failed_here() => return None,
         (given, _) => {
             let what = match given {
-                Some(_) => "the row says more than one thing",
-                None => "the row says nothing",
+                Some(_) => "the row has two results",
+                None => "the row has no result",
             };
-            cx.error(row.at, what, "one of `result` and `raw`");
+            cx.error(row.at, what, "write one of `result` and `raw`");
             return None;
         }
     };
@@ -243,8 +244,8 @@ fn row(row: &At<FixtureRowTable>, filling: &Filling<'_>, cx: &mut Reader) -> Opt
 fn load(table: &LoadTable, cx: &mut Reader) -> Option<LoadSpec> {
     let until = &table.flaky_until;
     if until.value.0 < table.flaky_from.0 {
-        let what = "it has recovered before it becomes flaky";
-        cx.within("flaky_until", |cx| cx.error(until.at, what, "later than flaky_from"));
+        let what = "the flaky time ends before it begins";
+        cx.within("flaky_until", |cx| cx.error(until.at, what, "set it later than flaky_from"));
         return None;
     }
     Some(LoadSpec {
@@ -280,13 +281,13 @@ fn http(table: &HttpTable, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> 
     })
 }
 
-/// Whether it is an address whose host is certain, and whose arguments are there.
+/// Checks that the URL names its host itself, and that each `{name}` is an argument.
 pub(super) fn url(url: &Prose, args: Option<&[&str]>, of: &str, cx: &mut Reader) -> Option<()> {
     let text = url.text.as_str();
     let Some(host) = ["http://", "https://"].iter().find_map(|start| text.strip_prefix(start))
     else {
-        let what = format!("{text:?} is no address");
-        cx.error(url.at, what, "it begins with http:// or https://");
+        let what = format!("{text:?} is not a URL");
+        cx.error(url.at, what, "begin it with http:// or https://");
         return None;
     };
     let host_at = text.len() - host.len();
@@ -301,19 +302,19 @@ pub(super) fn url(url: &Prose, args: Option<&[&str]>, of: &str, cx: &mut Reader)
         let open = rest + found;
         let Some(length) = text[open..].find('}') else {
             let at = cx.inside(url.at, open, open + 1);
-            cx.error(at, "`{` is not closed", "`{name}` stands for the argument of that name");
+            cx.error(at, "`{` is not closed", "`{name}` is replaced by the argument of that name");
             return None;
         };
         let close = open + length;
         let name = &text[open + 1..close];
         let at = cx.inside(url.at, open, close + 1);
         if open < path_at {
-            let help = "arguments come from a model: they may stand in the path and after it";
+            let help = "a model chooses the arguments: use them in the path or after it";
             cx.error(at, "an argument cannot choose the host", help);
             good = false;
         } else if let Some(args) = args.filter(|args| !args.contains(&name)) {
             let help = among(name, args.iter().copied());
-            cx.error(at, format!("`{{{name}}}` is no argument of this {of}"), help);
+            cx.error(at, format!("`{{{name}}}` is not an argument of this {of}"), help);
             good = false;
         }
         rest = close + 1;

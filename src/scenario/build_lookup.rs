@@ -1,4 +1,4 @@
-//! Tools that find and read sources: what their tables say, and whether it fits together.
+//! Checks and converts the tables of tools that search for sources and read pages.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::shape::{At, Prose, Text};
 use super::template::Filling;
 use super::tool::{HttpMethod, HttpSpec};
 
-/// The arguments of a search.
+/// The arguments of a search call.
 pub(super) const SEARCHED: [&str; 2] = ["query", "k"];
 
-/// What finds sources.
+/// Builds the search of a tool.
 pub(super) fn search(
     table: &At<SearchTable>,
     filling: &Filling<'_>,
@@ -31,8 +31,8 @@ pub(super) fn search(
         }
         (None, Some(address)) => {
             if let Some(base) = &table.base_url {
-                let what = "`base_url` belongs to a folder";
-                cx.within("base_url", |cx| cx.error(base.at, what, "leave it out"));
+                let what = "`base_url` is only for a folder";
+                cx.within("base_url", |cx| cx.error(base.at, what, "remove it"));
             }
             cx.within("url", |cx| url(address, Some(&SEARCHED), "search", cx))?;
             let pointers = fields(table.fields.as_ref()?, cx);
@@ -55,16 +55,16 @@ pub(super) fn search(
         _ if cx.failed_here() => None,
         (given, _) => {
             let what = match given {
-                Some(_) => "a search is a folder or an endpoint, not both",
-                None => "the search does not say where",
+                Some(_) => "a search has a folder or an endpoint, not both",
+                None => "the search has no folder and no endpoint",
             };
-            cx.error(at, what, "folder = \"notes\", or url = \"https://…?q={query}\"");
+            cx.error(at, what, "write folder = \"notes\", or url = \"https://…?q={query}\"");
             None
         }
     }
 }
 
-/// What reads a page.
+/// Builds the page reader of a tool.
 pub(super) fn read(
     table: &At<ReadTable>,
     filling: &Filling<'_>,
@@ -77,8 +77,8 @@ pub(super) fn read(
         }
         (None, true) => {
             if let Some(base) = &table.base_url {
-                let what = "`base_url` belongs to a folder";
-                cx.within("base_url", |cx| cx.error(base.at, what, "leave it out"));
+                let what = "`base_url` is only for a folder";
+                cx.within("base_url", |cx| cx.error(base.at, what, "remove it"));
             }
             Some(ReadSpec::Web(WebSpec {
                 max_bytes: u64::from(table.max_bytes.0),
@@ -99,16 +99,16 @@ pub(super) fn read(
         _ if cx.failed_here() => None,
         (given, _) => {
             let what = match given {
-                Some(_) => "pages are read from a folder or from the web, not from both",
-                None => "it does not say where pages are read from",
+                Some(_) => "pages are read from a folder or from the web, not both",
+                None => "neither a folder nor the web is set to read pages from",
             };
-            cx.error(at, what, "folder = \"notes\", or web = true");
+            cx.error(at, what, "write folder = \"notes\", or web = true");
             None
         }
     }
 }
 
-/// A folder; an empty path is the shipped corpus.
+/// Builds a folder; an empty path means the shipped corpus.
 fn folder(
     path: &Text,
     base: Option<&Prose>,
@@ -121,7 +121,7 @@ fn folder(
         Some(base) => Some(cx.within("base_url", |cx| {
             url(base, Some(&[]), "folder", cx)?;
             if base.text.contains(['?', '#']) {
-                cx.error(base.at, "the address of a folder has no ? or #", "leave them out");
+                cx.error(base.at, "the base URL of a folder may not have ? or #", "remove them");
                 return None;
             }
             let text = base.text.as_str();
@@ -158,11 +158,15 @@ fn fields(table: &FieldsTable, cx: &mut Reader) -> Option<ResultFields> {
     })
 }
 
-/// A JSON pointer, or what stands for none.
+/// A JSON pointer, or the default if none is given.
 pub(super) fn pointer(given: Option<&Text>, otherwise: &str, cx: &mut Reader) -> Option<String> {
     let Some(text) = given else { return Some(otherwise.to_owned()) };
     if !text.text.is_empty() && !text.text.starts_with('/') {
-        cx.error(text.at, format!("{:?} is no JSON pointer", text.text), "such as /data/0");
+        cx.error(
+            text.at,
+            format!("{:?} is not a JSON pointer", text.text),
+            "write one such as /data/0",
+        );
         return None;
     }
     Some(text.text.clone())

@@ -1,4 +1,4 @@
-//! Makes of a file which model answers whom, and how it is asked.
+//! Finds which model each caller uses, and the settings of its requests.
 
 use super::amount::Number;
 use super::format::File;
@@ -8,7 +8,7 @@ use super::seated::{Caller, Seated};
 use super::shape::{Free, Prose, Whole};
 use super::tuning::{JsonRung, RESERVED, Tuning};
 
-/// What a `[model]` table says of requests: of a scenario, or of the configuration.
+/// The request settings of a `[model]` table, of a scenario or of the configuration.
 pub(super) struct Requests {
     pub temperature: Option<Number<0, 2>>,
     pub max_tokens: Option<Whole<1, 10_000_000>>,
@@ -17,12 +17,12 @@ pub(super) struct Requests {
     pub extra: Free,
 }
 
-/// The settings of these requests.
+/// Builds the request settings; reports reserved keys in `extra`.
 pub(super) fn tuning(requests: Requests, cx: &mut Reader) -> Tuning {
     let extra = cx.within("extra", |cx| {
         for (key, node) in &requests.extra.table.entries {
             if RESERVED.contains(&key.text.as_str()) {
-                let help = "it is made from what the scenario says elsewhere";
+                let help = "other keys of the scenario set it";
                 cx.error(node.at, format!("`{}` cannot be set here", key.text), help);
             }
         }
@@ -37,7 +37,7 @@ pub(super) fn tuning(requests: Requests, cx: &mut Reader) -> Tuning {
     }
 }
 
-/// Who has a model of its own in this file, in the file's order.
+/// The callers with a model of their own, in the file's order.
 pub(super) fn seated(file: &File) -> Vec<Seated> {
     let mut seated = Vec::new();
     let mut seat = |caller: Caller, place: String, model: &Option<Prose>| {

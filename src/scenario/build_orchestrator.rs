@@ -1,4 +1,4 @@
-//! What the parts of an orchestrator say about one another.
+//! Cross-checks between the tables of an orchestrator scenario.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use super::template::Filling;
 use super::tree::Span;
 use super::when::{self, Known};
 
-/// The orchestrator of a file. Problems are told to `cx`.
+/// Builds the orchestrator of a file. Problems are reported to `cx`.
 pub(super) fn orchestrator(
     file: &File,
     filling: &Filling<'_>,
     cx: &mut Reader,
 ) -> Option<OrchestratorSpec> {
     if file.workers.entries.is_empty() && !cx.within("workers", |cx| cx.failed_here()) {
-        let what = "there is no worker";
+        let what = "there are no workers";
         cx.within("workers", |cx| cx.error(Span::new(0, 0..0), what, "add [workers.NAME]"));
     }
     let workers: Vec<Option<Worker>> = cx.within("workers", |cx| {
@@ -103,18 +103,18 @@ fn echo(table: &OrchestratorTable, file: &File, cx: &mut Reader) {
             if !file.inputs.has(&input.text) {
                 unknown(input, "an input", file.inputs.names(), cx);
             } else if PAYLOAD.contains(&input.text.as_str()) {
-                let what = format!("the planner is shown `{}` anyway", input.text);
+                let what = format!("the planner already sees a field `{}`", input.text);
                 cx.error(input.at, what, "give the input another name");
             }
         });
     }
 }
 
-/// What planner and aggregate have under names of their own.
+/// Names that the planner's and the aggregate's own fields have.
 const PAYLOAD: [&str; 4] = ["goal", "max_tasks", "available_workers", FAILED];
 const FAILED: &str = "failed_tasks";
 
-/// Words of CEL: a section of such a name could not be named in a condition.
+/// Reserved words of CEL: a condition could not name a section that is called so.
 const CEL_WORDS: [&str; 14] = [
     "bool",
     "bytes",
@@ -138,11 +138,11 @@ fn sections(table: &OrchestratorTable, file: &File, cx: &mut Reader) -> Vec<Sect
         cx.within(&entry.name, |cx| {
             let name = entry.name.as_str();
             if ["inputs", FAILED].contains(&name) || CEL_WORDS.contains(&name) {
-                let what = format!("`{name}` is taken in conditions");
-                cx.error(entry.at, what, "another name");
+                let what = format!("`{name}` is reserved in conditions");
+                cx.error(entry.at, what, "choose another name");
             } else if table.echo.0.iter().any(|input| input.text == name) {
-                let what = format!("`{name}` is an input that the aggregate repeats");
-                cx.error(entry.at, what, "another name");
+                let what = format!("`{name}` is already an input in orchestrator.echo");
+                cx.error(entry.at, what, "choose another name");
             }
             let Some(worker) = &entry.value else { return };
             if !file.workers.has(&worker.text) {
@@ -166,8 +166,8 @@ fn level(
     if let Some(name) = &level.name {
         let repeated = table.echo.0.iter().any(|input| input.text == name.text);
         if repeated || name.text == FAILED || sections.contains(&name.text.as_str()) {
-            let what = format!("the aggregate has something else under `{}`", name.text);
-            cx.within("name", |cx| cx.error(name.at, what, "another name"));
+            let what = format!("the aggregate already has a field `{}`", name.text);
+            cx.within("name", |cx| cx.error(name.at, what, "choose another name"));
         }
     }
     let names: Vec<&str> = sections.into_iter().chain(["inputs", FAILED]).collect();
@@ -194,7 +194,7 @@ fn level(
     })
 }
 
-/// The condition of a rule: of the inputs it is shown those that the aggregate repeats.
+/// Compiles the condition of a rule. Of the inputs it may only use those in `echo`.
 fn rule_condition(
     when: &Prose,
     table: &OrchestratorTable,
@@ -212,7 +212,7 @@ fn rule_condition(
     if let Some((field, from, to)) = strange {
         let at = cx.inside(when.at, from, to);
         let what = format!("`{field}` is not in orchestrator.echo");
-        cx.error(at, what, "rules see the inputs that are repeated: add it there");
+        cx.error(at, what, "rules see only the inputs in orchestrator.echo: add it there");
         return None;
     }
     Some(condition)

@@ -1,4 +1,4 @@
-//! What the gateway does with calls: of the model, of tools, of workers.
+//! The gateway's policies for calls of the model, of tools and of workers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use super::template::Filling;
 use super::tool::Fault;
 use super::tree::Span;
 
-/// What the orchestrator of source `001` does with its workers itself: a time-out is followed by
-/// another attempt at once, nothing else is.
+/// The orchestrator's own policy for its workers (orchestrator source document): it retries a
+/// timeout without a wait, and nothing else.
 pub(super) fn own_policy(file: &File) -> CallPolicy {
     let retries = file.budget.as_ref().map_or(1, |budget| budget.max_retries_per_task.value.0);
     CallPolicy {
@@ -50,7 +50,7 @@ pub(super) fn tool_policy(
         budget: table.retry_budget.as_ref()?,
         breaker: match &table.breaker {
             Some(breaker) => limits(breaker),
-            // Many hosts stand behind it: a few that are down say nothing of the others.
+            // One breaker would cover many hosts: a few that are down say nothing about the others.
             None if table.read.as_ref().is_some_and(|read| read.value.web.value) => None,
             None => Some(BreakerLimits::default()),
         },
@@ -65,8 +65,8 @@ pub(super) fn tool_policy(
     })
 }
 
-/// What the gateway does with the model's calls, what of it the file leaves open, and the faults that
-/// are injected into them.
+/// Builds the gateway's policy for model calls, which of its settings the file leaves open, and the
+/// injected faults.
 pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Unset, Vec<Fault>)> {
     let faults = cx.within("tools.llm", |cx| faults(&table.faults, cx));
     let limits = Limits {
@@ -90,13 +90,13 @@ pub(super) fn llm(table: &LlmTable, cx: &mut Reader) -> Option<(CallPolicy, Unse
     Some((policy, unset, faults?))
 }
 
-/// The part of a policy that model and tools have in common.
+/// The settings that the policies of the model and of tools have in common.
 struct Limits<'f> {
     retries: &'f RetriesTable,
     budget: &'f RetryBudgetTable,
     breaker: Option<BreakerLimits>,
     bulkhead: &'f BulkheadTable,
-    /// How long an attempt stands in line where the file says nothing.
+    /// Default of `max_wait_ms`; `None` means no limit.
     wait: Option<Duration>,
 }
 
@@ -132,7 +132,8 @@ fn limits(breaker: &BreakerTable) -> Option<BreakerLimits> {
     })
 }
 
-/// `spoken`: models read its results, so that they may be texts.
+/// Builds the fallback settings. `spoken`: models read the tool's results, so a fallback may be a
+/// string.
 fn safe_mode(
     table: &SafeModeTable,
     spoken: bool,
@@ -143,8 +144,8 @@ fn safe_mode(
         cx.within("safe_mode.fallback", |cx| match fallback {
             TextOrTable::Text(text) => {
                 if !spoken {
-                    let what = "only an agent, or a tool that agents call, is replaced by a text";
-                    cx.error(text.at, what, "a table, such as { status = \"unknown\" }");
+                    let what = "only an agent, or a tool for agents, can have a string as fallback";
+                    cx.error(text.at, what, "write a table, such as { status = \"unknown\" }");
                 }
                 Value::String(filling.text(&text.text, text.at, cx))
             }
@@ -171,8 +172,8 @@ pub(super) fn faults(
         cx.within("faults", |cx| {
             cx.item(index, |cx| match injected(&table.value, table.at, cx) {
                 Some(fault) if faults.iter().any(|had| had.kind() == fault.kind()) => {
-                    let what = format!("there is a fault `{}` already", fault.kind().word());
-                    cx.error(table.at, what, "one of each kind");
+                    let what = format!("there is already a fault `{}`", fault.kind().word());
+                    cx.error(table.at, what, "use each kind once");
                     good = false;
                 }
                 Some(fault) => faults.push(fault),
@@ -198,8 +199,8 @@ fn injected(table: &InjectedTable, at: Span, cx: &mut Reader) -> Option<Fault> {
     for (key, at) in given {
         if let Some(at) = at.filter(|_| !of.contains(&key)) {
             let help = match of {
-                [] => "it has nothing to set".to_owned(),
-                keys => format!("it has {}", keys.join(" and ")),
+                [] => "it has no settings".to_owned(),
+                keys => format!("it takes {}", keys.join(" and ")),
             };
             cx.within(key, |cx| {
                 cx.error(at, format!("this kind of fault has no `{key}`"), help);

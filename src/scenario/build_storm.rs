@@ -1,4 +1,4 @@
-//! What the parts of the pattern resilience say about one another.
+//! Cross-checks between the tables of a resilience scenario.
 
 use super::build::unknown;
 use super::format::File;
@@ -7,7 +7,7 @@ use super::reader::Reader;
 use super::storm::{Naive, ResilienceSpec};
 use super::template::Filling;
 
-/// The storm of a file. Problems are told to `cx`.
+/// Builds the resilience pattern of a file. Problems are reported to `cx`.
 pub(super) fn resilience(
     file: &File,
     filling: &Filling<'_>,

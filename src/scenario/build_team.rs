@@ -1,4 +1,4 @@
-//! What the agents of a file say about one another: who is whose member, and what each of them is.
+//! Cross-checks between the agents of a file: their kinds, and who is a member of which team.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::shape::{Prose, Text};
 use super::template::{Filling, Part};
 use super::tree::Span;
 
-/// What the keys of an agent make of it.
+/// The kind of an agent, as its keys imply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Model,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of an agent; `None`: what it is cannot be read.
+    /// The kind of an agent; `None` if its table is invalid.
     pub fn of(entry: &Entry<AgentTable>) -> Option<Self> {
         let table = entry.value.as_ref()?;
         Some(match (&table.entry, &table.members) {
@@ -43,13 +43,13 @@ impl Kind {
     fn words(self) -> &'static str {
         match self {
             Self::Model => "a model agent",
-            Self::Team => "a coordinator's team",
+            Self::Team => "a coordinator team",
             Self::Swarm => "a swarm",
         }
     }
 }
 
-/// The agents of a file and whom a person talks to. Problems are told to `cx`.
+/// Builds the agents of a file and finds the root. Problems are reported to `cx`.
 pub(super) fn team(
     file: &File,
     pattern: Pattern,
@@ -57,7 +57,7 @@ pub(super) fn team(
     cx: &mut Reader,
 ) -> Option<TeamSpec> {
     if file.agents.entries.is_empty() && !cx.within("agents", |cx| cx.failed_here()) {
-        let what = "there is no agent";
+        let what = "there are no agents";
         cx.within("agents", |cx| cx.error(Span::new(0, 0..0), what, "add [agents.NAME]"));
     }
     let agents: Vec<Option<AgentSpec>> = cx.within("agents", |cx| {
@@ -98,7 +98,7 @@ fn agent(
     cx: &mut Reader,
 ) -> Option<AgentSpec> {
     let table = entry.value.as_ref()?;
-    // Members or an entry that cannot be read say nothing of what it was meant to be.
+    // If `members` or `entry` is invalid, the intended kind is not known.
     if ["members", "entry"].iter().any(|key| cx.within(key, |cx| cx.failed_here())) {
         return None;
     }
@@ -142,17 +142,19 @@ fn agent(
     Some(AgentSpec { name, description: description?.into(), kind })
 }
 
-/// Keys that this kind of agent does not have.
+/// Reports keys that this kind of agent does not have.
 fn foreign(kind: Kind, table: &AgentTable, cx: &mut Reader) {
     for (key, at) in table.keys() {
         let help = match kind {
-            Kind::Model if COORDINATOR_KEYS.contains(&key) => "add `members`, or leave it out",
-            Kind::Model if SWARM_KEYS.contains(&key) => {
-                "add `members` and `entry`, or leave it out"
+            Kind::Model if COORDINATOR_KEYS.contains(&key) => "add `members`, or remove it",
+            Kind::Model if SWARM_KEYS.contains(&key) => "add `members` and `entry`, or remove it",
+            Kind::Team if SWARM_KEYS.contains(&key) => "add `entry`, or remove it",
+            Kind::Swarm if SPEAKER_KEYS.contains(&key) => {
+                "set it on the members, which call the model"
             }
-            Kind::Team if SWARM_KEYS.contains(&key) => "add `entry`, or leave it out",
-            Kind::Swarm if SPEAKER_KEYS.contains(&key) => "its members speak, it does not",
-            Kind::Swarm if COORDINATOR_KEYS.contains(&key) => "a swarm has no coordinator",
+            Kind::Swarm if COORDINATOR_KEYS.contains(&key) => {
+                "remove it: a swarm has no coordinator"
+            }
             _ => continue,
         };
         let what = format!("{} has no `{key}`", kind.words());
@@ -182,21 +184,21 @@ fn speaker(
     })
 }
 
-/// A tool that an agent may call.
+/// Checks a tool that an agent may call.
 fn its_tool(tool: &Prose, before: &[Prose], file: &File, cx: &mut Reader) {
     let Some(tools) = &file.tools else { return };
     if file.agents.names().any(|name| name == tool.text) {
         let what = format!("`{}` is an agent, not a tool", tool.text);
-        cx.error(tool.at, what, "agents are asked by those whose `members` they are");
+        cx.error(tool.at, what, "name it in `members` instead");
     } else if !tools.named.has(&tool.text) {
         unknown(tool, "a tool", tools.named.names(), cx);
     } else if before.iter().any(|earlier| earlier.text == tool.text) {
-        cx.error(tool.at, format!("`{}` stands here twice", tool.text), "once is enough");
+        cx.error(tool.at, format!("`{}` is listed twice", tool.text), "remove one of the two");
     }
 }
 
-/// The members of a team or swarm, judged in the words of the source: each by itself, so that
-/// everything is told at once.
+/// Checks the members of a team or swarm, with the texts of the source document: each by itself, so
+/// that all faults are reported.
 fn members(
     entry: &Entry<AgentTable>,
     kind: Kind,
@@ -236,13 +238,17 @@ fn members(
 
 fn tell(fault: &RosterFault, at: Span, members: &[&str], file: &File, cx: &mut Reader) {
     let help = match fault {
-        RosterFault::NoMembers => "name at least one agent".to_owned(),
-        RosterFault::EmptyMember | RosterFault::EmptyEntry => "the name of an agent".to_owned(),
-        RosterFault::Coordinator(_) => "the coordinator has the name of its team".to_owned(),
-        RosterFault::Duplicate(_) => "once is enough".to_owned(),
-        RosterFault::Strange(_) => "letters, digits, _ and -".to_owned(),
+        RosterFault::NoMembers => "add the name of at least one agent".to_owned(),
+        RosterFault::EmptyMember | RosterFault::EmptyEntry => {
+            "write the name of an agent".to_owned()
+        }
+        RosterFault::Coordinator(_) => {
+            "the coordinator already has the name of its team".to_owned()
+        }
+        RosterFault::Duplicate(_) => "remove one of the two".to_owned(),
+        RosterFault::Strange(_) => "use letters, digits, _ and -".to_owned(),
         RosterFault::NoSuchEntry(entry) => {
-            // A member that no swarm can have is told of as such, and is no advice.
+            // A member of the wrong kind is reported itself, and is not suggested.
             let able = |name: &&str| {
                 let found = file.agents.entries.iter().find(|entry| entry.name == *name);
                 found.is_some_and(|found| Kind::of(found) == Some(Kind::Model))
@@ -253,7 +259,7 @@ fn tell(fault: &RosterFault, at: Span, members: &[&str], file: &File, cx: &mut R
     cx.error(at, fault.to_string(), help);
 }
 
-/// Whether there is an agent of this name that may be a member.
+/// Checks that the agent exists and may be a member.
 fn its_member(member: &Text, of: Kind, file: &File, cx: &mut Reader) -> Option<()> {
     let Some(found) = file.agents.entries.iter().find(|entry| entry.name == member.text) else {
         if !file.agents.has(&member.text) {
@@ -264,9 +270,9 @@ fn its_member(member: &Text, of: Kind, file: &File, cx: &mut Reader) -> Option<(
     };
     let kind = Kind::of(found)?;
     if of == Kind::Swarm && kind != Kind::Model {
-        let what = format!("`{}` is {}, and so no member of a swarm", member.text, kind.words());
-        let help =
-            "a swarm is made of model agents; teams and swarms can be a coordinator's members";
+        let what =
+            format!("`{}` is {} and cannot be a member of a swarm", member.text, kind.words());
+        let help = "only model agents can; teams and swarms can be members of a coordinator";
         cx.error(member.at, what, help);
         return None;
     }
@@ -304,8 +310,8 @@ fn swarm(
     })
 }
 
-/// The template of what a hand-off's target is given: `{{input}}` is filled in now, `{message}` and
-/// the like when it is handed over.
+/// Builds the template of a handoff's input: `{{input}}` is filled in now, `{message}` and the
+/// other placeholders at the handoff.
 fn handoff_input(text: &Prose, filling: &Filling<'_>, cx: &mut Reader) -> Option<HandoffTemplate> {
     let mut template = HandoffTemplate::default();
     for part in filling.parts(&text.text, text.at, cx) {
@@ -320,12 +326,12 @@ fn handoff_input(text: &Prose, filling: &Filling<'_>, cx: &mut Reader) -> Option
     (!cx.failed_here()).then_some(template)
 }
 
-/// Whether what looks like a name in braces is one, in a part of a template that begins `from` bytes
-/// into it.
+/// Reports braces that look like a placeholder and are none, in a part of a template that begins
+/// `from` bytes into it.
 fn judge_names(own: &str, from: usize, at: Span, cx: &mut Reader) {
     for (open, _) in own.match_indices('{') {
         let inner = &own[open + 1..];
-        // A brace within braces names nothing: the next one may.
+        // Nested braces contain no placeholder; the inner pair may be one.
         let Some(name) = inner.find(['{', '}']).map(|end| &inner[..end]) else { return };
         if !inner[name.len()..].starts_with('}') {
             continue;
@@ -333,14 +339,14 @@ fn judge_names(own: &str, from: usize, at: Span, cx: &mut Reader) {
         let like_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
         if name.chars().all(like_a_name) && !HandoffPiece::NAMES.contains(&name) {
             let at = cx.inside(at, from + open, from + open + name.len() + 2);
-            let what = format!("`{{{name}}}` is nothing of a hand-off");
+            let what = format!("`{{{name}}}` is not a placeholder of a handoff");
             let help = cx.among(name, HandoffPiece::NAMES);
             cx.error(at, what, help);
         }
     }
 }
 
-/// Whom a person talks to.
+/// Checks the agent that the user talks to.
 fn root(root: &Prose, pattern: Pattern, file: &File, cx: &mut Reader) -> Option<AgentName> {
     let Some(found) = file.agents.entries.iter().find(|entry| entry.name == root.text) else {
         if !file.agents.has(&root.text) {
@@ -360,7 +366,8 @@ fn root(root: &Prose, pattern: Pattern, file: &File, cx: &mut Reader) -> Option<
     Some(AgentName::from(root.text.as_str()))
 }
 
-/// Agents that are nobody's members. Where there is a swarm a model agent may join it.
+/// Warns of agents that are in no `members` list. If there is a swarm, a model agent may join it
+/// later.
 fn nobodys(file: &File, root: &AgentName, cx: &mut Reader) {
     let agents = &file.agents.entries;
     let taken: BTreeSet<&str> = agents
@@ -375,7 +382,7 @@ fn nobodys(file: &File, root: &AgentName, cx: &mut Reader) {
         let on_the_bench = may_join && kind == Kind::Model;
         if name != root.as_str() && !taken.contains(name) && !on_the_bench {
             cx.within(&format!("agents.{name}"), |cx| {
-                let what = format!("`{name}` is nobody's member");
+                let what = format!("`{name}` is not a member of any team");
                 cx.warn(entry.at, what, "name it in the `members` of an agent");
             });
         }

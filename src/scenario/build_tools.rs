@@ -1,4 +1,4 @@
-//! Tools: what answers for each, under which policy, and which of them nobody asks.
+//! Builds the tools: the implementation and the policy of each; reports tools that no run calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::template::Filling;
 use super::tool::{Contract, ToolOffer, ToolSpec};
 use super::tree::Span;
 
-/// The tools of a file, workers first. Problems are told to `cx`.
+/// The tools of a file, workers first. Problems are reported to `cx`.
 pub(super) fn tools(
     file: &File,
     pattern: Pattern,
@@ -59,18 +59,19 @@ pub(super) fn tools(
     tools
 }
 
-/// Roles, workers, agents and tools share one space of names, in which `llm` is the model.
+/// Reports clashes: roles, workers, agents and tools share one namespace, in which `llm` is the
+/// model.
 fn one_name_each(file: &File, cx: &mut Reader) {
     let mut taken = |place: &str, name: &str, at: Span| {
         let what = match name {
-            LLM => "`llm` is the name of the model's calls",
-            // Where there are agents its name is theirs to call.
+            LLM => "`llm` is reserved for calls of the model",
+            // In a file with agents `transfer_to_agent` is reserved.
             TRANSFER if !file.agents.entries.is_empty() => {
-                "`transfer_to_agent` is the name of what hands over"
+                "`transfer_to_agent` is reserved for the tool that hands over"
             }
             _ => return,
         };
-        cx.within(&format!("{place}.{name}"), |cx| cx.error(at, what, "another name"));
+        cx.within(&format!("{place}.{name}"), |cx| cx.error(at, what, "choose another name"));
     };
     file.roles.entries.iter().for_each(|it| taken("roles", &it.name, it.at));
     file.workers.entries.iter().for_each(|it| taken("workers", &it.name, it.at));
@@ -79,9 +80,9 @@ fn one_name_each(file: &File, cx: &mut Reader) {
     tools().for_each(|it| taken("tools", &it.name, it.at));
     for entry in tools() {
         if file.roles.names().any(|role| role == entry.name) {
-            let what = format!("`{}` is the name of a role", entry.name);
+            let what = format!("`{}` is already the name of a role", entry.name);
             cx.within(&format!("tools.{}", entry.name), |cx| {
-                cx.error(entry.at, what, "another name");
+                cx.error(entry.at, what, "choose another name");
             });
         }
     }
@@ -115,8 +116,8 @@ fn worker(
         && answers.says_something()
         && let Some(at) = second.first()
     {
-        let what = format!("`workers.{}` says already what answers", entry.name);
-        cx.within(&place, |cx| cx.error(at, what, "in one of the two places, not in both"));
+        let what = format!("`workers.{}` already has an implementation", entry.name);
+        cx.within(&place, |cx| cx.error(at, what, "remove one of the two"));
     }
     let (place, answers) = match limits.map(Declared::of_tool) {
         Some(second) if !answers.says_something() && second.says_something() => {
@@ -132,8 +133,11 @@ fn worker(
         cx.within(&place, |cx| build_answers::kind(&answers, &args, &attempts, filling, cx))?;
     if kind.is_none() && !cx.within(&place, |cx| cx.failed_here()) {
         cx.within(&format!("workers.{}", entry.name), |cx| {
-            let what = format!("nothing does the work of `{}`: worker_missing", entry.name);
-            cx.warn(entry.at, what, "one of fixture, http and command");
+            let what = format!(
+                "`{}` has no implementation: its tasks fail with worker_missing",
+                entry.name
+            );
+            cx.warn(entry.at, what, "add one of fixture, http and command");
         });
     }
     Some(ToolSpec {
@@ -193,7 +197,7 @@ fn tool(
     })
 }
 
-/// What the gateway does when an agent is asked: the agent itself answers.
+/// The gateway's policy for a consulted agent. The agent is the implementation.
 fn asked_agent(
     entry: &Entry<ToolTable>,
     table: &ToolTable,
@@ -208,25 +212,25 @@ fn asked_agent(
     ];
     for (key, at) in given {
         if let Some(at) = at {
-            let what = format!("`{}` is an agent, which has no `{key}` here", entry.name);
-            cx.within(key, |cx| cx.error(at, what, "what is told of it stands in [agents]"));
+            let what = format!("`{}` is an agent and has no `{key}` here", entry.name);
+            cx.within(key, |cx| cx.error(at, what, "move it to [agents]"));
         }
     }
     if let Some(at) = answers.first() {
-        let what = format!("`{}` is an agent: it answers for itself", entry.name);
-        cx.error(at, what, "a fixture, a request or a program has another name");
+        let what = format!("`{}` is an agent and needs no implementation", entry.name);
+        cx.error(at, what, "remove it, or choose another name");
     }
     let policy = tool_policy(table, file, filling, cx);
     let faults = faults(&table.faults, cx);
     let mut policy = policy?;
     if let Some(kept) = &table.safe_mode.as_ref()?.cache_ttl_s {
         policy.safe_mode.cache_ttl = None;
-        let help = "what it says depends on what it is shown; `fallback` stands in for it";
+        let help = "a reply depends on the conversation; set `fallback` instead";
         cx.within("safe_mode.cache_ttl_s", |cx| {
-            cx.warn(kept.at, "the answers of an agent are not kept", help);
+            cx.warn(kept.at, "replies of an agent are not cached", help);
         });
     }
-    // What it did in an attempt that failed was done, and its own calls are retried already.
+    // A failed attempt of an agent may have had effects, and its own calls are retried already.
     if table.retries.as_ref()?.max_attempts.at.end == 0 {
         policy.max_attempts = 1;
     }
@@ -241,7 +245,7 @@ fn asked_agent(
     })
 }
 
-/// What agents that may call a tool are told of it.
+/// The description of a tool for the agents that may call it.
 fn offer(
     entry: &Entry<ToolTable>,
     table: &ToolTable,
@@ -255,8 +259,8 @@ fn offer(
             ("args", Some(table.args.at).filter(|at| at.end > 0)),
         ];
         for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
-            let what = format!("nobody is told this `{key}`");
-            cx.within(key, |cx| cx.warn(at, what, "only agents call tools by themselves"));
+            let what = format!("this `{key}` is not used");
+            cx.within(key, |cx| cx.warn(at, what, "only agents are told about tools"));
         }
         return Some(ToolOffer::bare(&entry.name));
     }
@@ -292,10 +296,10 @@ fn offer(
     })
 }
 
-/// The tools that research asks.
+/// The tools that research calls.
 const RESEARCH: [&str; 2] = [SEARCH, READ];
 
-/// A tool that the pattern never asks, or would ask in vain.
+/// Warns of a tool that the pattern never calls, or that has no implementation.
 fn idle(
     entry: &Entry<ToolTable>,
     spec: Option<&ToolSpec>,
@@ -306,20 +310,20 @@ fn idle(
     let steps = || file.resilience.iter().flat_map(|it| &it.steps).flat_map(|steps| &steps.0);
     let vain = |cx: &mut Reader| {
         if spec.is_some_and(|spec| spec.kind.is_none()) {
-            let what = format!("nothing stands behind `{}`", entry.name);
-            cx.warn(entry.at, what, "one of fixture, http and command");
+            let what = format!("`{}` has no implementation", entry.name);
+            cx.warn(entry.at, what, "add one of fixture, http and command");
         }
     };
     let help = match pattern {
-        Pattern::Collaboration => "a collaboration asks only llm".to_owned(),
+        Pattern::Collaboration => "a collaboration calls only llm".to_owned(),
         Pattern::Orchestrator => match closest(&entry.name, file.workers.names()) {
             Some(_) => among(&entry.name, file.workers.names()),
-            None => "an orchestrator asks its workers and llm".to_owned(),
+            None => "an orchestrator calls its workers and llm".to_owned(),
         },
         Pattern::Research => match closest(&entry.name, RESEARCH) {
             Some(name) if name == entry.name => return,
             Some(_) => among(&entry.name, RESEARCH),
-            None => format!("research asks {} and llm", RESEARCH.join(", ")),
+            None => format!("research calls {} and llm", RESEARCH.join(", ")),
         },
         Pattern::Resilience if steps().any(|step| step.text == entry.name) => {
             vain(cx);
@@ -331,19 +335,19 @@ fn idle(
             Called::AsATool => {
                 vain(cx);
                 if spec.is_some_and(|spec| spec.offer.description.is_empty()) {
-                    let what = format!("agents are not told what `{}` does", entry.name);
+                    let what = format!("`{}` has no description for agents", entry.name);
                     cx.warn(entry.at, what, "add `description`");
                 }
                 return;
             }
-            Called::ByAPerson => "it is the agent that a person talks to".to_owned(),
-            Called::ByNobody => "it is in the `tools` of no agent".to_owned(),
+            Called::ByAPerson => "only the user talks to the root agent".to_owned(),
+            Called::ByNobody => "add it to the `tools` of an agent".to_owned(),
         },
     };
-    cx.warn(entry.at, format!("nobody asks `{}`", entry.name), help);
+    cx.warn(entry.at, format!("`{}` is never called", entry.name), help);
 }
 
-/// How agents come to a name of `[tools]`.
+/// How the name of a `[tools]` table is used in the file.
 enum Called {
     AsAnAgent,
     AsATool,
@@ -366,7 +370,7 @@ fn called(entry: &Entry<ToolTable>, file: &File) -> Called {
     }
 }
 
-/// When a person is alerted.
+/// Builds the alert thresholds.
 pub(super) fn alerts(table: &AlertsTable) -> AlertLimits {
     AlertLimits {
         breaker_opens_per_minute: table.breaker_opens_per_minute.map(|opens| opens.0),

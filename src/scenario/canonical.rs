@@ -1,9 +1,9 @@
-//! One text for equal JSON: what arguments are hashed and looked up by (source `001`,
-//! `args_hash`).
+//! Canonical JSON text: equal values have the same text. Arguments are hashed and looked up by it
+//! (orchestrator source document, `args_hash`).
 
 use serde_json::Value;
 
-/// The value as JSON with sorted keys, `,` and `:` without blanks, and everything beyond ASCII as
+/// The value as JSON with sorted keys, no spaces after `,` and `:`, and non-ASCII characters as
 /// `\uXXXX`. Numbers have JSON's shortest form.
 pub fn text(value: &Value) -> String {
     let mut out = String::new();

@@ -1,6 +1,6 @@
-//! The configuration file of a person: defaults of live models, prices, and how the dashboard looks.
-//! It is read as a scenario is, with every problem at its place; a key that is not known is a warning
-//! here, so that a file of a newer version can be used.
+//! The user's configuration file: defaults of live models, prices, and the look of the dashboard.
+//! It is read like a scenario, with all problems and their positions; an unknown key is only a
+//! warning, so that a file for a newer version still works.
 
 use std::time::Duration;
 
@@ -17,34 +17,34 @@ use super::toml_text::{self, MAX_TABLES};
 use super::tree::{Node, Span, Table, Tree};
 use super::tuning::{JsonRung, Tuning};
 
-/// The most bytes of a configuration file.
+/// Maximum size of a configuration file, in bytes.
 pub const MAX_CONFIG_BYTES: u64 = 256 * 1024;
 
-/// What a configuration file says.
+/// The contents of a configuration file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// Defaults of live models.
     pub model: ModelDefaults,
-    /// Prices that are used in place of those of the shipped table, in the file's order.
+    /// Prices that override the shipped table, in the file's order.
     pub prices: Vec<ConfiguredPrice>,
     /// How the dashboard looks.
     pub ui: UiDefaults,
 }
 
-/// Defaults of live models: each is used where a scenario does not set the key. A scripted run uses
+/// Defaults of live models. Each applies where a scenario does not set the key. A scripted run uses
 /// none of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelDefaults {
-    /// The model's name, with or without its provider's.
+    /// Name of the model, with or without its provider.
     pub name: Option<String>,
     /// Settings of requests.
     pub tuning: Tuning,
-    /// The bound of one attempt.
+    /// Timeout of one attempt.
     pub timeout: Option<Duration>,
 }
 
 impl ModelDefaults {
-    /// The settings of a scenario, with these where it has none. `extra` goes field by field.
+    /// The settings of a scenario, with these as defaults. `extra` is merged key by key.
     pub fn fill(&self, scenario: &Tuning) -> Tuning {
         let own = &self.tuning;
         let mut extra = own.extra.clone();
@@ -65,11 +65,11 @@ impl ModelDefaults {
 pub struct ConfiguredPrice {
     /// The model: `provider/model`, or `model` for any provider's.
     pub model: String,
-    /// What it costs.
+    /// Its price.
     pub price: Price,
 }
 
-/// Defaults of the options that say how the dashboard looks.
+/// Defaults of the display options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UiDefaults {
     /// The theme.
@@ -80,12 +80,12 @@ pub struct UiDefaults {
     pub animation: Option<bool>,
 }
 
-/// A theme that the configuration asks for.
+/// A theme that the configuration selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfiguredTheme {
-    /// The name of a shipped one, or a file.
+    /// Name of a shipped theme, or path of a theme file.
     pub name: String,
-    /// Where the file says so: `FILE:LINE:COLUMN`.
+    /// Position in the configuration file: `FILE:LINE:COLUMN`.
     pub place: String,
 }
 
@@ -94,7 +94,7 @@ record! {
     struct ConfigTable => {
         /// Defaults of live models.
         model: ModelDefaultsTable = table,
-        /// Prices by the names of models: `provider/model`, or `model`.
+        /// Prices by model: `provider/model`, or `model`.
         prices: Named<ConfiguredPriceTable, ModelName> = default(Named::default()),
         /// Defaults of the display options.
         ui: UiTable = table,
@@ -104,33 +104,33 @@ record! {
 record! {
     /// Defaults of live models, used where a scenario does not set the key.
     struct ModelDefaultsTable => {
-        /// The model's name, with or without its provider's.
+        /// Name of the model, with or without its provider.
         name: Prose = optional,
         /// The sampling temperature.
         temperature: Number<0, 2> = optional,
-        /// Tokens of a reply at most.
+        /// Maximum number of tokens of a reply.
         max_tokens: Whole<1, 10_000_000> = optional,
-        /// How much the model thinks before it answers.
+        /// How much the model reasons before it answers.
         reasoning_effort: Prose = optional,
-        /// How a reply in JSON is asked for.
+        /// How a JSON reply is requested.
         json: JsonRung = optional,
-        /// Fields of the request that are sent as they stand.
+        /// More fields of the request, sent unchanged.
         extra: Free = default(Free::default()),
-        /// The bound of one attempt.
+        /// Timeout of one attempt, in seconds.
         timeout_s: Seconds = optional,
     }
 }
 
 record! {
-    /// US dollars for a million tokens.
+    /// US dollars per million tokens.
     struct ConfiguredPriceTable => {
         /// Tokens of the prompt.
         input: Dollars = needed,
         /// Tokens of the reply.
         output: Dollars = needed,
-        /// Tokens of the prompt that are read from the cache.
+        /// Tokens of the prompt that are read from the provider's cache.
         cached: Dollars = optional,
-        /// Tokens of the prompt that are written to the cache.
+        /// Tokens of the prompt that are written to the provider's cache.
         cache_write: Dollars = optional,
     }
 }
@@ -138,7 +138,7 @@ record! {
 record! {
     /// How the dashboard looks.
     struct UiTable => {
-        /// A shipped theme, or a file.
+        /// Name of a shipped theme, or path of a theme file.
         theme: At<Prose> = optional,
         /// Draw with ASCII characters only.
         ascii: bool = optional,
@@ -147,7 +147,7 @@ record! {
     }
 }
 
-/// The name of a model.
+/// Name of a model.
 #[derive(Debug, Clone)]
 pub(super) struct ModelName;
 
@@ -161,16 +161,16 @@ impl NameRule for ModelName {
     }
 }
 
-/// What reading a configuration file came to.
+/// The result of reading a configuration file.
 #[derive(Debug)]
 pub struct CheckedConfig {
-    /// What it says, as far as that can be read.
+    /// The contents, as far as they are valid.
     pub config: Config,
-    /// Errors and warnings. It cannot be used where there is an error.
+    /// Errors and warnings. With an error the configuration cannot be used.
     pub problems: Problems,
 }
 
-/// Reads a configuration file that people know by this name.
+/// Reads a configuration file. `name` is its name in messages.
 pub fn check_config(name: &str, text: &str) -> CheckedConfig {
     let mut cx =
         Reader::new(name.to_owned(), text, Vec::new()).warning_of_unknown_keys(unknown_key);
@@ -234,7 +234,7 @@ fn defaults(table: ModelDefaultsTable, cx: &mut Reader) -> ModelDefaults {
     ModelDefaults { name, tuning: tuning(requests, cx), timeout }
 }
 
-/// What is said of a key that a table of the file may not have.
+/// The problem of an unknown key, with a suggestion.
 fn unknown_key(_path: &str, key: &str, known: &[&str]) -> UnknownKey {
     let word = key.to_ascii_lowercase();
     let ends =
@@ -245,16 +245,16 @@ fn unknown_key(_path: &str, key: &str, known: &[&str]) -> UnknownKey {
     }
     if ends(&["key", "apikey", "token", "secret", "password"]) {
         return UnknownKey {
-            what: format!("`{key}`: no key belongs in this file"),
+            what: format!("`{key}`: API keys do not belong in this file"),
             help: "set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY in \
-                   the environment or in a .env file, and take it out of here"
+                   the environment or in a .env file, and remove it here"
                 .to_owned(),
         };
     }
     if ends(&["url", "host", "address", "endpoint"]) {
         return UnknownKey {
-            what: format!("`{key}`: no address belongs in this file"),
-            help: "an address goes beside its key: set OPENAI_BASE_URL, ANTHROPIC_BASE_URL, \
+            what: format!("`{key}`: URLs do not belong in this file"),
+            help: "set it next to its key: OPENAI_BASE_URL, ANTHROPIC_BASE_URL, \
                    GEMINI_BASE_URL, OPENROUTER_BASE_URL or OLLAMA_HOST in the environment or in a \
                    .env file"
                 .to_owned(),

@@ -1,17 +1,17 @@
-//! Days of the calendar, as `YYYY-MM-DD`.
+//! Dates as `YYYY-MM-DD`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use time::{Date, Month, OffsetDateTime};
 
-/// A day.
+/// A date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day(Date);
 
-/// A text that is no day.
+/// The error for a text that is not a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("give a day as YYYY-MM-DD")]
+#[error("write a date as YYYY-MM-DD")]
 pub struct NoDay;
 
 impl FromStr for Day {
@@ -38,14 +38,14 @@ impl FromStr for Day {
 }
 
 impl Day {
-    /// The day in UTC at this Unix time in milliseconds.
+    /// The date in UTC at this Unix time in milliseconds.
     pub fn at(wall_ms: u64) -> Self {
         let seconds = i64::try_from(wall_ms / 1_000).unwrap_or(i64::MAX);
         let moment = OffsetDateTime::from_unix_timestamp(seconds);
         Self(moment.unwrap_or(OffsetDateTime::UNIX_EPOCH).date())
     }
 
-    /// Days from an earlier one until this; negative where it is the earlier one.
+    /// Days since an earlier date; negative if that date is later.
     pub fn since(self, earlier: Day) -> i64 {
         i64::from(self.0.to_julian_day()) - i64::from(earlier.0.to_julian_day())
     }

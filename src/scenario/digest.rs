@@ -1,4 +1,4 @@
-//! The digest of a file or of arguments as a text.
+//! SHA-256 digests of files and of arguments.
 
 use std::io::{self, Read};
 
@@ -14,10 +14,10 @@ pub fn of_text(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
-/// SHA-256 of what is read to its end, in hexadecimal digits.
+/// SHA-256 of everything that the reader returns, in hexadecimal digits.
 ///
 /// # Errors
-/// What the reader says.
+/// The errors of the reader.
 pub fn of_reader(mut from: impl Read) -> io::Result<String> {
     let mut digest = Sha256::new();
     let mut piece = vec![0; 64 << 10];
@@ -30,7 +30,7 @@ pub fn of_reader(mut from: impl Read) -> io::Result<String> {
     }
 }
 
-/// Bytes in hexadecimal digits, two for each.
+/// Bytes as hexadecimal digits, two per byte.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,5 @@
-//! Domains as an author writes them: a host, with its port where the address has one. Hosts beyond
-//! ASCII are compared, kept and shown in their ASCII form (punycode): what looks like another host on
-//! a screen does not look like it there.
+//! Domains of a scenario: a host, with its port if the URL has one. Non-ASCII hosts are compared,
+//! stored and shown in ASCII (punycode), so that a host cannot look like another one on the screen.
 
 use std::borrow::Cow;
 
@@ -11,7 +10,7 @@ use super::reader::Reader;
 use super::shape::{Prose, Shape};
 use super::tree::{Node, Span};
 
-/// A domain of an allowlist, in lower case and without white space around it.
+/// A domain of an allowlist, trimmed and in lower case.
 #[derive(Debug, Clone)]
 pub(super) struct Domain {
     pub at: Span,
@@ -34,14 +33,14 @@ impl Shape for Domain {
     }
 }
 
-/// The name of a `[sources]` table.
+/// The rule for the name of a `[sources]` table.
 #[derive(Debug, Clone)]
 pub(super) struct DomainName;
 
 impl NameRule for DomainName {
-    // Beyond ASCII it says less than the program does: what becomes of it is looked at there.
+    // For non-ASCII names the pattern is wider than the program's check, which uses the ASCII form.
     const PATTERN: &'static str = r"^\s*(\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9_]|[^\x00-\x7F])((?:[A-Za-z0-9_.-]|[^\x00-\x7F])*(?:[A-Za-z0-9_]|[^\x00-\x7F]))?)(:[0-9]{1,5})?\s*$";
-    const WORDS: &'static str = "a host such as vendor.example.com";
+    const WORDS: &'static str = "write a host such as vendor.example.com";
     fn fits(text: &str) -> bool {
         parse(text).is_ok()
     }
@@ -51,7 +50,7 @@ impl NameRule for DomainName {
     }
 }
 
-/// Why a text is no domain, and what to write.
+/// Why a text is not a domain, and what to write.
 #[derive(Debug)]
 pub(super) struct Wrong {
     what: String,
@@ -64,8 +63,8 @@ impl Wrong {
     }
 }
 
-/// A host, with its port where it has one, in lower case and in ASCII: a host in Unicode as requests
-/// name it (punycode, as browsers make it). `None`: it is no host that a request could go to.
+/// A host with its port, if any, in lower case and in ASCII: a Unicode host becomes punycode, as in
+/// browsers. `None` if no request could use it as a host.
 ///
 /// ```
 /// use roundtable::scenario::domain::in_ascii;
@@ -82,7 +81,7 @@ pub fn in_ascii(domain: &str) -> Option<Cow<'_, str>> {
         Some((host, port)) => (host, Some(port)),
         None => (domain, None),
     };
-    // What has a meaning of its own in an address is not decoded here.
+    // These characters have a meaning of their own in URLs and are not decoded here.
     if host.contains(['%', '@', '[', ']']) || port.is_some_and(|port| !port.is_ascii()) {
         return None;
     }
@@ -90,17 +89,17 @@ pub fn in_ascii(domain: &str) -> Option<Cow<'_, str>> {
     Some(port.map_or_else(|| host.clone(), |port| format!("{host}:{port}")).into())
 }
 
-/// The domain of a text.
+/// Parses a domain.
 pub(super) fn parse(text: &str) -> Result<String, Wrong> {
     let name = text.trim().to_lowercase();
     let shown = text.trim();
-    // Whoever fills in an input would choose what may be read.
+    // Otherwise the one who fills in an input would choose what may be read.
     if name.contains("{{") {
-        let help = "domains stand in the file as they are";
+        let help = "write the domain itself";
         return Err(Wrong::new("an input cannot choose a domain", help));
     }
     if let Some(host) = host_of_address(&name) {
-        let what = format!("{shown:?} is more than a domain");
+        let what = format!("{shown:?} is a URL, not a domain");
         let help = match in_ascii(host).map(|host| judge(&host)) {
             Some(Ok(())) => format!("write {host:?}"),
             _ => DomainName::WORDS.to_owned(),
@@ -108,17 +107,17 @@ pub(super) fn parse(text: &str) -> Result<String, Wrong> {
         return Err(Wrong::new(what, help));
     }
     if name.contains('*') {
-        let what = format!("{shown:?} is no domain: each stands for itself alone");
-        return Err(Wrong::new(what, "name every host, such as vendor.example.com"));
+        let what = format!("{shown:?} is not a domain: wildcards are not allowed");
+        return Err(Wrong::new(what, "list every host, such as vendor.example.com"));
     }
-    let no_domain = |help: &str| Wrong::new(format!("{shown:?} is no domain"), help);
+    let no_domain = |help: &str| Wrong::new(format!("{shown:?} is not a domain"), help);
     let name = in_ascii(&name).ok_or_else(|| no_domain(DomainName::WORDS))?;
     judge(&name).map_err(no_domain)?;
     Ok(name.into_owned())
 }
 
-/// A domain as requests name their host: without the port that is a scheme's own, and an address of
-/// numbers in its short form.
+/// The domain as requests name their host: without the scheme's default port, and an IP address in
+/// its short form.
 pub(super) fn asked(domain: &str) -> String {
     let (host, port) = match domain.rfind(':').filter(|at| !domain[*at..].contains(']')) {
         Some(at) => (&domain[..at], domain[at + 1..].parse::<u16>().ok()),
@@ -135,7 +134,7 @@ pub(super) fn asked(domain: &str) -> String {
     }
 }
 
-/// The host where the text is an address, or has something that only an address has.
+/// The host, if the text is a URL or has a part that only URLs have.
 fn host_of_address(text: &str) -> Option<&str> {
     let rest = text.split_once("//").map_or(text, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -143,7 +142,7 @@ fn host_of_address(text: &str) -> Option<&str> {
     (host.len() < text.len()).then_some(host)
 }
 
-/// Whether it is a host, maybe with a port; if not, what one looks like.
+/// Checks that it is a host, optionally with a port. The error is the help text.
 fn judge(name: &str) -> Result<(), &'static str> {
     let (host, port) = match name.rfind(']') {
         Some(end) => name.split_at(end + 1),
@@ -204,7 +203,7 @@ mod tests {
             ("xn--BCHER-kva.example", "xn--bcher-kva.example"),
             ("bücher.example:8080", "xn--bcher-kva.example:8080"),
             ("例え.テスト", "xn--r8jz45g.xn--zckzah"),
-            // As browsers read it: signs that stand for ASCII are ASCII.
+            // As browsers read it: fullwidth characters become ASCII.
             ("ａ。example", "a.example"),
         ] {
             assert_eq!(parse(text).ok().as_deref(), Some(name), "{text}");
@@ -215,13 +214,13 @@ mod tests {
             ("me:word@vendor.example.com", "write \"vendor.example.com\""),
             ("//vendor.example.com", "write \"vendor.example.com\""),
             ("https://", DomainName::WORDS),
-            ("*.example.com", "name every host, such as vendor.example.com"),
+            ("*.example.com", "list every host, such as vendor.example.com"),
             ("https://bücher.example/x", "write \"bücher.example\""),
             ("b\u{ad}\u{fffd}.example", DomainName::WORDS),
             ("bü cher.example", DomainName::WORDS),
             ("bücher.example:８０", DomainName::WORDS),
-            ("*.bücher.example", "name every host, such as vendor.example.com"),
-            ("{{host}}", "domains stand in the file as they are"),
+            ("*.bücher.example", "list every host, such as vendor.example.com"),
+            ("{{host}}", "write the domain itself"),
             ("vendor.example.com.", DomainName::WORDS),
             ("a b", DomainName::WORDS),
             ("-a.example", DomainName::WORDS),

@@ -1,5 +1,5 @@
-//! Random numbers of a run: a hash of (seed, path, attempt, use) each, never a shared stream, so
-//! what runs side by side cannot change what another draws.
+//! Seeded random numbers of a run. Each is a hash of (seed, path, attempt, use), never the next of
+//! a shared stream, so parallel calls do not change each other's numbers.
 
 use std::hash::Hasher;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use siphasher::sip::SipHasher13;
 
 use super::model::Latency;
 
-/// A random number of its own. `path` is where in the run (the same text in every run), `what`
-/// tells two uses at one place apart.
+/// The random number for one use. `path` is the place in the run (the same text in every run);
+/// `what` distinguishes two uses at one place.
 pub fn draw(seed: u64, path: &str, attempt: u32, what: &str) -> u64 {
     let mut hasher = SipHasher13::new_with_keys(seed, 0);
     for part in [&attempt.to_le_bytes()[..], path.as_bytes(), &[0], what.as_bytes()] {
@@ -18,18 +18,18 @@ pub fn draw(seed: u64, path: &str, attempt: u32, what: &str) -> u64 {
     hasher.finish()
 }
 
-/// A share of `whole` between nothing and all of it, as evenly as the draw's 64 bits are.
+/// A share of `whole`, from zero to all of it, uniform in the 64 bits of `draw`.
 pub fn part(whole: Duration, draw: u64) -> Duration {
     let nanos = whole.as_nanos() * u128::from(draw) / u128::from(u64::MAX);
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// A time between the two bounds, both included.
+/// A duration between the two bounds, both included.
 pub fn between(latency: Latency, draw: u64) -> Duration {
     latency.min + part(latency.max.saturating_sub(latency.min), draw)
 }
 
-/// Whether something happens that happens in this share of the cases, from 0 (never) to 1 (always).
+/// Whether an event with this probability happens, from 0 (never) to 1 (always).
 pub fn happens(share: f64, draw: u64) -> bool {
     share >= 1.0 || (draw as f64) < share * (u64::MAX as f64)
 }

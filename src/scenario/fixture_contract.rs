@@ -1,4 +1,4 @@
-//! Whether the rows of a fixture keep the contract of the tool that they answer for.
+//! Checks that the rows of a fixture keep the contract of their tool.
 
 use super::build_answers::Arguments;
 use super::format::File;
@@ -8,13 +8,13 @@ use super::research::{READ, SEARCH};
 use super::script_contract::REQUEST_ID;
 use super::tree::{Node, Span, Table, Tree};
 
-/// What the program adds to the arguments of calls, whatever the tool declares.
+/// Arguments that the program adds to every call.
 const ADDED: [&str; 2] = [REQUEST_ID, "allowed_domains"];
 
-/// Arguments that rows wait for and that calls do not have.
+/// Reports arguments in rows that no call has.
 pub(super) fn arguments(table: &FixtureTable, args: &Arguments<'_>, cx: &mut Reader) {
     let Some(names) = args.names else { return };
-    // Tools of agents may declare nothing, and be called with what their rows wait for.
+    // An agent's tool may declare no arguments and still be called with those of its rows.
     if names.is_empty() && !args.certain {
         return;
     }
@@ -23,7 +23,8 @@ pub(super) fn arguments(table: &FixtureTable, args: &Arguments<'_>, cx: &mut Rea
         for key in given.filter(|key| !names.contains(&&*key.text) && !ADDED.contains(&&*key.text))
         {
             let help = cx.among(&key.text, names.iter().copied());
-            let what = format!("`{}` is no argument of its calls: the row is never used", key.text);
+            let what =
+                format!("`{}` is not an argument of its calls: the row is never used", key.text);
             let tell = |cx: &mut Reader| match args.certain {
                 true => cx.error(key.at, what, help),
                 false => cx.warn(key.at, what, help),
@@ -35,8 +36,9 @@ pub(super) fn arguments(table: &FixtureTable, args: &Arguments<'_>, cx: &mut Rea
     }
 }
 
-/// What answers for the two tools of research comes in the envelope of source `004`: a status, and with
-/// `ok` the data. A row may break it on purpose, to show what comes of it.
+/// Checks the envelope of results of the two research tools (research source document): a status,
+/// and with `ok` the data. A row may break it on purpose to show the consequence, so problems are
+/// warnings.
 pub(super) fn envelopes(file: &File, cx: &mut Reader) {
     let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
     for entry in named.filter(|entry| [SEARCH, READ].contains(&&*entry.name)) {
@@ -46,7 +48,7 @@ pub(super) fn envelopes(file: &File, cx: &mut Reader) {
             let Some(result) = &row.value.result else { continue };
             cx.within(&format!("tools.{}.fixture.rows", entry.name), |cx| {
                 cx.item(index, |cx| {
-                    // An empty one stands for whatever comes.
+                    // An empty result stands for any envelope.
                     cx.within("result", |cx| {
                         match result.broken || result.table.entries.is_empty() {
                             true => {}
@@ -78,14 +80,14 @@ fn envelope(result: &Table, at: Span, tool: &str, cx: &mut Reader) {
     match result.get("status").map(|node| (node, &node.value)) {
         Some((_, Tree::Text(status))) if status == "ok" => data(result, at, tool, &mut odd, cx),
         Some((_, Tree::Text(status))) if status.contains("{{") => {}
-        // A page that cannot be had is an answer; a search that fails is none.
+        // A failed page is a valid result; a failed search is not.
         Some((node, Tree::Text(status))) if status == "error" && tool == READ => {
             if !result.get("error").is_some_and(says) {
                 odd(node.at, "`error` is missing".to_owned(), cx);
             }
         }
         Some((node, _)) => {
-            let what = format!("{} is no status of {tool}", node.what());
+            let what = format!("{} is not a status of {tool}", node.what());
             cx.within("status", |cx| odd(node.at, what, cx));
         }
         None => odd(at, "`status` is missing".to_owned(), cx),
@@ -119,9 +121,9 @@ fn data(
             let what = format!("expected {wanted}, found {}", node.what());
             cx.within(&format!("data.{key}"), |cx| odd(node.at, what, cx));
         }
-        // Nothing found and an empty page are answers, though hardly what was meant.
+        // Missing results and an empty page are valid, but hardly intended.
         None => {
-            let what = format!("`{key}` is missing: it is taken for empty");
+            let what = format!("`{key}` is missing: it counts as empty");
             cx.within("data", |cx| cx.warn(at, what, format!("add {key}, {wanted}")));
         }
     }

@@ -1,5 +1,5 @@
-//! The format of a scenario file, field by field. Everything that reads the file or describes it
-//! stands on these tables; what one field says about another is checked in `build`.
+//! The format of a scenario file, field by field. The reader and the JSON schema are both built
+//! from these tables; checks across fields are in `build`.
 
 use serde_json::{Value, json};
 
@@ -24,57 +24,58 @@ use super::tuning::JsonRung;
 record! {
     /// A scenario of roundtable: everything that a run needs, in one file.
     struct File rule pattern::rules() => {
-        /// One line for lists and headers.
+        /// Title in one line, for lists and headers.
         title: Prose = needed,
-        /// The pattern that is run.
+        /// The pattern of the runs.
         pattern: Pattern = needed,
-        /// What it shows, in a sentence.
+        /// What the scenario shows, in one sentence.
         about: Text = optional,
-        /// What the run is asked. `{{input}}` stands for the value of an input.
+        /// The task of the run. `{{input}}` is replaced by the value of an input.
         goal: Prose = needed,
-        /// Start of every random number of a run: the same seed draws the same.
+        /// Seed of all random numbers of a run: the same seed gives the same numbers.
         seed: Whole<0, { u32::MAX }> = default(Whole(42)),
-        /// What is asked for in the launch form, by name. `--set inputs.NAME=VALUE` sets one.
+        /// Inputs by name, shown in the launch form. `--set inputs.NAME=VALUE` sets one.
         inputs: Named<InputTable, Ident> = default(Named::default()),
-        /// Switches, by name. `--flag NAME=on` sets one at the start; they can be turned live.
+        /// Flags by name. `--flag NAME=on` switches one on at the start; a running run can switch
+        /// them, too.
         flags: Named<FlagTable, Ident> = default(Named::default()),
         /// Limits of the run.
         budget: BudgetTable = table,
-        /// What every role is shown, unchanged. `{{input}}` stands for the value of an input; a
-        /// text that is nothing else takes the value with its type.
+        /// Facts that every role sees, unchanged. `{{input}}` is replaced by the value of an input;
+        /// a string that is only `{{input}}` takes the value with its type.
         facts: Free = default(Free::default()),
-        /// What the pattern `collaboration` alone needs.
+        /// Settings of the pattern `collaboration`.
         collaboration: CollaborationTable = optional,
-        /// Who sits at the table, by name.
+        /// The roles at the table, by name.
         roles: Named<RoleTable, Actor> = default(Named::default()),
-        /// What the pattern `orchestrator` alone needs.
+        /// Settings of the pattern `orchestrator`.
         orchestrator: OrchestratorTable = optional,
-        /// Whom the orchestrator's planner may give tasks, by name.
+        /// The workers that the planner may give tasks to, by name.
         workers: Named<WorkerTable, Actor> = default(Named::default()),
-        /// What the pattern `team` alone needs.
+        /// Settings of the pattern `team`.
         team: RootTable = optional,
-        /// What the pattern `swarm` alone needs.
+        /// Settings of the pattern `swarm`.
         swarm: RootTable = optional,
         /// The agents of a team or swarm, by name.
         agents: Named<AgentTable, Actor> = default(Named::default()),
-        /// What the pattern `resilience` alone needs.
+        /// Settings of the pattern `resilience`.
         resilience: ResilienceTable = optional,
-        /// What the pattern `research` alone needs.
+        /// Settings of the pattern `research`.
         research: ResearchTable = optional,
-        /// What is said of domains, by their hosts.
+        /// Trust and flags of domains, by host.
         sources: Named<SourceTable, DomainName> = default(Named::default()),
-        /// How the model is asked.
+        /// Settings of the model and its requests.
         model: ModelTable = table,
-        /// What the gateway does with calls, by the name of the tool; `llm` is the model.
+        /// The gateway's policies and the tools, by name; `llm` is the model.
         tools: ToolsTable = table,
-        /// When a person is alerted while the run goes on.
+        /// When the operator is alerted during the run.
         alerts: AlertsTable = table,
-        /// What the model says offline. The first row whose conditions hold is used.
+        /// The model's replies in an offline run. The first row whose conditions hold is used.
         script: List<At<ScriptTable>, 0, 2_000> = default(List(Vec::new())),
     }
 }
 
-/// The patterns there are.
+/// All patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pattern {
     Collaboration,
@@ -86,29 +87,30 @@ pub(super) enum Pattern {
 }
 
 words! { Pattern:
-    "collaboration" => Pattern::Collaboration, "Roles with stances speak in rounds until they agree.";
-    "orchestrator" => Pattern::Orchestrator, "A plan of tasks, done by workers at the same time.";
+    "collaboration" => Pattern::Collaboration, "Roles give their stance in rounds until they agree.";
+    "orchestrator" => Pattern::Orchestrator, "Workers do the tasks of a plan in parallel.";
     "team" => Pattern::Team, "A coordinator consults its members.";
     "swarm" => Pattern::Swarm, "Agents hand over to each other.";
-    "resilience" => Pattern::Resilience, "Many agents ask tools that fail.";
+    "resilience" => Pattern::Resilience, "Many agents call tools that fail.";
     "research" => Pattern::Research, "An answer from sources, with citations.";
 }
 
 record! {
-    /// An input: asked for in the launch form, used as `{{name}}` and `inputs.name`.
+    /// An input: set in the launch form, used as `{{name}}` and `inputs.name`.
     struct InputTable => {
-        /// Its value, unless another is given.
+        /// Its default value.
         value: Scalar = needed,
-        /// What the form says beside it.
+        /// Its label in the launch form.
         label: Prose = optional,
-        /// What may be given. Without it: a choice where there are choices, else what the value is.
+        /// Which values are allowed. Default: one of `choices` if there are any, else the type of
+        /// `value`.
         kind: At<KindWord> = optional,
-        /// The values there are.
+        /// The values to choose from.
         choices: At<List<Prose, 1, 100>> = optional,
     }
 }
 
-/// What kind of input it is.
+/// The kinds of input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KindWord {
     Text,
@@ -121,14 +123,14 @@ pub(super) enum KindWord {
 
 words! { KindWord:
     "text" => KindWord::Text, "Any text.";
-    "date" => KindWord::Date, "A day as YYYY-MM-DD.";
+    "date" => KindWord::Date, "A date as YYYY-MM-DD.";
     "integer" => KindWord::Integer, "A whole number.";
     "number" => KindWord::Number, "A number.";
     "bool" => KindWord::Bool, "true or false.";
     "choice" => KindWord::Choice, "One of the choices.";
 }
 
-/// A value that is no list and no table.
+/// A value that is not a list or a table.
 #[derive(Debug, Clone)]
 pub(super) struct Scalar(pub Node);
 
@@ -138,7 +140,7 @@ impl Shape for Scalar {
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
         if matches!(node.value, Tree::List(_) | Tree::Table(_)) {
-            cx.wrong_type(node, "a text, a number, a date, true or false");
+            cx.wrong_type(node, "a string, a number, a date, true or false");
             return None;
         }
         Some(Self(node.clone()))
@@ -146,64 +148,66 @@ impl Shape for Scalar {
 }
 
 record! {
-    /// A switch of the scenario.
+    /// A flag of the scenario.
     struct FlagTable => {
-        /// Its position at the start.
+        /// Whether it is on at the start.
         default: bool = default(false),
-        /// What it does, for people.
+        /// What it does, shown to the operator.
         label: Prose = optional,
     }
 }
 
 record! {
-    /// How the model is asked. A live run takes what is not set here from the configuration
+    /// Settings of the model. What is not set here a live run takes from the configuration
     /// (`roundtable config`), then from the provider.
     struct ModelTable => {
         /// Whether replies are streamed.
         stream: bool = default(true),
-        /// The model's name, with or without its provider's: openai/gpt-4.1-mini, or gpt-4.1-mini.
-        /// Without it: OPENAI_MODEL, else that of the configuration, else the provider's usual one.
+        /// Name of the model, with or without its provider: openai/gpt-4.1-mini, or gpt-4.1-mini.
+        /// Default: OPENAI_MODEL, else the one in the configuration, else the provider's default.
         name: Prose = optional,
-        /// The root of the API. Without it: OPENAI_BASE_URL, else that of OpenAI.
+        /// Base URL of the API. Default: OPENAI_BASE_URL, else OpenAI's.
         base_url: Prose = optional,
-        /// What may be repaired in a reply before it is judged: a list of fences, preface, think, case
-        /// and numbers. Each repair that is made is an event.
+        /// Which faults in a reply are repaired before it is checked: a list of fences, preface,
+        /// think, case and numbers. Each repair is logged as an event.
         repair: RepairList = default(RepairList::default()),
-        /// How often the model is told what is wrong with a JSON reply, and asked again. Each time is
-        /// one more call.
+        /// How often the model gets another attempt after a JSON reply that does not match the
+        /// required format; it is told what is wrong. Each attempt is one more call.
         ask_again: At<Whole<0, 10>> = default(At::nowhere(Whole(0))),
-        /// The sampling temperature. Without it none is sent, and the provider's counts.
+        /// The sampling temperature. Without it none is sent and the provider's default applies.
         temperature: Number<0, 2> = optional,
-        /// Tokens of a reply at most. Without it the provider's bound counts; Anthropic needs one and
-        /// is sent 4096.
+        /// Maximum number of tokens of a reply. Without it the provider's limit applies; Anthropic
+        /// requires one and gets 4096.
         max_tokens: Whole<1, 10_000_000> = optional,
-        /// How much the model thinks before it answers, in the provider's word, such as low or high.
+        /// How much the model reasons before it answers, in the provider's own words, such as low
+        /// or high.
         reasoning_effort: Prose = optional,
-        /// How a reply in JSON is asked for. Without it: by the strictest way that the endpoint takes.
+        /// How a JSON reply is requested. Default: the strictest way that the endpoint supports.
         json: JsonRung = optional,
-        /// Fields of the request that are sent as they stand.
+        /// More fields of the request, sent unchanged.
         extra: Free = default(Free::default()),
-        /// One price for every model of a run. Without it a live run has those of the configuration and of
-        /// the shipped table, as far as they know its models, and a scripted run has no cost.
+        /// One price for every model of a run. Without it a live run uses the prices of the
+        /// configuration and of the shipped table, where they list its models; a scripted run has
+        /// no cost.
         prices: PricesTable = optional,
     }
 }
 
 words! { JsonRung:
-    "json_schema" => JsonRung::JsonSchema, "By a schema, made from the reply that is wanted.";
-    "json_object" => JsonRung::JsonObject, "As some JSON object.";
-    "text" => JsonRung::Text, "By the prompt alone.";
+    "json_schema" => JsonRung::JsonSchema, "With a JSON schema of the required reply.";
+    "json_object" => JsonRung::JsonObject, "As any JSON object.";
+    "text" => JsonRung::Text, "Only in the prompt.";
 }
 
 words! { Repair:
-    "fences" => Repair::Fences, "A Markdown code fence around the object is taken off.";
-    "preface" => Repair::Preface, "Text before and after the only object of a reply is taken off.";
-    "think" => Repair::Think, "<think>…</think> in front of a reply is taken off.";
-    "case" => Repair::Case, "Names and stances are taken in other spellings: \"GO\", \"Demand Analyst\".";
-    "numbers" => Repair::Numbers, "Numbers are taken as texts, and 11 to 100 as per cent.";
+    "fences" => Repair::Fences, "A Markdown code fence around the object is removed.";
+    "preface" => Repair::Preface, "Text before and after the single object of a reply is removed.";
+    "think" => Repair::Think, "<think>…</think> before a reply is removed.";
+    "case" => Repair::Case, "Other spellings of names and stances are accepted: \"GO\", \"Demand Analyst\".";
+    "numbers" => Repair::Numbers, "Numbers in quotes are accepted, and 11 to 100 count as per cent.";
 }
 
-/// What may be repaired: a list of words, or one word; `none` is the empty list.
+/// Which faults are repaired: a list of words, or one word; `none` is the empty list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RepairList(pub Repairs);
 
@@ -233,7 +237,7 @@ impl Shape for RepairList {
 }
 
 record! {
-    /// US dollars for a million tokens.
+    /// US dollars per million tokens.
     struct PricesTable => {
         /// Tokens of the prompt.
         prompt_usd_per_million: Dollars = needed,
@@ -243,8 +247,8 @@ record! {
 }
 
 record! {
-    /// One thing that the model says offline, and when. Exactly one of reply, raw and text; none is
-    /// needed beside calls.
+    /// One scripted reply of the model, and when it is used. Exactly one of reply, raw and text;
+    /// with calls none is required.
     struct ScriptTable rule json!({
         "oneOf": [
             { "required": ["reply"] },
@@ -262,71 +266,71 @@ record! {
         role: Prose = optional,
         /// Only for this agent of a team or swarm.
         agent: Prose = optional,
-        /// Only for this message of an agents' session, from 1: the goal is the first.
+        /// Only for this message of a session, from 1; the goal is the first.
         message: At<Whole<1, 1_000>> = optional,
-        /// Only for the nth time that an agent is asked or handed over to, from 1.
+        /// Only for the nth turn of an agent, from 1: each request or handoff to it is one.
         turn: At<Whole<1, 100_000>> = optional,
-        /// Only for this step of the pattern. Without it: the contribution of a role. A row of an
-        /// orchestrator or of research needs it.
+        /// Only for this step of the pattern. Without it: the contribution of a role. Required in a
+        /// row of an orchestrator or of research.
         step: At<ScriptStep> = optional,
-        /// Only in this round, from 1. An agent begins one with each call of its model: the second
-        /// sees what the tools answered that it called in the first.
+        /// Only in this round, from 1. An agent starts a round with each call of its model: in the
+        /// second it sees the results of the tools that it called in the first.
         round: At<Whole<1, 1_000>> = optional,
         /// Only for this attempt of a call, from 1.
         attempt: At<Whole<1, 20>> = optional,
-        /// Only the nth time that the model is asked again because its reply was refused, from 1; 0 is
-        /// the first time that it is asked. See model.ask_again.
+        /// Only for the nth repeat after a reply that did not match the required format, from 1; 0
+        /// is the first attempt. See model.ask_again.
         again: At<Whole<0, 10>> = optional,
-        /// Only when this CEL condition holds for what the role is shown: facts, inputs, goal,
-        /// role, round, attempt, flags, recent_rounds, open_conflicts. For a step facts, inputs,
-        /// goal, attempt, flags, and: max_tasks, available_workers for a plan; final_decision,
-        /// history for a launch brief; aggregate for an orchestrator's report; question, max_steps for
-        /// the plan of research; question, url, domain, title, body, published_at, notes (those taken
-        /// before) for the notes of a page; question, notes for the answer. For an agent facts,
-        /// inputs, goal, attempt, flags, and: agent, input (what it was given), message, turn, round,
-        /// results (its tool calls so far: tool, ok, text), handoffs (how many were asked for in its
-        /// swarm), from (who asks it or handed over), members (whom it may consult or hand over to).
+        /// Only if this CEL condition holds. For a role it may use facts, inputs, goal, role,
+        /// round, attempt, flags, recent_rounds, open_conflicts. For a step: facts, inputs, goal,
+        /// attempt, flags, and max_tasks, available_workers for a plan; final_decision, history for
+        /// a launch brief; aggregate for an orchestrator's report; question, max_steps for a
+        /// research plan; question, url, domain, title, body, published_at, notes (those taken
+        /// before) for the notes of a page; question, notes for the answer. For an agent: facts,
+        /// inputs, goal, attempt, flags, agent, input (of this turn), message, turn, round, results
+        /// (its tool calls so far: tool, ok, text), handoffs (how many its swarm has requested),
+        /// from (the agent that consults it or handed over), members (the agents that it may
+        /// consult or hand over to).
         when: Prose = optional,
-        /// How long the answer takes: `900ms`, or `900ms..1.8s` to draw by the seed.
+        /// How long the reply takes: `900ms`, or `900ms..1.8s` for a random time from the seed.
         latency: Latency = default(Latency::default()),
-        /// What goes wrong first.
+        /// A failure before the reply.
         fault: At<FaultTable> = optional,
-        /// The answer as a table. It is sent as JSON, with the role's name as `agent` where it has
-        /// none.
+        /// The reply as a table, sent as JSON. If it has no `agent`, the role's name is added.
         reply: At<Free> = optional,
-        /// The answer, sent as it is.
+        /// The reply as text, sent unchanged.
         raw: Text = optional,
-        /// The answer, sent as it is.
+        /// The reply as text, sent unchanged.
         text: Text = optional,
-        /// The tools that an agent calls with it.
+        /// The tools that an agent calls in this reply.
         calls: At<List<At<CallTable>, 1, 64>> = optional,
     }
 }
 
 words! { ScriptStep:
-    "plan" => ScriptStep::Plan, "The orchestrator's plan of tasks, or the steps of research.";
-    "notes" => ScriptStep::Notes, "The notes of one page of research.";
-    "synthesize" => ScriptStep::Synthesize, "The answer that the notes of research are put together to.";
+    "plan" => ScriptStep::Plan, "The plan: tasks of an orchestrator, or steps of research.";
+    "notes" => ScriptStep::Notes, "The notes on one page of research.";
+    "synthesize" => ScriptStep::Synthesize, "The answer of research, written from the notes.";
     "finalize" => ScriptStep::Finalize, "The launch brief or report at the end.";
 }
 
 record! {
-    /// What goes wrong in the first attempts of a call. Exactly one of status and kind.
+    /// A failure of the first attempts of a call. Exactly one of status and kind.
     struct FaultTable rule json!({
         "oneOf": [{ "required": ["status"] }, { "required": ["kind"] }]
     }) => {
-        /// The HTTP status that the endpoint answers with.
+        /// The HTTP status that the endpoint returns.
         status: Whole<400, 599> = optional,
-        /// What its Retry-After says, in seconds.
+        /// The value of its Retry-After header, in seconds.
         retry_after_s: At<Wait> = optional,
-        /// Another way to fail.
+        /// A failure other than an HTTP status.
         kind: FaultWord = optional,
-        /// How many attempts of a call fail, from the first.
+        /// How many attempts of a call fail, from the first on.
         times: Whole<1, 20> = default(Whole(1)),
     }
 }
 
-/// How a scripted attempt fails, other than with a status.
+/// Failures of a scripted attempt other than an HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FaultWord {
     Hang,
@@ -336,13 +340,14 @@ pub(super) enum FaultWord {
 }
 
 words! { FaultWord:
-    "hang" => FaultWord::Hang, "Nothing comes until the time-out.";
+    "hang" => FaultWord::Hang, "No response until the timeout.";
     "refused" => FaultWord::Refused, "The connection is refused.";
-    "reset" => FaultWord::Reset, "The connection breaks half-way through the reply.";
-    "bad_response" => FaultWord::BadResponse, "A body that is no chat completion.";
+    "reset" => FaultWord::Reset, "The connection breaks in the middle of the reply.";
+    "bad_response" => FaultWord::BadResponse, "A response body that is not a chat completion.";
 }
 
-/// The JSON schema of a scenario file, for editors: descriptions, words, ranges, what must be there.
+/// The JSON schema of a scenario file, for editors: descriptions, allowed words, ranges and
+/// required keys.
 pub fn schema() -> Value {
     let mut schema = File::schema();
     if let Value::Object(fields) = &mut schema {

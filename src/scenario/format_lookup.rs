@@ -1,4 +1,4 @@
-//! The format of a scenario file: tools that find and read sources.
+//! The file format of tools that search for sources and read pages.
 
 use serde_json::{Value, json};
 
@@ -12,48 +12,49 @@ use super::tool::Setting;
 use super::tree::{Node, Tree};
 
 record! {
-    /// What finds sources: a folder of documents, or an endpoint that answers JSON.
+    /// Searches for sources: in a folder of documents, or with an endpoint that returns JSON.
     struct SearchTable rule json!({ "oneOf": [{ "required": ["folder"] }, { "required": ["url"] }] }) => {
-        /// A folder of documents: Markdown, HTML, text, PDF. Empty: the corpus that is shipped.
-        /// `{{input}}` is filled in, and ~/ is your home.
+        /// A folder of documents: Markdown, HTML, text, PDF. Empty: the shipped corpus. `{{input}}`
+        /// is filled in, and ~/ is the home directory.
         folder: Text = optional,
-        /// The address under which the folder's files stand. Without it the first folder of each
-        /// file is its host, as in a mirror of the web.
+        /// The base URL of the folder's files. Without it the first folder in a file's path is its
+        /// host, as in a mirror of the web.
         base_url: Prose = optional,
-        /// An endpoint: `{query}` and `{k}` stand for what is searched and how many are wanted.
+        /// The URL of an endpoint; `{query}` and `{k}` are replaced by the query and the number of
+        /// results.
         url: Prose = optional,
-        /// Where the results stand in its answer, as a JSON pointer.
+        /// Where the list of results is in the response, as a JSON pointer.
         results: Text = optional,
-        /// Where the parts of one result stand, as JSON pointers.
+        /// Where the parts of one result are, as JSON pointers.
         fields: FieldsTable = table,
-        /// Headers by name: a text, or the environment variable that holds it.
+        /// Headers by name: a string, or the environment variable that holds it.
         headers: Named<At<Setting>, Header> = default(Named::default()),
-        /// The most bytes of its answer.
+        /// Maximum size of the response, in bytes.
         max_bytes: Whole<1, 1_000_000_000> = default(Whole(1_000_000)),
-        /// Whether it may be at a loopback, private or link-local address.
+        /// Whether it may have a loopback, private or link-local address.
         allow_private: bool = default(false),
     }
 }
 
 record! {
-    /// Where the parts of one result stand, as JSON pointers; an empty one: it has none. Without
-    /// them: as SearXNG has them.
+    /// Where the parts of one result are, as JSON pointers. An empty pointer: results do not have
+    /// this part. The defaults are those of SearXNG.
     struct FieldsTable => {
-        /// Its address.
+        /// The URL.
         url: Text = optional,
-        /// Its title.
+        /// The title.
         title: Text = optional,
-        /// What it is about.
+        /// The snippet.
         snippet: Text = optional,
-        /// How well it fits, a number.
+        /// The score, a number.
         score: Text = optional,
-        /// When it was published.
+        /// The date of publication.
         published_at: Text = optional,
     }
 }
 
 record! {
-    /// What reads a page: a folder of documents, or the web.
+    /// Reads pages: from a folder of documents, or from the web.
     struct ReadTable rule json!({
         "oneOf": [
             { "required": ["folder"], "properties": { "web": { "const": false } } },
@@ -62,23 +63,23 @@ record! {
     }) => {
         /// A folder of documents, as in `search`.
         folder: Text = optional,
-        /// The address under which the folder's files stand, as in `search`.
+        /// The base URL of the folder's files, as in `search`.
         base_url: Prose = optional,
-        /// The web: http and https, as far as both allowlists let it.
+        /// Whether pages are read from the web (http and https), from hosts in both allowlists.
         web: At<bool> = default(At::nowhere(false)),
-        /// The most bytes of a page, decompressed.
+        /// Maximum size of a page, in bytes, decompressed.
         max_bytes: Whole<1, 1_000_000_000> = default(Whole(2_000_000)),
-        /// Redirects that are followed at most, each to a host that both allowlists hold.
+        /// Maximum number of redirects; each must lead to a host in both allowlists.
         max_redirects: Whole<0, 20> = default(Whole(5)),
-        /// Whether hosts may be at loopback, private and link-local addresses: true, false, or a
-        /// list of the hosts that may, such as "wiki.corp" or "wiki.corp:8080": with its port where
-        /// addresses have one.
+        /// Which hosts may have loopback, private and link-local addresses: true (all), false
+        /// (none), or a list of hosts such as "wiki.corp" or "wiki.corp:8080", each with its port
+        /// if its URLs have one.
         allow_private: Private = default(Private::Every(false)),
-        /// Seconds that a page is taken from the disk without asking. 0: none is kept.
+        /// Seconds for which a page is served from the cache. 0: pages are not cached.
         cache_ttl_s: WholeSeconds<0, 31_536_000> = default(Units(3_600)),
-        /// Requests at once to one host.
+        /// Maximum number of concurrent requests to one host.
         per_host: Whole<1, 64> = default(Whole(2)),
-        /// Milliseconds between the beginnings of two requests to one host, at least.
+        /// Minimum number of milliseconds between the starts of two requests to one host.
         pace_ms: Millis<0, 60_000> = default(Units(500)),
         /// Whether robots.txt is honoured.
         robots: bool = default(true),
@@ -114,7 +115,7 @@ impl Shape for Private {
     }
 }
 
-/// The length of time that 0 turns off.
+/// The duration, or `None` for 0.
 pub(super) fn unless_zero(seconds: WholeSeconds<0, 31_536_000>) -> Option<std::time::Duration> {
     (seconds.0 > 0).then(|| Seconds::whole(u64::from(seconds.0)).0)
 }

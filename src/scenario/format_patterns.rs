@@ -1,4 +1,4 @@
-//! The format of a scenario file: what only one of the patterns has.
+//! The file format of the tables that belong to one pattern.
 
 use serde_json::{Value, json};
 
@@ -14,61 +14,63 @@ use super::tool::FieldKind;
 use super::tree::{Node, Tree};
 
 record! {
-    /// Limits of the run. Which there are depends on the pattern.
+    /// Limits of the run. They depend on the pattern.
     struct BudgetTable => {
-        /// Collaboration: rounds at most.
+        /// Collaboration: maximum number of rounds.
         max_rounds: At<Whole<1, 1_000>> = default(At::nowhere(Whole(3))),
-        /// Collaboration: contributions at most.
+        /// Collaboration: maximum number of contributions.
         max_messages: At<Whole<1, 100_000>> = default(At::nowhere(Whole(12))),
-        /// Seconds of the whole run, pauses not counted. Without it: 40, for an orchestrator and
-        /// for research 25, for resilience, and for each message of a team or swarm, 60.
+        /// Time limit of the run in seconds; pauses are not counted. Default: 40 for a
+        /// collaboration, 25 for an orchestrator and for research, 60 for resilience and for each
+        /// message of a team or swarm.
         max_seconds: WholeSeconds<1, 86_400> = optional,
-        /// Tokens that the run may use at most, of prompts and replies together. Each call reserves its
-        /// estimate first: its prompt, and model.max_tokens or 4096.
+        /// Maximum number of tokens of the run, prompts and replies together. Each call first
+        /// reserves its estimate: its prompt, and model.max_tokens or 4096.
         max_total_tokens: At<Whole<1, { u32::MAX }>> = optional,
-        /// US dollars that the run may cost at most, estimated from prices. Each call reserves its
-        /// estimate first.
+        /// Maximum cost of the run in US dollars, estimated from prices. Each call first reserves
+        /// its estimate.
         max_cost_usd: At<Dollars> = optional,
-        /// Collaboration: votes for go that decide.
+        /// Collaboration: how many go votes are needed for a go.
         min_go_votes: At<Whole<1, 64>> = default(At::nowhere(Whole(2))),
-        /// Orchestrator: tasks of a plan at most.
+        /// Orchestrator: maximum number of tasks in a plan.
         max_tasks: Whole<1, 100_000> = default(Whole(4)),
-        /// Orchestrator: tasks at once at most.
+        /// Orchestrator: maximum number of concurrent tasks.
         max_parallel: Whole<1, 1_024> = default(Whole(3)),
-        /// Orchestrator: attempts beyond the first of a task that timed out.
+        /// Orchestrator: retries of a task after a timeout.
         max_retries_per_task: At<Whole<0, 19>> = default(At::nowhere(Whole(1))),
-        /// Orchestrator: attempts of all tasks at most.
+        /// Orchestrator: maximum number of attempts, all tasks together.
         max_dispatches: Whole<1, 1_000_000> = default(Whole(8)),
-        /// Orchestrator: seconds that one attempt may take.
+        /// Orchestrator: timeout of one attempt, in seconds.
         task_timeout_seconds: Seconds = default(Seconds::whole(2)),
-        /// Research: steps of a plan at most. Every plan has five.
+        /// Research: maximum number of steps in a plan. Every plan has five.
         max_steps: At<Whole<1, 1_000>> = default(At::nowhere(Whole(8))),
-        /// Research: sources that are kept at most, 1 to 20. It searches for twice as many.
+        /// Research: maximum number of sources that are kept, 1 to 20. The search requests twice as
+        /// many.
         max_urls: Clamped<1, 20> = default(Clamped(6)),
-        /// Research: pages that are read at most, 1 to 10.
+        /// Research: maximum number of pages that are read, 1 to 10.
         max_read_pages: Clamped<1, 10> = default(Clamped(3)),
-        /// Research: notes that are taken at most, 1 to 20.
+        /// Research: maximum number of notes, 1 to 20.
         max_notes: Clamped<1, 20> = default(Clamped(6)),
-        /// Research: characters of the answer at most, 120 to 2000.
+        /// Research: maximum length of the answer in characters, 120 to 2000.
         max_answer_chars: Clamped<120, 2_000> = default(Clamped(850)),
     }
 }
 
 record! {
-    /// Who speaks, and how.
+    /// The order of the roles and the launch brief.
     struct CollaborationTable => {
-        /// The roles in the order in which they speak.
+        /// The roles in speaking order; each entry is a seat.
         sequence: At<List<Prose, 1, 64>> = needed,
-        /// Whether the seats of a round are asked at once. The outcome is the same.
+        /// Whether the seats of a round call the model in parallel. The outcome is the same.
         concurrency: Concurrency = default(Concurrency::Parallel),
-        /// Rounds in a row with a block after which a person is asked. 0: never; escalation is not
-        /// available yet.
+        /// Reserved: rounds in a row with a block after which the operator is asked. Only 0 (never)
+        /// is allowed so far.
         escalate_after_blocks: Escalation = default(Escalation),
         /// System prompt of the launch brief at the end.
         finalize_prompt: Prose = needed,
-        /// The model that writes the brief. Without it: that of [model].
+        /// The model that writes the launch brief. Default: that of [model].
         finalize_model: Prose = optional,
-        /// Inputs that `team_summary` of the outcome repeats.
+        /// Inputs that are copied to `team_summary` of the outcome.
         summary: List<Prose, 0, 64> = default(List(Vec::new())),
     }
 }
@@ -85,7 +87,11 @@ impl Shape for Escalation {
         match node.value {
             Tree::Whole(Some(0)) => Some(Self),
             Tree::Whole(_) => {
-                cx.error(node.at, "escalation to a person is not available yet", "0: never");
+                cx.error(
+                    node.at,
+                    "escalation is not available yet",
+                    "set it to 0, which means never",
+                );
                 None
             }
             _ => {
@@ -100,56 +106,57 @@ impl Shape for Escalation {
 }
 
 words! { Concurrency:
-    "parallel" => Concurrency::Parallel, "All at once: a round takes as long as its slowest seat.";
+    "parallel" => Concurrency::Parallel, "All in parallel: a round takes as long as its slowest seat.";
     "sequential" => Concurrency::Sequential, "One after another.";
 }
 
 record! {
     /// A role at the table.
     struct RoleTable => {
-        /// Its system prompt; how it must reply is added to it. `{{input}}` is filled in.
+        /// Its system prompt; the required reply format is appended. `{{input}}` is filled in.
         prompt: Prose = needed,
-        /// The flag it sits behind.
+        /// The flag that switches the role on and off.
         flag: Prose = optional,
         /// What happens while that flag is off.
         when_off: At<WhenOff> = optional,
-        /// The model that answers, such as anthropic/claude-haiku-4-5. Without it: that of [model].
+        /// The model of this role, such as anthropic/claude-haiku-4-5. Default: that of [model].
         model: Prose = optional,
     }
 }
 
 words! { WhenOff:
     "skip" => WhenOff::Skip, "The seat stays empty until the flag is on.";
-    "deny" => WhenOff::Deny, "The run stops with agent_denied when its turn comes.";
+    "deny" => WhenOff::Deny, "The run stops with agent_denied at its turn.";
 }
 
 record! {
-    /// How the planner is asked, and how results are put together.
+    /// The prompts of the planner and of the report, and how results are aggregated.
     struct OrchestratorTable => {
-        /// System prompt of the planner; how it must reply is added to it. `{{input}}` is filled in.
+        /// System prompt of the planner; the required reply format is appended. `{{input}}` is
+        /// filled in.
         plan_prompt: Prose = needed,
         /// System prompt of the report at the end. `{{input}}` is filled in.
         finalize_prompt: Prose = needed,
-        /// The model that plans. Without it: that of [model].
+        /// The model that plans. Default: that of [model].
         plan_model: Prose = optional,
-        /// The model that writes the report. Without it: that of [model].
+        /// The model that writes the report. Default: that of [model].
         finalize_model: Prose = optional,
-        /// Inputs that the planner is shown and the aggregate repeats.
+        /// Inputs that the planner sees and that are copied to the aggregate.
         echo: List<Prose, 0, 64> = default(List(Vec::new())),
-        /// The sections of the aggregate by name: the worker whose result stands in each.
+        /// The sections of the aggregate by name: the worker whose result each one holds.
         sections: Named<Prose, Ident> = default(Named::default()),
         /// The level of the aggregate: [orchestrator.level] with name = "health" and otherwise =
-        /// "green", or words of your own.
+        /// "green", or other words.
         level: LevelTable = needed,
     }
 }
 
 record! {
-    /// The level of the aggregate: that of the first rule that holds.
+    /// The level of the aggregate: the level of the first rule that holds.
     struct LevelTable => {
         /// Its name in the aggregate, such as health.
         name: Prose = needed,
-        /// The level when no rule holds.
+        /// The level if no rule holds.
         otherwise: Prose = needed,
         /// The rules, the most severe first.
         rules: List<RuleTable, 0, 100> = default(List(Vec::new())),
@@ -159,68 +166,70 @@ record! {
 record! {
     /// A rule of the level.
     struct RuleTable => {
-        /// The level that it gives.
+        /// The level of the aggregate if this rule holds.
         level: Prose = needed,
-        /// When: CEL over the sections, failed_tasks, and inputs that are repeated. Results may miss
-        /// a field, so ask `has()` first.
+        /// The condition: CEL over the sections, failed_tasks, and the inputs in `echo`. A result
+        /// may lack a field, so guard it with `has()`.
         when: Prose = needed,
     }
 }
 
 record! {
-    /// A worker: the planner may give it tasks. Exactly one of fixture, http and command does them.
+    /// A worker that the planner may give tasks to. Exactly one of fixture, http and command
+    /// implements it.
     struct WorkerTable => {
-        /// What it does, for the planner.
+        /// What it does, shown to the planner.
         description: Prose = needed,
-        /// The arguments that it takes, each with what the planner is told of it.
+        /// Its arguments, each with a description for the planner.
         args: Free = default(Free::default()),
-        /// The flag that takes it off the execution list while it is off.
+        /// A flag that takes it off the execution list while it is off.
         flag: Prose = optional,
-        /// Answers that stand in this file.
+        /// Results that are listed in this file.
         fixture: At<FixtureTable> = optional,
-        /// An HTTP request that answers.
+        /// An HTTP request whose response is the result.
         http: At<HttpTable> = optional,
-        /// A program that answers.
+        /// A program whose output is the result.
         command: At<CommandTable> = optional,
-        /// Keys that an answer must have, and what stands in each.
+        /// Keys that a result must have, each with its type.
         contract: Named<FieldKind, Key> = default(Named::default()),
     }
 }
 
 record! {
-    /// Many agents that ask the same tools at once.
+    /// Many agents that call the same tools concurrently.
     struct ResilienceTable => {
-        /// Agents that run at once.
+        /// Number of concurrent agents.
         agents: Whole<1, 10_000> = needed,
-        /// How often each goes through its steps.
+        /// How often each agent repeats its steps.
         turns: Whole<1, 10_000> = needed,
-        /// The tools that an agent asks in one turn, in this order.
+        /// The tools that an agent calls in one turn, in order.
         steps: List<Prose, 1, 64> = needed,
-        /// Call slots that all agents share.
+        /// Number of call slots that all agents share.
         pool: Whole<1, 10_000> = needed,
-        /// The pause of an agent between two turns: `50ms`, or `50ms..150ms` to draw by the seed.
+        /// The pause of an agent between two turns: `50ms`, or `50ms..150ms` for a random time from
+        /// the seed.
         pace: Latency = default(Latency::default()),
-        /// Whether calls go through the tools' policies (true) or naive ones: true, false, or
-        /// `{{input}}` of one that is.
+        /// Whether calls use the tools' policies (true) or the naive ones (false): true, false, or
+        /// `{{input}}` with a boolean input.
         guarded: Switch = default(Switch::Set(true)),
-        /// What an unguarded gateway does.
+        /// The retries without the tools' policies.
         naive: NaiveTable = table,
     }
 }
 
 record! {
-    /// Retries in three places, each unaware of the others.
+    /// Retries in three layers that do not know of each other.
     struct NaiveTable => {
-        /// Repeats inside the tool's own client.
+        /// Retries inside the tool's own client.
         client_retries: Whole<0, 20> = default(Whole(2)),
-        /// Repeats in the wrapper around the tool.
+        /// Retries in the wrapper around the tool.
         tool_retries: Whole<0, 19> = default(Whole(2)),
-        /// Times that an agent tries a step again.
+        /// Retries of a step by the agent.
         agent_retries: Whole<0, 20> = default(Whole(3)),
     }
 }
 
-/// `true`, `false`, or a text that names an input which is one of them.
+/// `true`, `false`, or a string that names a boolean input.
 #[derive(Debug, Clone)]
 pub(super) enum Switch {
     Set(bool),

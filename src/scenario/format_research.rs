@@ -1,4 +1,4 @@
-//! The format of a scenario file: what only the pattern `research` has.
+//! The file format of the pattern `research`.
 
 use serde_json::{Value, json};
 
@@ -11,76 +11,78 @@ use super::shape::{At, List, Prose, Shape, Text, Whole};
 use super::tree::{Node, Span, Tree};
 
 record! {
-    /// What is asked, where it may be looked for, and who does each step.
+    /// The question, the domains that may be read, and who does each step.
     struct ResearchTable => {
-        /// What is to be found out. `{{input}}` is filled in.
+        /// The question to answer. `{{input}}` is filled in.
         question: Prose = needed,
-        /// Inputs that the planner is shown beside the question.
+        /// Inputs that the planner sees together with the question.
         echo: List<Prose, 0, 64> = default(List(Vec::new())),
-        /// Domains that may ever be read: hosts, each with its port where its addresses have one.
+        /// Domains that may be read at all (the policy allowlist): hosts, each with its port if its
+        /// URLs have one.
         allowed_domains_policy: At<List<Domain, 0, 500>> = needed,
-        /// Domains that are switched on. A source of another one is denied.
+        /// Domains that are switched on (the execution allowlist). Sources of other domains are
+        /// denied.
         allowed_domains_execution: At<List<Domain, 0, 500>> = needed,
         /// Who makes the plan of steps.
         plan: At<Who> = default(At::nowhere(Who::Model)),
         /// Who takes notes of a page.
         notes: At<Who> = default(At::nowhere(Who::Model)),
-        /// Who puts the answer together from the notes.
+        /// Who writes the answer from the notes.
         answer: At<Who> = default(At::nowhere(Who::Model)),
-        /// System prompt of the plan; how it must reply is added to it. Without it: ours.
+        /// System prompt of the plan; the required reply format is appended. There is a default.
         plan_prompt: Prose = optional,
-        /// System prompt of the notes; how it must reply is added to it. Without it: ours.
+        /// System prompt of the notes; the required reply format is appended. There is a default.
         notes_prompt: Prose = optional,
-        /// System prompt of the answer; how it must reply is added to it. Without it: ours.
+        /// System prompt of the answer; the required reply format is appended. There is a default.
         answer_prompt: Prose = optional,
-        /// The model that plans. Without it: that of [model].
+        /// The model that plans. Default: that of [model].
         plan_model: Prose = optional,
-        /// The model that takes notes. Without it: that of [model].
+        /// The model that takes notes. Default: that of [model].
         notes_model: Prose = optional,
-        /// The model that puts the answer together. Without it: that of [model].
+        /// The model that writes the answer. Default: that of [model].
         answer_model: Prose = optional,
-        /// What an answer by rule begins with.
+        /// Text before an answer by rule.
         preface: Text = optional,
-        /// What an answer by rule ends with.
+        /// Text after an answer by rule.
         closing: Text = optional,
-        /// Characters of a page that the model is shown at most.
+        /// Maximum number of characters of a page that the model sees.
         page_chars: Whole<200, 1_000_000> = default(Whole(24_000)),
-        /// Notes of one page at most. Where it is not set a rule takes the best 3.
+        /// Maximum number of notes per page. If it is not set, a rule takes the best 3.
         notes_per_page: At<Whole<1, 20>> = default(At::nowhere(Whole(NOTES_PER_PAGE))),
-        /// What is done with a quote that does not stand in its page.
+        /// What happens if a quote is not found on its page.
         misquotes: Misquotes = default(Misquotes::Stop),
-        /// Domains that a claim needs; with fewer it is marked unconfirmed.
+        /// Domains that must support a claim; with fewer it is marked unconfirmed.
         min_independent_sources: At<Whole<1, 20>> = default(At::nowhere(Whole(1))),
-        /// Days after which a page is too old to be used. 0: never.
+        /// Age in days beyond which a page is not used. 0: no limit.
         max_age_days: Whole<0, 36_500> = default(Whole(0)),
-        /// The day that it is asked about, as YYYY-MM-DD. `{{input}}` is filled in. Without it: the
-        /// day on which the run starts.
+        /// The date of the question, as YYYY-MM-DD. `{{input}}` is filled in. Default: the date on
+        /// which the run starts.
         as_of: AsOf = optional,
     }
 }
 
 words! { Who:
-    "model" => Who::Model, "The model; offline, the script.";
-    "rule" => Who::Rule, "A rule of the program: no model is asked.";
-    "model_when_live" => Who::ModelWhenLive, "The model in a live run, else the rule.";
+    "model" => Who::Model, "The model; in an offline run, the script.";
+    "rule" => Who::Rule, "A rule of the program, without a model.";
+    "model_when_live" => Who::ModelWhenLive, "The model in a live run, otherwise the rule.";
 }
 
 words! { Misquotes:
     "stop" => Misquotes::Stop, "The run stops with verification_failed:quote_not_in_source.";
-    "refuse" => Misquotes::Refuse, "The note is refused and counted, and the run goes on.";
+    "refuse" => Misquotes::Refuse, "The note is refused and counted, and the run continues.";
 }
 
 record! {
-    /// What is said of a domain.
+    /// Settings of one domain.
     struct SourceTable => {
-        /// How far it is trusted, from 0 to 1: sources are read in the order of score times trust.
+        /// Trust in the domain, from 0 to 1: sources are read in the order of score times trust.
         trust: Fraction = default(Fraction(1.0)),
-        /// The flag that takes it off the execution allowlist while it is off.
+        /// A flag that takes it off the execution allowlist while it is off.
         flag: Prose = optional,
     }
 }
 
-/// A day, or a text that an input is filled in.
+/// A date, or a text with an input that is one.
 #[derive(Debug, Clone)]
 pub(super) struct AsOf {
     pub at: Span,
@@ -99,7 +101,7 @@ impl Shape for AsOf {
     }
 }
 
-/// A whole number that is brought between two bounds, both included, as source `004` does.
+/// An integer that is clamped to two bounds, both included (as in the research source document).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clamped<const MIN: u32, const MAX: u32>(pub u32);
 
@@ -114,7 +116,7 @@ impl<const MIN: u32, const MAX: u32> Shape for Clamped<MIN, MAX> {
         };
         let clamped = number.clamp(i64::from(MIN), i64::from(MAX));
         if clamped != number {
-            let what = format!("{number} is out of range, so it is taken as {clamped}");
+            let what = format!("{number} is out of range and is clamped to {clamped}");
             cx.warn(node.at, what, format!("{MIN} to {MAX}"));
         }
         u32::try_from(clamped).ok().map(Self)

@@ -1,5 +1,4 @@
-//! The format of a scenario file: agents, the teams and swarms that they make, and the tool calls of
-//! scripts.
+//! The file format of agents, of the teams and swarms that they form, and of tool calls in scripts.
 
 use serde_json::{Map, Value, json};
 
@@ -12,72 +11,76 @@ use super::shape::{At, Free, List, Prose, Shape, Text, Whole};
 use super::tree::{Node, Tree};
 
 record! {
-    /// Whom a person talks to, and what about.
+    /// The root agent and the messages of the session.
     struct RootTable => {
-        /// The agent that a person talks to: of a team a coordinator (it has members), of a swarm an
-        /// agent with members and an entry.
+        /// The agent that the user talks to: of a team a coordinator (an agent with members), of a
+        /// swarm an agent with members and an entry.
         root: Prose = needed,
-        /// What the session goes on with once the goal is answered, one message after another.
-        /// `{{input}}` is filled in.
+        /// Messages that follow the goal in the session, one after another. `{{input}}` is filled
+        /// in.
         follow_ups: List<Prose, 0, 100> = default(List(Vec::new())),
     }
 }
 
 record! {
-    /// An agent. With `members` it is a coordinator and its team, with `entry` too a swarm, without
-    /// either a model with tools.
+    /// An agent. With `members` it is a coordinator and its team, with `members` and `entry` a
+    /// swarm, with neither a model with tools.
     struct AgentTable rule kinds() => {
-        /// What it does, for people and for the agents that may ask it or hand over to it.
+        /// What it does, shown to the operator and to the agents that may consult it or hand over
+        /// to it.
         description: Prose = needed,
-        /// Its system prompt. `{{input}}` is filled in. A swarm has none: its members speak.
+        /// Its system prompt. `{{input}}` is filled in. A swarm has none: its members call the
+        /// model.
         instruction: Prose = optional,
         /// The tools that it may call, by their names in [tools]. A swarm has none.
         tools: At<List<Prose, 0, 100>> = default(At::nowhere(List(Vec::new()))),
-        /// Replies with tool calls that are carried out before its loop is stopped.
+        /// Maximum number of replies with tool calls; one more stops its loop.
         max_tool_rounds: At<Whole<1, 10_000>> = default(At::nowhere(Whole(MAX_TOOL_ROUNDS))),
-        /// The model that speaks, such as anthropic/claude-haiku-4-5. Without it: that of [model].
+        /// The model of this agent, such as anthropic/claude-haiku-4-5. Default: that of [model].
         model: Prose = optional,
-        /// Whom a coordinator may consult, or who hands over to whom in a swarm (model agents only).
+        /// The agents that a coordinator may consult, or the members of a swarm (model agents
+        /// only).
         members: Members = optional,
-        /// Coordinator: whether the calls of one reply run at once: true, false, or `{{input}}` of
-        /// one that is.
+        /// Coordinator: whether the tool calls of one reply run in parallel: true, false, or
+        /// `{{input}}` with a boolean input.
         parallel_tools: At<Switch> = default(At::nowhere(Switch::Set(false))),
-        /// Coordinator: what members see, and what is seen of them.
+        /// Coordinator: what members see of the conversation, and what is shown of their output.
         member_tools: At<MemberToolsTable> = optional,
         /// Swarm: the member that starts.
         entry: Start = optional,
-        /// Swarm: hand-offs at most. 0: any number.
+        /// Swarm: maximum number of handoffs. 0: no limit.
         max_handoffs: At<Whole<0, 1_000_000>> = default(At::nowhere(Whole(LIMITS.max_handoffs))),
-        /// Swarm: how many of the last targets are looked at. 0: none.
+        /// Swarm: how many of the latest targets the loop guard checks. 0: no loop guard.
         repetitive_handoff_window: At<Whole<0, 10_000>>
             = default(At::nowhere(Whole(LIMITS.repetitive_handoff_window))),
         /// Swarm: how many different names must be among them. 0: any number.
         repetitive_handoff_min_unique: At<Whole<0, 10_000>>
             = default(At::nowhere(Whole(LIMITS.repetitive_handoff_min_unique))),
-        /// Swarm: refused hand-offs after which the run stops. 0: never.
+        /// Swarm: refused handoffs after which the run stops. 0: never.
         max_rejections: At<Whole<0, 10_000>> = default(At::nowhere(Whole(MAX_REJECTIONS))),
-        /// Swarm: seconds that a member may take which was handed over to. Without it, or 0: any time.
+        /// Swarm: timeout in seconds for a member that received a handoff. Default, and 0: no
+        /// limit.
         node_timeout_s: At<Wait> = optional,
         /// Swarm: whether the next message of a session starts at the member that gave the last
         /// answer, not at the entry.
         cross_request_transfer: At<bool> = default(At::nowhere(false)),
         /// Swarm: whether members other than the entry see only their own turns.
         independent_history: At<bool> = default(At::nowhere(false)),
-        /// Swarm: what the target of a hand-off is given, with {root_input}, {parent_input}, {from},
-        /// {to} and {message} in it. Without it: the message or, where there is none, what the agent
-        /// that hands over was given itself.
+        /// Swarm: template for the input of a handoff's target, with {root_input}, {parent_input},
+        /// {from}, {to} and {message}. Default: the message or, without one, the input of the agent
+        /// that hands over.
         handoff_input: Prose = optional,
     }
 }
 
-/// The limits of a swarm that says nothing.
+/// Defaults of a swarm's limits.
 const LIMITS: SwarmLimits = SwarmLimits::USUAL;
 
-/// What only an agent that speaks has.
+/// Keys of agents that call a model themselves.
 pub(super) const SPEAKER_KEYS: [&str; 4] = ["instruction", "tools", "max_tool_rounds", "model"];
-/// What only a coordinator has, beside its members.
+/// Keys of coordinators only, apart from `members`.
 pub(super) const COORDINATOR_KEYS: [&str; 2] = ["parallel_tools", "member_tools"];
-/// What only a swarm has, beside its members and its entry.
+/// Keys of swarms only, apart from `members` and `entry`.
 pub(super) const SWARM_KEYS: [&str; 8] = [
     "max_handoffs",
     "repetitive_handoff_window",
@@ -89,10 +92,11 @@ pub(super) const SWARM_KEYS: [&str; 8] = [
     "handoff_input",
 ];
 
-/// What every agent has, and what makes a team or swarm of one.
+/// Keys of every agent, and those that make an agent a team or swarm.
 const OTHER_KEYS: [&str; 3] = ["description", "members", "entry"];
 
-/// Whose a key of an agent is, for who wrote it in the wrong place; `None`: it is none.
+/// The kind of agent that a key belongs to, for a key in the wrong table; `None` if no agent has
+/// it.
 pub(super) fn whose(key: &str) -> Option<&'static str> {
     if SWARM_KEYS.contains(&key) {
         Some("the swarm's agent")
@@ -106,7 +110,7 @@ pub(super) fn whose(key: &str) -> Option<&'static str> {
 }
 
 impl AgentTable {
-    /// Where each of its keys stands that not every kind of agent has.
+    /// The keys in this table that not every kind of agent has, with their positions.
     pub fn keys(&self) -> Vec<(&'static str, super::tree::Span)> {
         let keys = [
             ("instruction", self.instruction.as_ref().map(|it| it.at)),
@@ -123,13 +127,13 @@ impl AgentTable {
             ("independent_history", Some(self.independent_history.at)),
             ("handoff_input", self.handoff_input.as_ref().map(|it| it.at)),
         ];
-        // What is not in the file stands nowhere.
+        // A value that is not in the file has an empty span.
         let given = keys.into_iter().filter_map(|(key, at)| Some((key, at?)));
         given.filter(|(_, at)| at.end > 0).collect()
     }
 }
 
-/// Which keys go together, for the JSON schema.
+/// The JSON schema's rules about keys that go together.
 fn kinds() -> Value {
     let not = |keys: &[&str]| -> Map<String, Value> {
         keys.iter().map(|key| ((*key).to_owned(), Value::Bool(false))).collect()
@@ -146,7 +150,8 @@ fn kinds() -> Value {
     })
 }
 
-/// The members of a team, as they stand: what is wrong with them is told in the words of the source.
+/// The unchecked members of a team: their faults are reported with the texts of the source
+/// document.
 #[derive(Debug, Clone)]
 pub(super) struct Members(pub At<Vec<Text>>);
 
@@ -161,13 +166,13 @@ impl Shape for Members {
         })
     }
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
-        // A list that is none leaves a team of nobody: what it was meant to be is clear.
+        // An invalid list is read as empty: the agent is still meant to be a team.
         let items = List::<Text, 0, MAX_MEMBERS>::read(node, cx);
         Some(Self(At { at: node.at, value: items.map(|items| items.0).unwrap_or_default() }))
     }
 }
 
-/// The member of a swarm that starts, as it stands.
+/// The unchecked name of the member of a swarm that starts.
 #[derive(Debug, Clone)]
 pub(super) struct Start(pub Text);
 
@@ -181,45 +186,46 @@ impl Shape for Start {
     }
 }
 
-/// What the name of an agent looks like: see `is_agent_name`.
+/// Pattern of an agent's name: see `is_agent_name`.
 const AGENT_NAME: &str = "^[a-zA-Z0-9_-]+$";
 
-/// The most members that a team has: each is a tool of its coordinator's model.
+/// Maximum number of members of a team: each is a tool of its coordinator's model.
 const MAX_MEMBERS: usize = 100;
 
 record! {
-    /// What members see of their coordinator's conversation, and what is seen of them.
+    /// What members see of their coordinator's conversation, and what is shown of their output.
     struct MemberToolsTable => {
-        /// Whether a member's own output is shown live inside the coordinator's.
+        /// Whether a member's output is streamed inside the coordinator's.
         stream_inner: At<bool> = default(At::nowhere(false)),
-        /// How much of it.
+        /// Which parts of that output are shown.
         inner_text: At<InnerText> = default(At::nowhere(InnerText::Include)),
         /// What a member sees of the coordinator's history.
         history_scope: HistoryScope = default(HistoryScope::ParentBranch),
-        /// Whether the run ends with the members' replies, not with one more of the coordinator's.
+        /// Whether the run ends with the members' replies, without a final reply of the
+        /// coordinator.
         skip_summarization: bool = default(false),
     }
 }
 
 words! { InnerText:
     "include" => InnerText::Include, "All of it.";
-    "exclude" => InnerText::Exclude, "Progress and tool calls, no prose.";
+    "exclude" => InnerText::Exclude, "Progress and tool calls only.";
 }
 
 words! { HistoryScope:
     "parent_branch" => HistoryScope::ParentBranch, "The user's input, the coordinator's messages, earlier members' results.";
-    "isolated" => HistoryScope::Isolated, "Only what it is asked.";
+    "isolated" => HistoryScope::Isolated, "Only the request.";
 }
 
 record! {
-    /// A tool that a model calls. Without args and raw: with no arguments.
+    /// A tool call of a model. Without args and raw it has no arguments.
     struct CallTable rule json!({ "not": { "required": ["args", "raw"] } }) => {
-        /// The tool's name: that of a tool, of a member that is consulted, or transfer_to_agent.
+        /// Name of the tool: a tool's, a consulted member's, or transfer_to_agent.
         tool: Prose = needed,
-        /// The arguments: { request = "…" } of a member, { agent_name = "…", message = "…" } of
+        /// The arguments: { request = "…" } for a member, { agent_name = "…", message = "…" } for
         /// transfer_to_agent. `{{input}}` is filled in.
         args: At<Free> = optional,
-        /// The arguments as a text that is no table, good or malformed.
+        /// The arguments as text, valid JSON or not.
         raw: Text = optional,
     }
 }

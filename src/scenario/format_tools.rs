@@ -1,5 +1,4 @@
-//! The format of a scenario file: tools, what answers for them, and what the gateway does with their
-//! calls.
+//! The file format of tools, their implementations and the gateway's policies.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +16,16 @@ use super::shape::{At, Free, List, Prose, Shape, Text, TextOrTable, Whole};
 use super::tool::{FieldKind, HttpMethod, Setting};
 use super::tree::{Node, Table, Tree};
 
-/// `[tools]`: the model's calls under `llm`, every other name is the author's own.
+/// `[tools]`: `llm` is the model, every other name is a tool of the scenario.
 #[derive(Debug, Clone)]
 pub(super) struct ToolsTable {
-    /// Calls of the model.
+    /// The policy of model calls.
     pub llm: Option<LlmTable>,
-    /// Calls of tools.
+    /// The tools and their policies.
     pub named: Named<ToolTable, Actor>,
 }
 
-/// The name that the model's calls have.
+/// The reserved name for calls of the model.
 pub(super) const LLM: &str = "llm";
 
 impl Shape for ToolsTable {
@@ -37,7 +36,7 @@ impl Shape for ToolsTable {
             "propertyNames": names["propertyNames"],
             "properties": { LLM: LlmTable::schema() },
             "additionalProperties": names["additionalProperties"],
-            // The model is none of them.
+            // `llm` does not count.
             "maxProperties": MAX_NAMES + 1,
         })
     }
@@ -53,155 +52,157 @@ impl Shape for ToolsTable {
 }
 
 record! {
-    /// What the gateway does with calls of the model.
+    /// The gateway's policy for calls of the model.
     struct LlmTable => {
-        /// Seconds that one attempt may take, as a whole. Without it: OPENAI_TIMEOUT_SECONDS, else 60.
+        /// Timeout of one attempt in seconds, until its reply is complete. Default:
+        /// OPENAI_TIMEOUT_SECONDS, else 60.
         timeout_s: Seconds = optional,
-        /// When a call that failed is made again. A model that is asked live has 4 attempts and waits
-        /// of 500, 1000, 2000, 4000 and 8000 ms where the file says nothing.
+        /// Retries of a failed call. A live model has 4 attempts by default, with waits of 500,
+        /// 1000, 2000, 4000 and 8000 ms.
         retries: RetriesTable = table,
-        /// Whether a call may be made again at all.
+        /// Whether a call may be retried at all.
         idempotent: bool = default(true),
-        /// How many attempts may be repeats. Of a model that is asked live at least two for each seat
-        /// or agent that asks it, where the file sets no min.
+        /// Retry budget: how many attempts may be retries. For a live model the default of min is
+        /// at least two for each seat or agent that calls it.
         retry_budget: RetryBudgetTable = table,
-        /// When the model is no longer asked.
+        /// Circuit breaker: when calls are rejected without an attempt.
         breaker: BreakerTable = table,
-        /// How many attempts may be out at once. Without max_wait_ms they stand in line as long as
-        /// the run's time lasts.
+        /// Bulkhead: how many attempts may run concurrently. By default they are queued as long as
+        /// the run lasts.
         bulkhead: BulkheadTable = table,
-        /// Faults that are injected from the start.
+        /// Faults that are injected from the start of the run.
         faults: List<At<InjectedTable>, 0, 5> = default(List(Vec::new())),
     }
 }
 
 record! {
-    /// What the gateway does with calls of a tool. Under the name of a worker it replaces the
-    /// orchestrator's own policy for it; under that of an agent it says what is done when that agent
-    /// is asked, which it is once unless max_attempts says more.
+    /// The gateway's policy for calls of a tool, and its implementation. Under the name of a worker
+    /// it replaces the orchestrator's own policy; under the name of an agent it is the policy for
+    /// consulting that agent, with one attempt unless max_attempts is set.
     struct ToolTable => {
-        /// What it does, for the agents that may call it.
+        /// What it does, shown to the agents that may call it.
         description: Prose = optional,
-        /// The arguments that agents give it, all of them needed: what each is, or its JSON schema.
+        /// Its arguments, all of them required: the description of each, or its JSON schema.
         args: At<Named<TextOrTable, Key>> = default(At::nowhere(Named::default())),
-        /// Seconds that one attempt may take, as a whole. Without it: task_timeout_seconds of an
-        /// orchestrator; for `read_source` of research max_seconds / (max_read_pages + 2), from 2 to
-        /// 10, so that pages that hang do not end the run; else 10.
+        /// Timeout of one attempt in seconds, until its result is complete. Default:
+        /// task_timeout_seconds for an orchestrator's worker; for `read_source` of research
+        /// max_seconds / (max_read_pages + 2), clamped to 2 to 10, so that slow pages cannot use up
+        /// the run; otherwise 10.
         timeout_s: Seconds = optional,
-        /// When a call that failed is made again.
+        /// Retries of a failed call.
         retries: RetriesTable = table,
-        /// Whether a call may be made again at all.
+        /// Whether a call may be retried at all.
         idempotent: bool = default(true),
-        /// How many attempts may be repeats.
+        /// Retry budget: how many attempts may be retries.
         retry_budget: RetryBudgetTable = table,
-        /// When the tool is no longer asked. Without it: what [tools.llm] has without one, and for
-        /// `read` from the web none, since many hosts stand behind that.
+        /// Circuit breaker: when calls are rejected without an attempt. Default: a breaker with its
+        /// default values; none for `read` from the web, which covers many hosts.
         breaker: BreakerTable = optional,
-        /// How many attempts may be out at once.
+        /// Bulkhead: how many attempts may run concurrently.
         bulkhead: BulkheadTable = table,
-        /// What stands in for the tool when it cannot be had.
+        /// Safe mode: the fallback for a call that fails.
         safe_mode: SafeModeTable = table,
-        /// Whether breaker, bulkhead and retry budget are shared by the runs of one session.
+        /// Whether the runs of one session share breaker, bulkhead and retry budget.
         shared: bool = default(false),
-        /// Faults that are injected from the start.
+        /// Faults that are injected from the start of the run.
         faults: List<At<InjectedTable>, 0, 5> = default(List(Vec::new())),
-        /// Answers that stand in this file.
+        /// Results that are listed in this file.
         fixture: At<FixtureTable> = optional,
-        /// An HTTP request that answers.
+        /// An HTTP request whose response is the result.
         http: At<HttpTable> = optional,
-        /// A program that answers.
+        /// A program whose output is the result.
         command: At<CommandTable> = optional,
-        /// A folder of documents, or an endpoint, that is searched.
+        /// A search in a folder of documents or with an endpoint.
         search: At<SearchTable> = optional,
-        /// A folder of documents, or the web, that pages are read from.
+        /// A page reader for a folder of documents or the web.
         read: At<ReadTable> = optional,
-        /// Keys that an answer must have, and what stands in each.
+        /// Keys that a result must have, each with its type.
         contract: Named<FieldKind, Key> = default(Named::default()),
     }
 }
 
 record! {
-    /// When a call that failed is made again.
+    /// Retries of a failed call.
     struct RetriesTable => {
-        /// Attempts of one call, the first included.
+        /// Maximum number of attempts of one call, the first included.
         max_attempts: At<Whole<1, 20>> = default(At::nowhere(Whole(2))),
-        /// Milliseconds before attempt 2, 3, …; the last repeats.
+        /// Waits in milliseconds before attempt 2, 3, …; the last value repeats.
         backoff_ms: At<List<Millis<0, 600_000>, 0, 20>> =
             default(At::nowhere(List(vec![Units(250), Units(750)]))),
-        /// Whether half of each wait is drawn by the seed.
+        /// Whether half of each wait is random, from the seed.
         jitter: bool = default(true),
     }
 }
 
 record! {
-    /// How many attempts of the last minute may be repeats.
+    /// Retry budget: how many attempts of the last minute may be retries.
     struct RetryBudgetTable => {
-        /// In per cent of the attempts.
+        /// Percentage of the attempts.
         percent: Whole<0, 100> = default(Whole(10)),
-        /// Repeats that are allowed however few attempts there were.
+        /// Number of retries that are always allowed, even after few attempts.
         min: At<Whole<0, 10_000>> = default(At::nowhere(Whole(3))),
     }
 }
 
 record! {
-    /// When a tool is no longer asked.
+    /// Circuit breaker: when calls are rejected without an attempt.
     struct BreakerTable => {
-        /// Whether there is one.
+        /// Whether there is a breaker.
         enabled: bool = default(true),
-        /// Failures in a row that open it.
+        /// Consecutive failures that open it.
         fail_threshold: Whole<1, 10_000> = default(Whole(5)),
         /// Seconds that it stays open.
         open_for_s: Seconds = default(Seconds::whole(30)),
-        /// Attempts that half-open lets through at once.
+        /// Concurrent probes while it is half-open.
         probe_permits: Whole<1, 1_000> = default(Whole(1)),
-        /// What comes after the open time.
+        /// What happens after the open time.
         mode: BreakerMode = default(BreakerMode::HalfOpen),
-        /// What counts as a failure. Without it: each attempt; of a model that is asked live, each
-        /// call by its last attempt.
+        /// What counts as a failure. Default: each attempt; for a live model each call, by its last
+        /// attempt.
         counts: BreakerCounts = optional,
     }
 }
 
 words! { BreakerMode:
-    "half_open" => BreakerMode::HalfOpen, "A few probes decide whether it closes.";
-    "source" => BreakerMode::Source, "The next attempt closes it with a clean count.";
+    "half_open" => BreakerMode::HalfOpen, "Probes decide whether it closes.";
+    "source" => BreakerMode::Source, "The next attempt closes it and resets the failure count.";
 }
 
 words! { BreakerCounts:
     "attempts" => BreakerCounts::Attempts, "Each attempt.";
-    "calls" => BreakerCounts::Calls, "Each call, once, by its last attempt.";
+    "calls" => BreakerCounts::Calls, "Each call once, by its last attempt.";
 }
 
 record! {
-    /// How many attempts may be out at once.
+    /// Bulkhead: how many attempts may run concurrently.
     struct BulkheadTable => {
-        /// Whether there is a bound.
+        /// Whether there is a limit.
         enabled: bool = default(true),
-        /// Attempts in flight at once.
+        /// The concurrency limit: attempts in flight.
         max_in_flight: Whole<1, 100_000> = default(Whole(10)),
-        /// Milliseconds that an attempt may stand in line for a place. Without it: none.
+        /// Milliseconds that an attempt may be queued. Default: 0.
         max_wait_ms: Millis<0, 86_400_000> = optional,
     }
 }
 
 record! {
-    /// What stands in for a tool when it cannot be had: its last good value, else the fallback,
-    /// else it is left out.
+    /// Safe mode: the fallback for a call that fails. It is the last good value, else the default
+    /// value in `fallback`, else the result is omitted.
     struct SafeModeTable => {
-        /// Whether anything may stand in for it.
+        /// Whether a fallback is used.
         enabled: bool = default(true),
-        /// Whether the run may go on without it.
+        /// Whether the run may continue without a result.
         allow_partial: bool = default(true),
-        /// Seconds that its last good value is kept. Without it: not at all.
+        /// Seconds for which the last good value is cached. Default: not cached.
         cache_ttl_s: At<Seconds> = optional,
-        /// The value that is given in its place: a table, or of an agent and of a tool that agents
-        /// call a text, which is the reply. `{{input}}` is filled in.
+        /// The default value: a table or, for an agent and for a tool that agents call, a string
+        /// that is used as the reply. `{{input}}` is filled in.
         fallback: TextOrTable = optional,
     }
 }
 
 record! {
-    /// A fault that is injected between the gateway and what answers.
+    /// A fault that is injected between the gateway and the tool.
     struct InjectedTable rule json!({
         "oneOf": [
             {
@@ -220,18 +221,18 @@ record! {
             },
         ]
     }) => {
-        /// What goes wrong.
+        /// The kind of fault.
         kind: InjectedWord = needed,
-        /// Milliseconds that each attempt takes longer, for latency.
+        /// Added milliseconds per attempt, for latency.
         ms: At<Millis<1, 600_000>> = optional,
-        /// Share of the attempts that fail, for errors.
+        /// Percentage of the attempts that fail, for errors.
         percent: At<Whole<1, 100>> = optional,
-        /// The HTTP status that they fail with, for errors. Without it: 503.
+        /// The HTTP status of the failed attempts, for errors. Default: 503.
         status: At<Whole<400, 599>> = optional,
     }
 }
 
-/// How an injected fault goes wrong.
+/// The kinds of injected fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InjectedWord {
     Latency,
@@ -244,100 +245,101 @@ pub(super) enum InjectedWord {
 words! { InjectedWord:
     "latency" => InjectedWord::Latency, "Each attempt takes longer.";
     "errors" => InjectedWord::Errors, "A share of the attempts fails with a status.";
-    "hang" => InjectedWord::Hang, "Nothing comes until the time-out.";
-    "malformed" => InjectedWord::Malformed, "The answer is no JSON.";
+    "hang" => InjectedWord::Hang, "No response until the timeout.";
+    "malformed" => InjectedWord::Malformed, "The response is not JSON.";
     "reset" => InjectedWord::Reset, "The connection breaks in the middle of the body.";
 }
 
 record! {
-    /// Answers that stand in this file: the first row that fits.
+    /// Results that are listed in this file: the first matching row is used.
     struct FixtureTable => {
-        /// The rows, tried from the top.
+        /// The rows, checked from the top.
         rows: List<At<FixtureRowTable>, 1, 2_000> = needed,
-        /// How it bears load, where it is more than a table.
+        /// Load model: how the fixture behaves under load. Without it load has no effect.
         load: LoadTable = optional,
     }
 }
 
 record! {
-    /// One answer. Exactly one of result and raw.
+    /// One result. Exactly one of result and raw.
     struct FixtureRowTable rule json!({
         "oneOf": [{ "required": ["result"] }, { "required": ["raw"] }]
     }) => {
-        /// Arguments that must be there with these values; others do not matter.
+        /// Arguments that a call must have with these values; it may have others.
         args: Free = default(Free::default()),
         /// Only for this attempt of a call, from 1.
         attempt: At<Whole<1, 20>> = optional,
-        /// How long the answer takes: `400ms`, or `400ms..1.2s` to draw by the seed.
+        /// How long the result takes: `400ms`, or `400ms..1.2s` for a random time from the seed.
         latency: Latency = default(Latency::default()),
-        /// What goes wrong first.
+        /// A failure before the result.
         fault: At<FaultTable> = optional,
-        /// The answer as a table. `{{input}}` is filled in.
+        /// The result as a table. `{{input}}` is filled in.
         result: Free = optional,
-        /// The answer as a text that is read as JSON, good or malformed.
+        /// The result as text, read as JSON, valid or not.
         raw: Text = optional,
     }
 }
 
 record! {
-    /// How a fixture bears load: well up to its capacity, slower and failing past it, down at twice
-    /// of it.
+    /// Load model of a fixture: healthy up to its capacity, slower with errors beyond it, down at
+    /// twice the capacity.
     struct LoadTable => {
-        /// Requests at once that it bears.
+        /// Concurrent requests that it can handle.
         capacity: Whole<1, 100_000> = needed,
         /// Share of its requests that fail with 503 while it is flaky, from 0 to 1.
         flaky_rate: Fraction = default(Fraction(0.0)),
-        /// When it becomes flaky, since the first request: `2s`.
+        /// Start of the flaky time, after the first request: `2s`.
         flaky_from: Moment = default(Moment::default()),
-        /// When it has recovered, since the first request: `8s`.
+        /// End of the flaky time, after the first request: `8s`.
         flaky_until: At<Moment> = default(At::nowhere(Moment::default())),
     }
 }
 
 record! {
-    /// An HTTP request that answers for a tool.
+    /// An HTTP request that implements a tool.
     struct HttpTable => {
-        /// The method.
+        /// The HTTP method.
         method: HttpMethod = default(HttpMethod::Get),
-        /// The address, with http:// or https://. `{name}` stands for the argument of that name.
+        /// The URL, with http:// or https://. `{name}` is replaced by the argument of that name.
         url: Prose = needed,
-        /// Headers by name: a text, or the environment variable that holds it.
+        /// Headers by name: a string, or the environment variable that holds it.
         headers: Named<At<Setting>, Header> = default(Named::default()),
         /// Whether the arguments are sent as a JSON body.
         send_args: bool = default(false),
-        /// Where in the answer the result stands, as a JSON pointer such as /data/0. Without it: all
-        /// of it.
+        /// Where the result is in the response, as a JSON pointer such as /data/0. Default: the
+        /// whole response.
         pointer: Text = optional,
-        /// The most bytes of an answer.
+        /// Maximum size of the response, in bytes.
         max_bytes: Whole<1, 1_000_000_000> = default(Whole(1_000_000)),
-        /// Whether it may reach loopback, private and link-local addresses.
+        /// Whether it may connect to loopback, private and link-local addresses.
         allow_private: bool = default(false),
     }
 }
 
 words! { HttpMethod:
-    "GET" => HttpMethod::Get, "Asks.";
+    "GET" => HttpMethod::Get, "Reads.";
     "POST" => HttpMethod::Post, "Sends.";
     "PUT" => HttpMethod::Put, "Replaces.";
     "DELETE" => HttpMethod::Delete, "Deletes.";
 }
 
 record! {
-    /// A program that answers for a tool: JSON on its standard input, JSON on its standard output.
+    /// A program that implements a tool: JSON on its standard input, JSON on its standard output.
     struct CommandTable => {
-        /// The program, looked up in PATH where it has no slash.
+        /// The program; it is looked up in PATH unless it contains a slash.
         program: Prose = needed,
-        /// Its arguments; nothing of a call goes here.
+        /// Its arguments. The arguments of a call are never among them.
         args: List<Text, 0, 200> = default(List(Vec::new())),
-        /// All of its environment: a text, or the environment variable that holds it.
+        /// Its whole environment: each variable is a string, or the environment variable that holds
+        /// it.
         env: Named<At<Setting>, EnvName> = default(Named::default()),
-        /// The most bytes that it may print.
+        /// Maximum size of its output, in bytes.
         max_bytes: Whole<1, 1_000_000_000> = default(Whole(1_000_000)),
     }
 }
 
 record! {
-    /// A text that an environment variable holds.
+    /// A string that is read from an environment variable.
     struct EnvTable => {
         /// The name of the variable.
         env: Prose = needed,
@@ -353,7 +355,7 @@ impl Shape for Setting {
             Tree::Text(text) => Some(Self::Text(text.clone())),
             Tree::Table(_) => EnvTable::read(node, cx)?.env.map(|env| Self::Env(env.text)),
             _ => {
-                cx.wrong_type(node, "a text, or { env = \"NAME\" }");
+                cx.wrong_type(node, "a string, or { env = \"NAME\" }");
                 None
             }
         }
@@ -361,27 +363,27 @@ impl Shape for Setting {
 }
 
 words! { FieldKind:
-    "text" => FieldKind::Text, "A text.";
+    "text" => FieldKind::Text, "A string.";
     "number" => FieldKind::Number, "A number.";
     "bool" => FieldKind::Bool, "true or false.";
     "list" => FieldKind::List, "A list.";
     "table" => FieldKind::Table, "A table.";
-    "any" => FieldKind::Any, "Anything, null too.";
+    "any" => FieldKind::Any, "Any value, null included.";
 }
 
 record! {
-    /// When a person is alerted. Without a limit: never.
+    /// When the operator is alerted. A limit that is not set gives no alert.
     struct AlertsTable => {
-        /// Breaker openings of a tool within a minute.
+        /// Breaker openings of a tool within one minute.
         breaker_opens_per_minute: Whole<1, 10_000> = optional,
         /// Share of a tool's attempts of the last minute that failed, from 0 to 1.
         error_rate: Fraction = optional,
-        /// Milliseconds: the 95th percentile of a tool's latest calls.
+        /// 95th percentile of the duration of a tool's latest calls, in milliseconds.
         p95_ms: Millis<1, 3_600_000> = optional,
     }
 }
 
-/// Settings by name, as far as they are good.
+/// The valid settings by name.
 pub(super) fn settings<R>(named: &Named<At<Setting>, R>) -> BTreeMap<String, Setting> {
     let good = named.entries.iter().filter_map(|entry| {
         entry.value.as_ref().map(|value| (entry.name.clone(), value.value.clone()))
@@ -389,7 +391,7 @@ pub(super) fn settings<R>(named: &Named<At<Setting>, R>) -> BTreeMap<String, Set
     good.collect()
 }
 
-/// A free table as JSON, its texts filled in by `fill`.
+/// A free table as JSON; `fill` fills in its strings.
 pub(super) fn filled(
     table: &Free,
     fill: &mut impl FnMut(&str, super::tree::Span) -> Value,

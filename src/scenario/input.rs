@@ -1,4 +1,4 @@
-//! The inputs of a scenario: what each may be, and whether its value is that.
+//! The inputs of a scenario: their kinds, and the check of their values.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::named::Entry;
 use super::reader::{Reader, among};
 use super::tree::{Node, Tree};
 
-/// A name as a label: `report_date` is `Report date`.
+/// Turns a name into a label: `report_date` becomes `Report date`.
 pub(super) fn label(name: &str) -> String {
     let mut label = name.replace('_', " ");
     if let Some(first) = label.get_mut(0..1) {
@@ -45,13 +45,15 @@ fn kind(
 ) -> Option<InputKind> {
     let word = match (&table.kind, &choices) {
         (Some(word), Some(_)) if word.value != KindWord::Choice => {
-            let help = "leave `choices` out, or make it kind = \"choice\"";
-            cx.within("kind", |cx| cx.error(word.at, "only a choice has choices", help));
+            let help = "remove `choices`, or set kind = \"choice\"";
+            cx.within("kind", |cx| {
+                cx.error(word.at, "`choices` is only for kind = \"choice\"", help)
+            });
             return None;
         }
         (Some(word), None) if word.value == KindWord::Choice => {
-            let help = "choices = [\"one\", \"other\"]";
-            cx.within("kind", |cx| cx.error(word.at, "a choice needs `choices`", help));
+            let help = "add choices = [\"one\", \"other\"]";
+            cx.within("kind", |cx| cx.error(word.at, "kind = \"choice\" needs `choices`", help));
             return None;
         }
         (Some(word), _) => word.value,
@@ -75,7 +77,7 @@ fn kind(
 }
 
 fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> {
-    // What a person types (`--set inputs.campaign=2026`) is a text where a text is wanted.
+    // A value given with `--set` (`inputs.campaign=2026`) is a string where a string is expected.
     let text = match &node.value {
         Tree::Text(text) => Some(text.clone()),
         Tree::Date(date) => Some(date.clone()),
@@ -87,8 +89,8 @@ fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> 
         (InputKind::Date, _) => match text {
             Some(text) if text.parse::<Day>().is_ok() => Some(Value::String(text)),
             _ => {
-                let help = "a day of the calendar as YYYY-MM-DD, such as 2026-03-02";
-                cx.error(node.at, format!("{} is no date", node.what()), help);
+                let help = "write a date as YYYY-MM-DD, such as 2026-03-02";
+                cx.error(node.at, format!("{} is not a date", node.what()), help);
                 None
             }
         },
@@ -98,7 +100,7 @@ fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> 
                 return Some(Value::String(text));
             }
             let help = among(&text, choices.iter().map(String::as_str));
-            cx.error(node.at, format!("`{text}` is not among the choices"), help);
+            cx.error(node.at, format!("`{text}` is not one of the choices"), help);
             None
         }
         (InputKind::Integer, Tree::Whole(Some(number))) => Some(Value::from(*number)),
@@ -109,7 +111,7 @@ fn input_value(node: &Node, kind: &InputKind, cx: &mut Reader) -> Option<Value> 
         (InputKind::Bool, Tree::Truth(truth)) => Some(Value::Bool(*truth)),
         _ => {
             let wanted = match kind {
-                InputKind::Text => "a text",
+                InputKind::Text => "a string",
                 InputKind::Choice(_) => "one of the choices",
                 InputKind::Integer => "a whole number",
                 InputKind::Number => "a number",

@@ -1,13 +1,14 @@
-//! Whole numbers in JSON that 64 bits do not hold. They are read as floats, which changes them: the
-//! source's numbers have no bound. What would be changed is refused, never passed on.
+//! Integers in JSON that 64 bits cannot hold. They would be parsed as floats, which changes them;
+//! Python integers, as in the source documents, have no limit. A changed number is refused, never
+//! passed on.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The first whole number of a JSON text that is changed where it stands in `read`, the value, or a
-/// part of the value, that was read from the text. As it is written. Linear in both, and the text is
-/// looked at only where the value has a number that may be such a one.
+/// Returns the first integer of a JSON text that parsing has changed, as it is written. `read` is
+/// the value parsed from the text, or a part of it. The time is linear in both; the text is only
+/// scanned if the value has a float that may be such an integer.
 ///
 /// ```
 /// use roundtable::scenario::integer::changed;
@@ -29,7 +30,7 @@ pub fn changed<'t>(text: &'t str, read: &Value) -> Option<&'t str> {
     })
 }
 
-/// Adds the floats that a whole number beyond 64 bits may have become.
+/// Collects the floats that may have been an integer beyond 64 bits.
 fn collect(value: &Value, floats: &mut BTreeSet<u64>) {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -42,17 +43,17 @@ fn collect(value: &Value, floats: &mut BTreeSet<u64>) {
     }
 }
 
-/// No whole number that 64 bits do not hold is nearer to zero: 2 to the power of 63.
+/// 2 to the power of 63: no integer beyond 64 bits is nearer to zero.
 const SMALLEST: f64 = 9_223_372_036_854_775_808.0;
 
-/// Whether a number is whole, and beyond 64 bits.
+/// Whether a number is an integer beyond 64 bits.
 fn is_beyond(number: &str) -> bool {
     !number.contains(['.', 'e', 'E'])
         && number.parse::<i64>().is_err()
         && number.parse::<u64>().is_err()
 }
 
-/// The numbers of a JSON text, as they are written, in their order.
+/// The numbers of a JSON text, as they are written, in order.
 fn numbers(text: &str) -> impl Iterator<Item = &str> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -77,7 +78,7 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How far behind its first quote a text ends: at its last quote.
+/// The length of a JSON string after its opening quote, the closing quote included.
 fn after_text(rest: &[u8]) -> usize {
     let mut escaped = false;
     let end = rest.iter().position(|byte| match byte {
@@ -136,7 +137,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is passed on reads back as the very numbers that were written.
+        /// A number that is passed on is the same after parsing and writing.
         #[test]
         fn a_number_that_is_not_found_is_kept(number: i128, bits in 0_u32..127) {
             let number = (number >> bits).to_string();

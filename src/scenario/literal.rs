@@ -1,7 +1,7 @@
-//! Where a character of a text stands in the file that holds the text as a TOML string.
+//! Maps positions in a decoded TOML string to positions in the file.
 
-/// The byte of `raw`, a TOML string with its quotes (or a bare text), at which byte `wanted` of the
-/// text that it stands for begins. Total: past the end it is the end.
+/// The byte of `raw`, a TOML string with its quotes (or an unquoted text), at which byte `wanted`
+/// of the decoded text begins. A position past the end gives the end.
 pub(super) fn offset(raw: &str, wanted: usize) -> usize {
     let (quote, escapes) = if raw.starts_with("\"\"\"") {
         ("\"\"\"", true)
@@ -17,7 +17,7 @@ pub(super) fn offset(raw: &str, wanted: usize) -> usize {
     let mut at = quote.len();
     let end = raw.len() - if raw.len() >= 2 * at && raw.ends_with(quote) { at } else { 0 };
     if quote.len() == 3 {
-        // The line end right after the opening quotes is no part of the text.
+        // A line break right after the opening quotes is not part of the text.
         let rest = &raw[at..end];
         at += if rest.starts_with("\r\n") { 2 } else { usize::from(rest.starts_with('\n')) };
     }
@@ -34,13 +34,13 @@ pub(super) fn offset(raw: &str, wanted: usize) -> usize {
     at.min(raw.len())
 }
 
-/// Bytes that one character takes in the file and in the text.
+/// The bytes of one character in the file and in the decoded text.
 fn plain(rest: &str) -> (usize, usize) {
     let bytes = rest.chars().next().map_or(1, char::len_utf8);
     (bytes, bytes)
 }
 
-/// The same where a backslash means something.
+/// The same for a string with escapes.
 fn piece(rest: &str) -> (usize, usize) {
     let Some(escaped) = rest.strip_prefix('\\') else { return plain(rest) };
     let hex = |digits: usize| {
@@ -52,13 +52,13 @@ fn piece(rest: &str) -> (usize, usize) {
         Some(b'u') => hex(4),
         Some(b'U') => hex(8),
         Some(b' ' | b'\t' | b'\r' | b'\n') => {
-            // A backslash at the end of a line swallows the white space that follows.
+            // A backslash at the end of a line removes the white space after it.
             let kept = escaped.trim_start_matches([' ', '\t', '\r', '\n']);
             (rest.len() - kept.len(), 0)
         }
         _ => (2, 1),
     };
-    // An escape that there is not may end within a character.
+    // An invalid escape may end inside a character.
     let taken = (taken.max(1)..rest.len()).find(|at| rest.is_char_boundary(*at));
     (taken.unwrap_or(rest.len()), made)
 }

@@ -1,5 +1,5 @@
-//! The defaults of a model that is asked live, where a scenario says nothing: an endpoint has bad
-//! moments, and a run of several seats asks it several times at once.
+//! Defaults of the gateway's policy for a live model: endpoints fail now and then, and several
+//! seats of a run call one at the same time.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::research::{DoneBy, Who};
 use super::resilience::{BreakerCounts, RetryBudgetLimits};
 use super::seated::Caller;
 
-/// Attempts of one call, the first included.
+/// Default of `max_attempts`.
 const MAX_ATTEMPTS: u32 = 4;
-/// Milliseconds before attempt 2, 3, …; the last repeats.
+/// Waits in milliseconds before attempt 2, 3, …; the last value repeats.
 const BACKOFF_MS: [u64; 5] = [500, 1_000, 2_000, 4_000, 8_000];
-/// Retries within a minute that each caller of the model may count on.
+/// Retries per minute that each caller of the model may always make.
 const RETRIES_A_CALLER: u32 = 2;
 
-/// What of `[tools.llm]` a scenario does not set.
+/// Which keys of `[tools.llm]` the scenario leaves to the defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unset {
     /// `retries.max_attempts`
@@ -30,8 +30,8 @@ pub struct Unset {
 }
 
 impl Scenario {
-    /// The gateway's policy for calls of a model that is asked live: [`Scenario::llm`] with the
-    /// defaults of a live model where the file says nothing.
+    /// The gateway's policy for calls of a live model: [`Scenario::llm`], with the defaults of a
+    /// live model for keys that the file does not set.
     pub fn llm_live(&self) -> CallPolicy {
         let Unset { max_attempts, backoff, retry_min, breaker_counts } = self.llm_unset;
         let mut policy = self.llm.clone();
@@ -57,8 +57,8 @@ impl Scenario {
     }
 }
 
-/// Who asks a model in a live run: seats and the brief, planner and report, agents that speak, steps of
-/// research that a model does. A role that sits twice is there twice.
+/// The callers of a live model: seats and the launch brief, planner and report, agents that call a
+/// model, steps of research that a model does. A role with two seats is listed twice.
 pub fn callers(pattern: &PatternSpec) -> Vec<Caller> {
     match pattern {
         PatternSpec::Collaboration(spec) => {

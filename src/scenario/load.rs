@@ -1,4 +1,4 @@
-//! From the text of a file to a [`Scenario`], or to everything that is wrong with it.
+//! Reads a scenario from the text of a file, and reports all of its problems.
 
 use std::path::Path;
 
@@ -17,42 +17,42 @@ use super::shape::Shape as _;
 use super::toml_text::{self, MAX_TABLES};
 use super::tree::{Node, Span, Table, Tree};
 
-/// The most bytes that a scenario file may have.
+/// Maximum size of a scenario file, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The most errors of the language that are told: one of them often causes those that follow.
+/// Maximum number of syntax errors that are reported: one of them often causes the next.
 const SYNTAX_ERRORS: usize = 20;
 
-/// What reading a scenario came to.
+/// The result of reading a scenario.
 #[derive(Debug)]
 pub struct Checked {
-    /// The scenario, where nothing kept it from being run.
+    /// The scenario; `None` if there is an error.
     pub scenario: Option<Scenario>,
     /// Errors and warnings.
     pub problems: Problems,
 }
 
-/// Reads a scenario: overrides are laid over the file, then all of it is judged.
+/// Reads a scenario: applies the overrides to the file, then checks everything.
 ///
 /// # Errors
-/// Every problem at once, errors and warnings. Where there are only warnings the scenario is good
-/// and has them in [`Scenario::warnings`].
+/// All problems, errors and warnings. If there are only warnings, the scenario is returned and has
+/// them in [`Scenario::warnings`].
 pub fn load(text: &str, origin: Origin, overrides: &[Override]) -> Result<Scenario, Problems> {
     let checked = check(text, origin, overrides);
     checked.scenario.ok_or(checked.problems)
 }
 
-/// The same as [`load`], with the warnings of a good scenario in full.
+/// The same as [`load`], but returns the problems of a valid scenario, too.
 pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
     let set = overrides.iter().map(|set| set.text().to_owned()).collect();
     let called = match &origin {
-        // Where it stands in the repository is no path of the person's.
+        // The path in the repository is not a path on this machine.
         Origin::Shipped(_) => name(&origin).to_string(),
         Origin::File(_) => origin.to_string(),
     };
     let mut cx = Reader::new(called, text, set);
     if text.len() as u64 > MAX_BYTES {
-        cx.error(Span::new(0, 0..0), "the file is too long", format!("at most {MAX_BYTES} bytes"));
+        cx.error(Span::new(0, 0..0), "the file is too large", format!("at most {MAX_BYTES} bytes"));
         return Checked { scenario: None, problems: cx.finish() };
     }
     let document = match toml_text::parse(text) {
@@ -93,14 +93,14 @@ pub fn check(text: &str, origin: Origin, overrides: &[Override]) -> Checked {
     Checked { scenario, problems }
 }
 
-/// What is no TOML, alone: all else that could be told of the file would be a consequence of it.
+/// Reports syntax errors alone: all other problems would follow from them.
 pub(super) fn not_toml(errors: &[Error], cx: &mut Reader) {
     let mut places: Vec<(Span, &Error)> = errors
         .iter()
         .map(|error| (Span::new(0, error.span().unwrap_or_default()), error))
         .collect();
     places.sort_by_key(|(at, _)| at.start);
-    // The first that is wrong at a place says what is.
+    // The first error at a position names the cause.
     places.dedup_by_key(|(at, _)| at.start);
     for (at, error) in places.iter().take(SYNTAX_ERRORS) {
         let what = match cx.raw(*at) {
@@ -114,7 +114,7 @@ pub(super) fn not_toml(errors: &[Error], cx: &mut Reader) {
     cx.leave_out(places.len().saturating_sub(SYNTAX_ERRORS));
 }
 
-/// The stem of the file.
+/// The name of a scenario: its file name without the extension.
 fn name(origin: &Origin) -> ScenarioName {
     let path = match origin {
         Origin::Shipped(path) => Path::new(path),

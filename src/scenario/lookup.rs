@@ -1,21 +1,21 @@
-//! Tools that find and read sources: an index over a folder of documents or an endpoint that
-//! searches, and files or the web.
+//! Tools that search for sources and read pages: in a folder of documents, with an endpoint, or on
+//! the web.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::tool::HttpSpec;
 
-/// Where sources are searched.
+/// Where a tool searches for sources.
 #[derive(Debug, Clone)]
 pub enum SearchSpec {
-    /// In a folder of documents.
+    /// In an index of a folder of documents.
     Folder(FolderSpec),
-    /// By an endpoint.
+    /// With an endpoint.
     Endpoint(EndpointSpec),
 }
 
-/// How a page is read.
+/// Where pages are read from.
 #[derive(Debug, Clone)]
 pub enum ReadSpec {
     /// From a folder of documents.
@@ -27,72 +27,73 @@ pub enum ReadSpec {
 /// A folder of documents.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FolderSpec {
-    /// The folder; `None`: the corpus that is shipped.
+    /// The folder; `None` means the shipped corpus.
     pub folder: Option<PathBuf>,
-    /// The address under which its files stand, their path added to it. `None`: the first folder
-    /// of each file is its host, as in a mirror of the web, and the extensions of texts are left
-    /// off.
+    /// The base URL of its files, to which their path is appended. `None`: the first folder of a
+    /// file's path is its host, as in a mirror of the web, and the extensions of texts are left
+    /// out.
     pub base_url: Option<String>,
 }
 
-/// An endpoint that searches and answers JSON.
+/// A search endpoint that returns JSON.
 #[derive(Debug, Clone)]
 pub struct EndpointSpec {
-    /// What is asked: `{query}` and `{k}` are filled in.
+    /// The request; `{query}` and `{k}` are filled in.
     pub http: HttpSpec,
-    /// Where the list of results stands, as a JSON pointer.
+    /// Where the list of results is in the response, as a JSON pointer.
     pub results: String,
-    /// Where the parts of one result stand.
+    /// Where the parts of one result are.
     pub fields: ResultFields,
 }
 
-/// Where the parts of one result stand, as JSON pointers; an empty one: it has none.
+/// Where the parts of one result are, as JSON pointers. An empty pointer: results do not have this
+/// part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultFields {
-    /// Its address.
+    /// The URL.
     pub url: String,
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// What it is about.
+    /// The snippet.
     pub snippet: String,
-    /// How well it fits.
+    /// The score.
     pub score: String,
-    /// When it was published.
+    /// The date of publication.
     pub published_at: String,
 }
 
-/// How the web is read.
+/// How pages of the web are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebSpec {
-    /// The most bytes of a body, decompressed.
+    /// Maximum size of a body in bytes, decompressed.
     pub max_bytes: u64,
-    /// Redirects that are followed at most.
+    /// Maximum number of redirects.
     pub max_redirects: u32,
-    /// Which hosts may be at loopback, private and link-local addresses.
+    /// Which hosts may have loopback, private and link-local addresses.
     pub allow_private: PrivateHosts,
-    /// How long a page is taken from the disk without asking; `None`: none is kept.
+    /// How long a page is served from the cache; `None` means no cache.
     pub cache_ttl: Option<Duration>,
-    /// Requests at once to one host.
+    /// Concurrent requests to one host.
     pub per_host: u32,
-    /// The least time between the beginnings of two requests to one host.
+    /// Minimum time between the starts of two requests to one host.
     pub pace: Duration,
     /// Whether `robots.txt` is honoured.
     pub robots: bool,
 }
 
-/// Which hosts may be at loopback, private and link-local addresses.
+/// Which hosts may have loopback, private and link-local addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PrivateHosts {
     /// None.
     None,
     /// Any.
     Any,
-    /// These, each with its port where it is not the scheme's own.
+    /// These, each with its port unless it is the scheme's default.
     These(Vec<String>),
 }
 
 impl PrivateHosts {
-    /// Whether this host may be.
+    /// Whether this host may have such an address.
     pub fn allow(&self, host: &str) -> bool {
         match self {
             Self::None => false,

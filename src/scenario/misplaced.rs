@@ -1,5 +1,5 @@
-//! What was meant by a key that does not stand where it was written: another word for one that does, or
-//! one that stands elsewhere.
+//! Suggestions for a key in the wrong place: a synonym of an existing key, or a key of another
+//! table.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,8 +10,8 @@ use super::format::schema;
 use super::format_team::whose;
 use super::reader::{among, closest};
 
-/// Words that other parts of the format, or other programs, have for the same: in tables of this place
-/// (`*` stands for any name), this key is that one.
+/// Synonyms, also from other programs: table (`*` stands for any name), the synonym, the key that
+/// it means.
 const WORDS: [(&str, &str, &str); 11] = [
     ("flags.*", "value", "default"),
     ("inputs.*", "default", "value"),
@@ -26,10 +26,10 @@ const WORDS: [(&str, &str, &str); 11] = [
     ("model", "url", "base_url"),
 ];
 
-/// The most places that are named for one key.
+/// Maximum number of tables that are named for one key.
 const MOST_PLACES: usize = 3;
 
-/// What would be right for a key of the table at `path`, which has the keys `known`.
+/// The suggestion for an unknown key of the table at `path`, whose keys are `known`.
 pub(super) fn meant(path: &str, key: &str, known: &[&str]) -> String {
     let place = steps(path);
     let word = WORDS.iter().find(|(of, word, _)| *word == key && is_place(of, &place));
@@ -40,15 +40,15 @@ pub(super) fn meant(path: &str, key: &str, known: &[&str]) -> String {
         return among(key, known.iter().copied());
     }
     if matches!(place[..], ["team" | "swarm"]) && whose(key).is_some() {
-        return "it belongs to the agent that `root` names: [agents.NAME]".to_owned();
+        return "move it to the agent that `root` names: [agents.NAME]".to_owned();
     }
     let elsewhere = places(key).or_else(|| {
-        // Short keys are close to anything.
+        // Short keys resemble many others.
         let near = closest(key, PLACES.keys().map(String::as_str)).filter(|_| key.len() > 3);
         near.and_then(places)
     });
     let elsewhere = elsewhere.unwrap_or_default();
-    // The model is asked as it is; what only tools have is no advice for it.
+    // Keys that only tools have are no suggestion for the model.
     let for_it = |place: &&String| !(path == "tools.llm" && place.starts_with("tools.NAME."));
     match elsewhere.iter().filter(for_it).collect::<Vec<_>>()[..] {
         [place] => format!("did you mean `{place}`?"),
@@ -60,7 +60,7 @@ pub(super) fn meant(path: &str, key: &str, known: &[&str]) -> String {
     }
 }
 
-/// The names on the way to a table; which item of a list it is does not matter.
+/// The names on the path of a table, without indices of lists.
 fn steps(path: &str) -> Vec<&str> {
     let name = |step: &'_ str| step.find('[').unwrap_or(step.len());
     path.split('.').map(|step| &step[..name(step)]).collect()
@@ -76,7 +76,7 @@ fn places(key: &str) -> Option<&'static [String]> {
     PLACES.get(key).map(Vec::as_slice)
 }
 
-/// Where each key of the format stands, as its schema says it.
+/// The paths of each key of the format, from the JSON schema.
 static PLACES: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
     let mut places = BTreeMap::new();
     collect(&schema(), "", &mut places);
@@ -123,7 +123,7 @@ mod tests {
             ("", "members", "did you mean `agents.NAME.members`?"),
             ("", "titel", "did you mean `title`?"),
             ("", "timeout_s", "did you mean `tools.llm.timeout_s` or `tools.NAME.timeout_s`?"),
-            ("swarm", "members", "it belongs to the agent that `root` names: [agents.NAME]"),
+            ("swarm", "members", "move it to the agent that `root` names: [agents.NAME]"),
             ("team", "coordinator", "did you mean `root`?"),
             ("flags.x", "value", "did you mean `default`?"),
             ("inputs.x", "default", "did you mean `value`?"),

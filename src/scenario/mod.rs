@@ -1,6 +1,6 @@
-//! What is asked: the scenario file, its validation with positions, CEL conditions, inputs and
-//! flags; and the configuration file, which is read in the same way. Knows nothing of runs, models or
-//! screens.
+//! The scenario file: reading, validation with positions, CEL conditions, inputs and flags. Also
+//! the configuration file, which is read in the same way. This module knows nothing of runs, models
+//! or screens.
 
 pub mod agent;
 pub mod alert;

@@ -1,5 +1,5 @@
-//! A scenario once it has been read and found good: everything that a run needs, nothing optional
-//! left to guess. Templates (`{{input}}`) are filled in already.
+//! A valid scenario: everything that a run needs, with all defaults applied. Templates
+//! (`{{input}}`) are filled in already.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,77 +23,78 @@ use super::storm::ResilienceSpec;
 use super::tool::{Fault, ToolCall, ToolSpec};
 use super::tuning::Tuning;
 
-/// One scenario, complete in itself.
+/// One complete scenario.
 #[derive(Debug)]
 pub struct Scenario {
-    /// The stem of its file.
+    /// The file name without its extension.
     pub name: ScenarioName,
-    /// Where it was read from.
+    /// Its file, or the shipped scenario.
     pub origin: Origin,
-    /// SHA-256 of the file's bytes in hex: what a person's trust is kept under.
+    /// SHA-256 of the file's bytes in hexadecimal; the user's trust is stored for this hash.
     pub hash: String,
-    /// One line for lists and headers.
+    /// Title in one line, for lists and headers.
     pub title: String,
-    /// What it shows, in a sentence.
+    /// What the scenario shows, in one sentence.
     pub about: String,
-    /// What the run is asked, with its inputs filled in.
+    /// The task of the run, with its inputs filled in.
     pub goal: String,
-    /// Asked for in the launch form, in the file's order.
+    /// The inputs of the launch form, in the file's order.
     pub inputs: Vec<Input>,
-    /// Switches of this scenario, in the file's order.
+    /// The flags, in the file's order.
     pub flags: Vec<Flag>,
-    /// What every role is shown, unchanged (`shared_context` of `000`), with inputs filled in: an
-    /// object, shared by all that look at it.
+    /// Facts that every role sees, unchanged, with inputs filled in: an object (`shared_context` in
+    /// the collaboration source document).
     pub facts: Arc<Value>,
-    /// The pattern and what it alone needs.
+    /// The settings of the pattern.
     pub pattern: PatternSpec,
-    /// How the model is asked.
+    /// Settings of the model and its requests.
     pub model: ModelSettings,
-    /// What a run may spend on its models.
+    /// The spending limits of a run.
     pub spending: SpendingLimits,
-    /// Who has a model of its own.
+    /// The callers with a model of their own.
     pub seated: Vec<Seated>,
     /// The gateway's policy for model calls (`[tools.llm]`).
     pub llm: CallPolicy,
-    /// What of it the file leaves to the defaults of a live model: see [`Scenario::llm_live`].
+    /// Which settings of that policy the file leaves to the defaults of a live model: see
+    /// [`Scenario::llm_live`].
     pub llm_unset: Unset,
-    /// Faults that are injected into model calls from the start.
+    /// Faults that are injected into model calls from the start of a run.
     pub llm_faults: Vec<Fault>,
-    /// The tools behind the gateway, by name; `llm` is none of them.
+    /// The tools behind the gateway by name, without `llm`.
     pub tools: BTreeMap<ToolName, ToolSpec>,
-    /// When a person is alerted.
+    /// When the operator is alerted.
     pub alerts: AlertLimits,
-    /// What the model says offline.
+    /// The model's replies in an offline run.
     pub script: Script,
-    /// Start of every random number of a run.
+    /// Seed of all random numbers of a run.
     pub seed: u64,
-    /// Odd but not wrong, such as a role that sits twice.
+    /// Warnings for all runs, such as a role with two seats.
     pub warnings: Vec<String>,
-    /// What offline runs alone lack: steps, roles or agents that have no scripted reply.
+    /// Warnings for offline runs only: steps, roles or agents without a scripted reply.
     pub silent: Vec<String>,
-    /// What its pattern makes of it for all of its runs.
+    /// Data that the pattern computes once for all runs.
     pub prepared: Prepared,
 }
 
 impl Scenario {
-    /// The flag of this name, if the scenario has it.
+    /// The flag with this name, if there is one.
     pub fn flag(&self, name: &str) -> Option<&Flag> {
         self.flags.iter().find(|flag| flag.name.as_str() == name)
     }
 
-    /// What is odd about a run of it: a live one needs no script.
+    /// The warnings for a live or an offline run. A live run needs no script.
     pub fn warnings_of(&self, live: bool) -> impl Iterator<Item = &String> {
         let silent = if live { &[] } else { &self.silent[..] };
         self.warnings.iter().chain(silent)
     }
 }
 
-/// Where a scenario's text came from.
+/// Where the text of a scenario comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Shipped inside the program, found again under this path of the repository.
+    /// Shipped inside the program; the path is its path in the repository.
     Shipped(&'static str),
-    /// A person's file.
+    /// A file of the user.
     File(std::path::PathBuf),
 }
 
@@ -106,23 +107,23 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// The pattern of a scenario, with the part of the file that only this pattern has.
+/// The settings of the pattern.
 #[derive(Debug)]
 pub enum PatternSpec {
-    /// Source `000`: roles with stances, in rounds.
+    /// Collaboration source document: roles with stances, in rounds.
     Collaboration(CollaborationSpec),
-    /// Source `001`: a plan of tasks, dispatched in parallel.
+    /// Orchestrator source document: a plan of tasks, dispatched in parallel.
     Orchestrator(OrchestratorSpec),
-    /// Source `002`: a coordinator and its members, or a swarm.
+    /// Teams source document: a coordinator and its members, or a swarm.
     Team(TeamSpec),
-    /// Source `003`: many agents against flaky tools.
+    /// Cascading failures source document: many agents that call flaky tools.
     Resilience(ResilienceSpec),
-    /// Source `004`: an answer from sources, with citations.
+    /// Research source document: an answer from sources, with citations.
     Research(ResearchSpec),
 }
 
 impl PatternSpec {
-    /// The pattern's name as the file and the screen say it.
+    /// The pattern's name in files and on the screen.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Collaboration(_) => "collaboration",
@@ -134,7 +135,7 @@ impl PatternSpec {
         }
     }
 
-    /// Bound of the whole run, pauses not counted.
+    /// Time limit of the whole run; pauses are not counted.
     pub fn max_seconds(&self) -> Duration {
         match self {
             Self::Collaboration(spec) => spec.budget.max_seconds,
@@ -149,66 +150,66 @@ impl PatternSpec {
 /// `pattern = "collaboration"`.
 #[derive(Debug)]
 pub struct CollaborationSpec {
-    /// Limits of `000`.
+    /// Limits as in the collaboration source document.
     pub budget: Budget,
-    /// Who speaks, in this order; what the source calls `TEAM_SEQUENCE`.
+    /// The roles in speaking order (`TEAM_SEQUENCE` in the source document).
     pub sequence: Vec<RoleName>,
-    /// Whether the seats of a round are asked at once.
+    /// Whether the seats of a round call the model in parallel.
     pub concurrency: Concurrency,
-    /// The roles by name: every name of `sequence` is here.
+    /// The roles by name, including every name of `sequence`.
     pub roles: BTreeMap<RoleName, Role>,
     /// System prompt of the launch brief.
     pub finalize_prompt: Arc<str>,
-    /// Inputs that `team_summary` repeats, such as `report_date` and `region`.
+    /// Inputs that are copied to `team_summary`, such as `report_date` and `region`.
     pub summary_inputs: Vec<InputName>,
 }
 
-/// Limits of a collaboration run, named as in `000`.
+/// Limits of a collaboration run, named as in the collaboration source document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Rounds at most, at least 1.
+    /// Maximum number of rounds, at least 1.
     pub max_rounds: u32,
-    /// Contributions at most.
+    /// Maximum number of contributions.
     pub max_messages: u32,
-    /// Seconds of the whole run, pauses not counted.
+    /// Time limit of the run; pauses are not counted.
     pub max_seconds: Duration,
-    /// Votes for `go` that decide, at least 1.
+    /// Votes for `go` that are needed for a decision, at least 1.
     pub min_go_votes: u32,
 }
 
-/// How the seats of one round are asked. The outcome is the same.
+/// Whether the seats of a round call the model in parallel. The outcome is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concurrency {
-    /// All at once: a round takes as long as its slowest seat.
+    /// All in parallel: a round takes as long as its slowest seat.
     Parallel,
-    /// One after another.
+    /// One seat after another.
     Sequential,
 }
 
 /// A role at the table.
 #[derive(Debug, Clone)]
 pub struct Role {
-    /// Its system prompt, the reply contract not yet added.
+    /// Its system prompt, without the required reply format.
     pub prompt: Arc<str>,
-    /// The flag it sits behind, if any.
+    /// The flag that switches it on and off, if any.
     pub behind: Option<Behind>,
 }
 
-/// What a flag does to a role.
+/// The flag of a role, and what happens while it is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behind {
-    /// The flag.
+    /// Name of the flag.
     pub flag: FlagName,
-    /// What happens while it is off.
+    /// What happens while the flag is off.
     pub when_off: WhenOff,
 }
 
 /// What happens to a role whose flag is off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenOff {
-    /// It leaves its seat empty until the flag is on.
+    /// Its seat stays empty until the flag is on.
     Skip,
-    /// The run stops with `agent_denied:<role>` when its turn comes.
+    /// The run stops with `agent_denied:<role>` at the role's turn.
     Deny,
 }
 
@@ -217,65 +218,66 @@ pub enum WhenOff {
 pub struct Input {
     /// Its name in templates and on the command line.
     pub name: InputName,
-    /// What the form says beside it.
+    /// Its label in the launch form.
     pub label: String,
-    /// Its value (the file's, or what `--set inputs.NAME=VALUE` said).
+    /// Its value: the file's, or the one from `--set inputs.NAME=VALUE`.
     pub value: Value,
-    /// What may be given.
+    /// Which values are allowed.
     pub kind: InputKind,
 }
 
-/// What an input may be.
+/// The kinds of input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InputKind {
-    /// Any text.
+    /// Any string.
     Text,
-    /// A day as `YYYY-MM-DD`.
+    /// A date as `YYYY-MM-DD`.
     Date,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A number.
     Number,
     /// `true` or `false`.
     Bool,
-    /// One of these.
+    /// One of these strings.
     Choice(Vec<String>),
 }
 
-/// A switch of the scenario.
+/// A flag of the scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
-    /// Its name.
+    /// Its name in the file and on the command line.
     pub name: FlagName,
-    /// What it does, for people.
+    /// What it does, shown to the operator.
     pub label: String,
-    /// Its position at the start.
+    /// Whether it is on at the start.
     pub default: bool,
 }
 
-/// How the model is asked.
+/// Settings of the model and its requests.
 #[derive(Debug, Clone)]
 pub struct ModelSettings {
     /// Whether replies are streamed (`stream`, default true).
     pub stream: bool,
-    /// The model's name, where the scenario sets one (else `OPENAI_MODEL`); with or without its
-    /// provider's.
+    /// Name of the model, with or without its provider, if the scenario sets one (otherwise
+    /// `OPENAI_MODEL`).
     pub name: Option<String>,
-    /// `--set` gave the name, which goes before `--model`.
+    /// The name was set with `--set`, which takes precedence over `--model`.
     pub name_by_override: bool,
-    /// What is sent with each request beside what is asked.
+    /// Settings that are sent with each request.
     pub tuning: Tuning,
-    /// The endpoint, where the scenario sets one (else `OPENAI_BASE_URL`).
+    /// Base URL of the endpoint, if the scenario sets one (otherwise `OPENAI_BASE_URL`).
     pub base_url: Option<String>,
-    /// What may be repaired in a reply before it is judged.
+    /// Faults in a reply that are repaired before it is checked.
     pub repair: Repairs,
-    /// How often the model is told what is wrong with a JSON reply, and asked again.
+    /// Maximum number of further attempts after a JSON reply that does not match the required
+    /// format.
     pub ask_again: u32,
-    /// Prices, where known: without them the cost is `null`.
+    /// The price, if known; without one the cost is `null`.
     pub prices: Option<Prices>,
 }
 
-/// What a run may spend on its models; `None`: any amount.
+/// The spending limits of a run; `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpendingLimits {
     /// Tokens, of prompts and replies together.
@@ -287,13 +289,13 @@ pub struct SpendingLimits {
 }
 
 impl SpendingLimits {
-    /// Whether there is no limit.
+    /// Whether no limit is set.
     pub fn is_none(&self) -> bool {
         self.max_total_tokens.is_none() && self.max_cost_usd.is_none()
     }
 }
 
-/// US dollars for a million tokens.
+/// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prices {
     /// Tokens of the prompt.
@@ -302,33 +304,35 @@ pub struct Prices {
     pub completion_usd_per_million: f64,
 }
 
-/// The gateway's policy for one tool (source `003`, checklist: time-out on every call, retries in
-/// one place with back-off and jitter).
+/// The gateway's policy for one tool (cascading failures source document, checklist: a timeout on
+/// every call, retries in one place with backoff and jitter).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallPolicy {
-    /// Bound of one attempt, the whole of it; `None` leaves it to `OPENAI_TIMEOUT_SECONDS`, then 60 s.
+    /// Timeout of one attempt, until its result is complete. `None`: `OPENAI_TIMEOUT_SECONDS`, else
+    /// 60 s.
     pub timeout: Option<Duration>,
-    /// Attempts of one call, the first included; at least 1.
+    /// Maximum number of attempts of one call, the first included; at least 1.
     pub max_attempts: u32,
-    /// Waits before attempt 2, 3, …; the last repeats. Empty: none.
+    /// Waits before attempt 2, 3, …; the last value repeats. Empty: no wait.
     pub backoff: Arc<[Duration]>,
-    /// Equal jitter: half the wait is certain, the other half drawn by the run's seed.
+    /// Equal jitter: half of each wait is fixed, the other half is random from the run's seed.
     pub jitter: bool,
-    /// Whether a call may be repeated at all.
+    /// Whether a call may be retried at all.
     pub idempotent: bool,
-    /// Which failures are followed by another attempt.
+    /// Which failures are retried.
     pub retry_on: RetryOn,
-    /// How many attempts may be repeats; `None`: as many as `max_attempts` says.
+    /// How many attempts may be retries; `None`: only `max_attempts` limits them.
     pub retry_budget: Option<RetryBudgetLimits>,
-    /// When the tool is no longer asked; `None`: always asked.
+    /// When calls are rejected without an attempt; `None`: never.
     pub breaker: Option<BreakerLimits>,
-    /// How many attempts may be out at once; `None`: any number.
+    /// How many attempts may run concurrently; `None`: any number.
     pub bulkhead: Option<BulkheadLimits>,
-    /// What stands in for the tool when it cannot be had.
+    /// The fallback for a call that fails.
     pub safe_mode: SafeMode,
 }
 
-/// Section 5's defaults, from source `003`.
+/// The defaults of docs/rules/patterns.md, *Tool gateway*, from the cascading failures source
+/// document.
 impl Default for CallPolicy {
     fn default() -> Self {
         Self {
@@ -346,35 +350,36 @@ impl Default for CallPolicy {
     }
 }
 
-/// Which failures are followed by another attempt.
+/// Which failures are retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryOn {
-    /// Those that may pass: time-out, connection trouble, 5xx, 429 (spec section 5).
+    /// Transient ones: timeout, connection errors, 5xx, 429 (docs/rules/patterns.md, *Tool
+    /// gateway*).
     Transient,
-    /// Only a time-out, as the orchestrator of source `001` does for its workers.
+    /// Only a timeout, as in the orchestrator source document for its workers.
     Timeout,
 }
 
-/// What stands in for a tool that cannot be had (source `003`: "safe mode").
+/// The fallback for a call that fails (cascading failures source document: "safe mode").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SafeMode {
-    /// Whether anything may stand in for it.
+    /// Whether a fallback is used.
     pub enabled: bool,
-    /// Whether the run may go on without it; where not, it stops with the tool's reason.
+    /// Whether the run may continue without a result; if not, it stops with the tool's reason.
     pub allow_partial: bool,
-    /// How old its last good value may be; `None`: it is not kept.
+    /// Maximum age of the cached last good value; `None`: it is not cached.
     pub cache_ttl: Option<Duration>,
-    /// The value the scenario declares for it.
+    /// The default value that the scenario declares.
     pub fallback: Option<Arc<Value>>,
 }
 
 impl SafeMode {
-    /// Nothing stands in for the tool, and the run may go on without it.
+    /// No fallback; the run may continue without a result.
     pub const OFF: Self =
         Self { enabled: false, allow_partial: true, cache_ttl: None, fallback: None };
 }
 
-/// What the model says offline: the first row whose conditions hold.
+/// The model's replies in an offline run: the first row whose conditions hold is used.
 #[derive(Debug, Default)]
 pub struct Script {
     /// The rows in the file's order.
@@ -384,40 +389,39 @@ pub struct Script {
 /// One `[[script]]` of a scenario.
 #[derive(Debug)]
 pub struct ScriptRow {
-    /// Only this role; `None`: any.
+    /// Only for this role; `None`: any.
     pub role: Option<RoleName>,
-    /// Only this agent of a team; `None`: any.
+    /// Only for this agent of a team; `None`: any.
     pub agent: Option<AgentName>,
     /// Only for this message of a session, from 1.
     pub message: Option<u32>,
-    /// Only the nth time that its team has asked this agent, from 1.
+    /// Only for the nth turn of the agent, from 1.
     pub turn: Option<u32>,
-    /// Only this step; `None`: a role's contribution, or what an agent says.
+    /// Only for this step; `None`: a role's contribution, or an agent's reply.
     pub step: Option<ScriptStep>,
-    /// Only in this round: of a table, or of an agent's tool calls.
+    /// Only in this round: of a collaboration, or of an agent's tool calls.
     pub round: Option<u32>,
     /// Only for this attempt of a call, from 1.
     pub attempt: Option<u32>,
-    /// Only the nth time that the model is asked again because its reply was refused, from 1; 0: the
-    /// first time that it is asked.
+    /// Only for the nth repeat after a reply that did not match the required format, from 1; 0 is
+    /// the first attempt.
     pub again: Option<u32>,
-    /// Only when this holds for what the role is shown.
+    /// Only if this condition holds.
     pub when: Option<Condition>,
-    /// How long the answer takes.
+    /// How long the reply takes.
     pub latency: Latency,
-    /// What goes wrong first, if anything.
+    /// A failure before the reply, if any.
     pub fault: Option<ScriptFault>,
-    /// The text that the model gives: `reply` as JSON, `raw` and `text` as they are. Use
-    /// [`ScriptRow::answer_by`].
+    /// The reply: `reply` as JSON, `raw` and `text` unchanged. Use [`ScriptRow::answer_by`].
     pub answer: Arc<str>,
-    /// The tools that the model calls.
+    /// The tools that the model calls in this reply.
     pub calls: Arc<[ToolCall]>,
-    /// The answer is a `reply` that names no `agent`, and the row is for any role.
+    /// The row is for any role, and its `reply` has no `agent`.
     pub unsigned: bool,
 }
 
 impl ScriptRow {
-    /// The text that the model gives for a role: a `reply` without `agent` has the role's name.
+    /// The reply for a role: if a `reply` has no `agent`, the role's name is added.
     pub fn answer_by(&self, role: Option<&RoleName>) -> Arc<str> {
         let Some(role) = role.filter(|_| self.unsigned) else { return Arc::clone(&self.answer) };
         let agent = Value::from(role.as_str());
@@ -429,53 +433,53 @@ impl ScriptRow {
     }
 }
 
-/// A step of a pattern that is no role's turn.
+/// A step of a pattern that is not a role's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptStep {
-    /// The orchestrator's plan of tasks, or the steps of research.
+    /// The plan: tasks of an orchestrator, or steps of research.
     Plan,
-    /// The notes of a page.
+    /// The notes on a page.
     Notes,
-    /// The answer that notes are put together to.
+    /// The answer of research, written from the notes.
     Synthesize,
-    /// The text at the end.
+    /// The launch brief or report at the end.
     Finalize,
 }
 
-/// A seeded draw between two bounds, both included.
+/// Bounds of a random duration from the seed, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Latency {
-    /// At least.
+    /// Lower bound.
     pub min: Duration,
-    /// At most.
+    /// Upper bound.
     pub max: Duration,
 }
 
-/// What goes wrong in the first `times` attempts of a call.
+/// A failure of the first `times` attempts of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptFault {
-    /// How it fails.
+    /// The kind of failure.
     pub kind: ScriptFaultKind,
-    /// How many attempts of a call fail, from the first.
+    /// How many attempts of a call fail, from the first on.
     pub times: u32,
 }
 
-/// How a scripted attempt fails.
+/// The failures of a scripted attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptFaultKind {
-    /// The endpoint answers with this HTTP status.
+    /// The endpoint returns this HTTP status.
     Status {
-        /// Such as 503.
+        /// The status, such as 503.
         status: u16,
-        /// What its `Retry-After` says, if it has one.
+        /// The value of its `Retry-After` header, if any.
         retry_after: Option<Duration>,
     },
-    /// Nothing comes until the time-out.
+    /// No response until the timeout.
     Hang,
     /// The connection is refused.
     Refused,
-    /// The connection breaks half-way through the reply.
+    /// The connection breaks in the middle of the reply.
     Reset,
-    /// A body that is no chat completion.
+    /// A response body that is not a chat completion.
     BadResponse,
 }

@@ -1,4 +1,4 @@
-//! Names that people give to things: newtypes, so that a role is never taken for a flag.
+//! Names that scenarios give to things: newtypes, so that a role is never confused with a flag.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -14,7 +14,7 @@ macro_rules! names {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The name of this text, as it is.
+            /// Wraps a text as a name, without a check.
             pub fn new(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
@@ -57,17 +57,17 @@ macro_rules! names {
 }
 
 names! {
-    /// A role at the table (pattern `000`), such as `risk_analyst`.
+    /// A role of a collaboration, such as `risk_analyst`.
     RoleName,
-    /// An agent of a team (pattern `002`), such as `billing`.
+    /// An agent of a team, such as `billing`.
     AgentName,
     /// A feature flag, such as `legal_analyst`.
     FlagName,
     /// A tool behind the gateway, such as `llm`.
     ToolName,
-    /// A task of an orchestrator's plan, such as `t1`: named by the planner.
+    /// A task of an orchestrator's plan, such as `t1`; the planner names it.
     TaskId,
-    /// A scenario: the stem of its file, such as `checkout-launch`.
+    /// A scenario, such as `checkout-launch`: its file name without the extension.
     ScenarioName,
     /// An input of a scenario, such as `region`.
     InputName,

@@ -1,4 +1,4 @@
-//! Tables under names that the file gives: inputs, flags, roles, workers, tools, sources.
+//! Tables under names from the file: inputs, flags, roles, workers, tools, sources.
 
 use serde_json::{Map, Value, json};
 
@@ -6,27 +6,27 @@ use super::reader::Reader;
 use super::shape::Shape;
 use super::tree::{Node, Span, Tree};
 
-/// What a name may look like.
+/// The rule for one kind of name.
 pub(super) trait NameRule {
-    /// As a regular expression.
+    /// The rule as a regular expression.
     const PATTERN: &'static str;
-    /// In words.
+    /// The rule in words, for help texts.
     const WORDS: &'static str;
-    /// Whether a text keeps to it.
+    /// Whether a text follows the rule.
     fn fits(text: &str) -> bool;
-    /// What is said of one that does not, and what would be right.
+    /// The problem and the help for a text that does not.
     fn wrong(text: &str) -> (String, String) {
-        (format!("`{text}` is no name"), Self::WORDS.to_owned())
+        (format!("`{text}` is not a valid name"), Self::WORDS.to_owned())
     }
 }
 
-/// A name that can stand in a condition: `facts.x`, `{{x}}`.
+/// A name that can be used in a condition: `facts.x`, `{{x}}`.
 #[derive(Debug, Clone)]
 pub(super) struct Ident;
 
 impl NameRule for Ident {
     const PATTERN: &'static str = "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
-    const WORDS: &'static str = "letters, digits and _, not a digit first, at most 64";
+    const WORDS: &'static str = "use letters, digits and _, no digit first, at most 64";
     fn fits(text: &str) -> bool {
         text.len() <= 64
             && !text.starts_with(|c: char| c.is_ascii_digit())
@@ -35,26 +35,26 @@ impl NameRule for Ident {
     }
 }
 
-/// The name of someone who acts: a role, a worker, a tool.
+/// The name of a role, a worker, an agent or a tool.
 #[derive(Debug, Clone)]
 pub(super) struct Actor;
 
 impl NameRule for Actor {
     const PATTERN: &'static str = "^[A-Za-z0-9_-]{1,64}$";
-    const WORDS: &'static str = "letters, digits, _ and -, at most 64";
+    const WORDS: &'static str = "use letters, digits, _ and -, at most 64";
     fn fits(text: &str) -> bool {
         (1..=64).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
     }
 }
 
-/// A key of a tool's answer.
+/// A key of a tool's result.
 #[derive(Debug, Clone)]
 pub(super) struct Key;
 
 impl NameRule for Key {
     const PATTERN: &'static str = "^.{1,128}$";
-    const WORDS: &'static str = "1 to 128 characters";
+    const WORDS: &'static str = "use 1 to 128 characters";
     fn fits(text: &str) -> bool {
         (1..=128).contains(&text.chars().count()) && !text.contains('\n')
     }
@@ -66,7 +66,7 @@ pub(super) struct Header;
 
 impl NameRule for Header {
     const PATTERN: &'static str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$";
-    const WORDS: &'static str = "a header such as Authorization or X-Api-Key";
+    const WORDS: &'static str = "write a header such as Authorization or X-Api-Key";
     fn fits(text: &str) -> bool {
         (1..=128).contains(&text.len())
             && text
@@ -81,7 +81,7 @@ pub(super) struct EnvName;
 
 impl NameRule for EnvName {
     const PATTERN: &'static str = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
-    const WORDS: &'static str = "letters, digits and _, not a digit first, at most 128";
+    const WORDS: &'static str = "use letters, digits and _, no digit first, at most 128";
     fn fits(text: &str) -> bool {
         (1..=128).contains(&text.len())
             && !text.starts_with(|c: char| c.is_ascii_digit())
@@ -89,24 +89,24 @@ impl NameRule for EnvName {
     }
 }
 
-/// The most names of one kind: they are compared with one another.
+/// Maximum number of names of one kind: they are compared with one another.
 pub(super) const MAX_NAMES: usize = 2_000;
 
-/// Tables under names that the file gives, in its order.
+/// Tables under names from the file, in its order.
 #[derive(Debug, Clone)]
 pub(super) struct Named<T, R> {
     pub entries: Vec<Entry<T>>,
-    /// It is no table at all: nothing can be said of the names in it.
+    /// The value is not a table, so its names are not known.
     broken: bool,
     rule: std::marker::PhantomData<R>,
 }
 
-/// One of [`Named`].
+/// One entry of [`Named`].
 #[derive(Debug, Clone)]
 pub(super) struct Entry<T> {
     pub name: String,
     pub at: Span,
-    /// `None`: the name is there, but what it names is not as it should be.
+    /// `None`: the name exists, but its value is invalid.
     pub value: Option<T>,
 }
 
@@ -114,7 +114,7 @@ impl<T, R> Named<T, R> {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.name.as_str())
     }
-    /// Whether it has this name, as far as is known.
+    /// Whether it has this name; true if the names are not known.
     pub fn has(&self, name: &str) -> bool {
         self.broken || self.names().any(|known| known == name)
     }

@@ -1,4 +1,4 @@
-//! Teams in teams: whether one is within itself, and how deep they stand.
+//! Reports teams that contain themselves, or that are nested too deeply.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use super::format_team::{AgentTable, Members};
 use super::named::Entry;
 use super::reader::Reader;
 
-/// An agent in the graph of who is whose member.
+/// An agent in the graph of memberships.
 struct Knot<'f> {
     entry: &'f Entry<AgentTable>,
-    /// Which member, and which agent it is.
+    /// Index in its `members`, and index of that agent in the file.
     members: Vec<(usize, usize)>,
-    /// How many teams deep it is, once that is known.
+    /// How many levels of teams are below it, once known.
     depth: Option<usize>,
 }
 
-/// Teams that are within themselves, and towers of them. No recursion: a file may be long.
+/// Reports cycles and too deep nesting. No recursion: a file may be long.
 pub(super) fn nesting(file: &File, cx: &mut Reader) {
     let agents = &file.agents.entries;
     let places: BTreeMap<&str, usize> =
@@ -27,14 +27,14 @@ pub(super) fn nesting(file: &File, cx: &mut Reader) {
         .map(|entry| {
             let members = entry.value.iter().flat_map(|table| &table.members);
             let members = members.flat_map(|Members(list)| list.value.iter().enumerate());
-            // One that is its own member is told of as such.
+            // An agent that is its own member is reported elsewhere.
             let others = members.filter(|(_, member)| member.text != entry.name);
             let members = others.filter_map(|(at, it)| Some((at, *places.get(it.text.as_str())?)));
             Knot { entry, members: members.collect(), depth: None }
         })
         .collect();
     for start in 0..knots.len() {
-        // The way down to where we are, each with the member that is looked at next.
+        // The path down to the current agent, each with the index of its next member.
         let mut way = if knots[start].depth.is_none() { vec![(start, 0)] } else { Vec::new() };
         while let Some((here, next)) = way.last_mut() {
             let here = *here;
@@ -43,7 +43,7 @@ pub(super) fn nesting(file: &File, cx: &mut Reader) {
                 let depth = depths.max().map_or(0, |deepest| deepest + 1);
                 if depth == MAX_DEPTH + 1 {
                     let entry = knots[here].entry;
-                    let what = format!("{depth} teams stand within one another here");
+                    let what = format!("teams are nested {depth} deep here");
                     let help = format!("at most {MAX_DEPTH}");
                     cx.within(&entry.name, |cx| cx.error(entry.at, what, help));
                 }
@@ -69,7 +69,7 @@ fn within_itself(entry: &Entry<AgentTable>, index: usize, path: &str, cx: &mut R
     let Some(member) = members.and_then(|Members(list)| list.value.get(index)) else { return };
     cx.within(&format!("{}.members", entry.name), |cx| {
         cx.item(index, |cx| {
-            let what = format!("`{}` is within itself: {path}", member.text);
+            let what = format!("`{}` contains itself: {path}", member.text);
             cx.error(member.at, what, "a team cannot have itself as a member");
         });
     });

@@ -1,4 +1,4 @@
-//! What the pattern `orchestrator` (source `001`) needs of its scenario.
+//! The settings of the pattern `orchestrator` (orchestrator source document).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,49 +12,49 @@ use super::name::{FlagName, InputName, ToolName};
 /// `pattern = "orchestrator"`.
 #[derive(Debug)]
 pub struct OrchestratorSpec {
-    /// Limits of `001`.
+    /// Limits as in the orchestrator source document.
     pub budget: OrchestratorBudget,
-    /// The catalogue that the planner is shown, in the file's order: the policy allowlist.
+    /// The catalogue that the planner sees, in the file's order: the policy allowlist.
     pub workers: Vec<Worker>,
-    /// System prompt of the planner, the reply contract not yet added.
+    /// System prompt of the planner, without the required reply format.
     pub plan_prompt: Arc<str>,
     /// System prompt of the report at the end.
     pub finalize_prompt: Arc<str>,
-    /// Inputs that the planner is shown and the aggregate repeats, such as `report_date`.
+    /// Inputs that the planner sees and that are copied to the aggregate, such as `report_date`.
     pub echo: Vec<InputName>,
-    /// The sections of the aggregate, in the file's order: whose results stand in each.
+    /// The sections of the aggregate, in the file's order, each with its worker.
     pub sections: Vec<Section>,
-    /// The level of the aggregate (`health` in `001`).
+    /// The level of the aggregate (`health` in the orchestrator source document).
     pub level: LevelRules,
 }
 
-/// Limits of an orchestrator run, named as in `001`.
+/// Limits of an orchestrator run, named as in the orchestrator source document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrchestratorBudget {
-    /// Tasks of a plan at most.
+    /// Maximum number of tasks in a plan.
     pub max_tasks: u32,
-    /// Tasks at once at most, at least 1.
+    /// Maximum number of concurrent tasks, at least 1.
     pub max_parallel: u32,
-    /// Attempts beyond the first of a task whose worker timed out.
+    /// Retries of a task after a timeout of its worker.
     pub max_retries_per_task: u32,
-    /// Attempts of all tasks at most.
+    /// Maximum number of attempts, all tasks together.
     pub max_dispatches: u32,
-    /// Bound of one attempt.
+    /// Timeout of one attempt.
     pub task_timeout: Duration,
-    /// Bound of the whole run, pauses not counted.
+    /// Time limit of the whole run; pauses are not counted.
     pub max_seconds: Duration,
 }
 
-/// A worker of the catalogue. The tool of the same name does its work.
+/// A worker of the catalogue. The tool with the same name implements it.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    /// Its name.
+    /// Its name, as the planner uses it.
     pub name: ToolName,
-    /// What it does, for the planner.
+    /// What it does, shown to the planner.
     pub description: String,
-    /// The arguments it takes, each with what the planner is told of it.
+    /// Its arguments, each with a description for the planner.
     pub args: Map<String, Value>,
-    /// The flag that takes it off the execution list when off.
+    /// A flag that takes it off the execution list while it is off.
     pub flag: Option<FlagName>,
 }
 
@@ -63,38 +63,38 @@ pub struct Worker {
 pub struct Section {
     /// Its name, such as `payments`.
     pub name: String,
-    /// The worker whose result it is.
+    /// The worker whose result it holds.
     pub worker: ToolName,
 }
 
-/// How the level of the aggregate is found: the first rule that holds, so the most severe stands
-/// first.
+/// The rules for the level of the aggregate. The first rule that holds wins, so the most severe
+/// comes first.
 #[derive(Debug)]
 pub struct LevelRules {
     /// Its name in the aggregate, such as `health`.
     pub name: String,
     /// The rules in order.
     pub rules: Arc<[LevelRule]>,
-    /// The level when none holds.
+    /// The level if no rule holds.
     pub otherwise: String,
 }
 
-/// One rule.
+/// One rule of the level.
 #[derive(Debug)]
 pub struct LevelRule {
-    /// The level it gives.
+    /// The level of the aggregate if the rule holds.
     pub level: String,
-    /// When: CEL over the sections, `inputs` and `failed_tasks`.
+    /// The condition: CEL over the sections, `inputs` and `failed_tasks`.
     pub when: Condition,
 }
 
 impl OrchestratorSpec {
-    /// The worker of this name.
+    /// The worker with this name.
     pub fn worker(&self, name: &str) -> Option<&Worker> {
         self.workers.iter().find(|worker| worker.name.as_str() == name)
     }
 
-    /// The flags that workers stand behind.
+    /// The workers that have a flag, with their flags.
     pub fn behind(&self) -> BTreeMap<&ToolName, &FlagName> {
         self.workers
             .iter()

@@ -1,4 +1,4 @@
-//! `--set path=value`: a field of a scenario, set from outside the file.
+//! `--set path=value`: sets a field of a scenario from outside the file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,8 @@ use toml::de::DeValue;
 use super::reader::{Reader, among_own};
 use super::tree::{Key, Node, Span, Table, Tree};
 
-/// Sets one field before the scenario is judged: `budget.max_rounds=1`, `inputs.region=EU`,
-/// `script[0].latency="2s"`. The value is TOML; what is no TOML is a text.
+/// Sets one field before the scenario is checked: `budget.max_rounds=1`, `inputs.region=EU`,
+/// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string.
 ///
 /// ```
 /// use roundtable::scenario::Override;
@@ -20,53 +20,53 @@ use super::tree::{Key, Node, Span, Table, Tree};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     text: String,
-    /// Each step of the path and where it stands in the text.
+    /// Each name of the path, and its position in the text.
     path: Vec<(String, std::ops::Range<usize>)>,
-    /// Where the value begins.
+    /// Byte offset of the value.
     value: usize,
-    /// The value is a text, whatever it looks like.
+    /// The value is a string, even if it looks like something else.
     literal: bool,
 }
 
-/// Why a text is no override.
+/// Why a text is not an override.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OverrideError {
     /// There is no `=`.
-    #[error("no `=` in it: write PATH=VALUE, such as budget.max_rounds=1")]
+    #[error("`=` is missing: write PATH=VALUE, such as budget.max_rounds=1")]
     NoValue,
     /// The path is not names with dots between them.
-    #[error("the path before `=` is no field: write names with dots, such as budget.max_rounds")]
+    #[error("the path before `=` is not a field: write names with dots, such as budget.max_rounds")]
     Path,
 }
 
 impl Override {
-    /// Sets a field to a value that is written as TOML or, where it is none, as the text itself.
+    /// Sets a field to a value that is TOML or, if it is not valid TOML, the text itself.
     ///
     /// # Errors
-    /// A path that is no path.
+    /// The path is not valid.
     pub fn new(path: &str, value: &str) -> Result<Self, OverrideError> {
         format!("{path}={value}").parse()
     }
 
-    /// Sets a field to this text, whatever it looks like.
+    /// Sets a field to a string, even if it looks like something else.
     ///
     /// # Errors
-    /// A path that is no path.
+    /// The path is not valid.
     pub fn literal(path: &str, text: &str) -> Result<Self, OverrideError> {
         Ok(Self { literal: true, ..Self::new(path, text)? })
     }
 
-    /// The names on the way to the field.
+    /// The names of the path to the field.
     pub fn path(&self) -> Vec<&str> {
         self.path.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// As it was written: `PATH=VALUE`.
+    /// The original text: `PATH=VALUE`.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its value, as override `number` (from 1).
+    /// Its value; `number` is the position of the override, from 1.
     fn node(&self, number: usize) -> Node {
         let given = &self.text[self.value..];
         let whole = Span::new(number, self.value..self.text.len());
@@ -87,7 +87,7 @@ impl Override {
         }
     }
 
-    /// Lays it over the file.
+    /// Applies it to the file.
     pub(super) fn apply(&self, number: usize, root: &mut Table, cx: &mut Reader) {
         let node = self.node(number);
         let mut path: Vec<(&str, Span)> = self
@@ -106,7 +106,7 @@ impl Override {
             if inputs.get(name).is_none() {
                 let names = inputs.entries.iter().map(|(key, _)| key.text.as_str());
                 let help = among_own("inputs", name, names);
-                cx.error(at, format!("`{name}` is no input of this scenario"), help);
+                cx.error(at, format!("`{name}` is not an input of this scenario"), help);
                 return;
             }
             path.push(("value", at));
@@ -124,7 +124,7 @@ impl Override {
     }
 }
 
-/// What stands under a name, an empty table where nothing does; `name[2]` is an item of a list.
+/// The value under a name; creates an empty table if there is none. `name[2]` is an item of a list.
 fn slot<'t>(table: &'t mut Table, name: &str, at: Span, cx: &mut Reader) -> Option<&'t mut Node> {
     let Some((key, index)) = name.strip_suffix(']').and_then(|name| name.split_once('[')) else {
         if table.get(name).is_none() {
@@ -133,7 +133,7 @@ fn slot<'t>(table: &'t mut Table, name: &str, at: Span, cx: &mut Reader) -> Opti
         return table.get_mut(name);
     };
     let Some(Tree::List(items)) = table.get_mut(key).map(|node| &mut node.value) else {
-        cx.error(at, format!("`{key}` is no list"), "");
+        cx.error(at, format!("`{key}` is not a list"), "");
         return None;
     };
     let count = items.len();
@@ -148,16 +148,16 @@ fn slot<'t>(table: &'t mut Table, name: &str, at: Span, cx: &mut Reader) -> Opti
     item
 }
 
-/// The table that something is set in.
+/// The table in which a field is set.
 fn open<'t>(node: &'t mut Node, name: &str, at: Span, cx: &mut Reader) -> Option<&'t mut Table> {
     match &mut node.value {
         Tree::Table(table) => Some(table),
         Tree::List(_) => {
-            cx.error(at, format!("`{name}` is a list"), format!("name an item: {name}[0]"));
+            cx.error(at, format!("`{name}` is a list"), format!("set an item: {name}[0]"));
             None
         }
         _ => {
-            cx.error(at, format!("`{name}` is no table, so nothing in it can be set"), "");
+            cx.error(at, format!("`{name}` is not a table and has no fields to set"), "");
             None
         }
     }

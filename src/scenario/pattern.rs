@@ -1,5 +1,5 @@
-//! Which part of a file belongs to which pattern. What is another pattern's is told and taken out
-//! before the file is read, so that nothing else is said of it.
+//! Which part of a file belongs to which pattern. Keys of another pattern are reported and removed
+//! before the file is read, so that they cause no further errors.
 
 use serde_json::{Map, Value, json};
 
@@ -8,19 +8,20 @@ use super::format_team::whose;
 use super::reader::Reader;
 use super::tree::{Key, Node, Span, Table, Tree};
 
-/// What only one pattern has.
+/// The keys of one pattern.
 struct Own {
     pattern: Pattern,
-    /// The table that must be there: it is named as the pattern is.
+    /// The required table; it has the pattern's name.
     name: &'static str,
     /// Other tables.
     tables: &'static [&'static str],
-    /// Keys of `[budget]`; `max_seconds`, `max_total_tokens` and `max_cost_usd` are everyone's.
+    /// Keys of `[budget]`, apart from those of all patterns: `max_seconds`, `max_total_tokens` and
+    /// `max_cost_usd`.
     budget: &'static [&'static str],
 }
 
 impl Own {
-    /// Whether a file of this pattern has this table.
+    /// Whether a file with this pattern may have this table.
     fn has(&self, table: &str) -> bool {
         self.name == table || self.tables.contains(&table)
     }
@@ -56,9 +57,9 @@ const ALL: [Own; 6] = [
     },
 ];
 
-/// The pattern of a file: the one it names or, where that is wrong, the one whose table it has.
-/// Told and taken out is what belongs to another; the pattern's own table is put in where it is
-/// missing, so that what it needs is told.
+/// Returns the pattern of a file: the one that it names or, if that is invalid, the one whose table
+/// it has. Reports and removes keys of other patterns. Adds the pattern's own table if it is
+/// missing, so that its required keys are reported.
 pub(super) fn settle(file: &mut Table, root: Span, cx: &mut Reader) -> Pattern {
     let named = match file.get("pattern").map(|node| &node.value) {
         Some(Tree::Text(text)) => ALL.iter().find(|own| own.name == text),
@@ -94,28 +95,28 @@ fn take_out(table: &mut Table, is: impl Fn(&str) -> bool, other: &Own, own: &Own
         if strange {
             cx.within(&key.text, |cx| {
                 let what = format!("`{}` belongs to the pattern {}", key.text, other.name);
-                cx.error(key.at, what, format!("this is pattern = \"{}\"", own.name));
+                cx.error(key.at, what, format!("this scenario has pattern = \"{}\"", own.name));
             });
         }
         !strange
     });
 }
 
-/// What is a limit of one swarm or agent, not of the run.
+/// Reports and removes limits of one swarm or agent; they are not limits of the run.
 fn take_out_of_agents(budget: &mut Table, cx: &mut Reader) {
     budget.entries.retain(|(key, _)| {
         let whose = whose(&key.text);
         if let Some(whose) = whose {
             cx.within(&key.text, |cx| {
-                let what = format!("`{}` is no limit of the run", key.text);
-                cx.error(key.at, what, format!("it belongs to {whose}: [agents.NAME]"));
+                let what = format!("`{}` is not a limit of the run", key.text);
+                cx.error(key.at, what, format!("move it to {whose}: [agents.NAME]"));
             });
         }
         whose.is_none()
     });
 }
 
-/// The same for the JSON schema.
+/// The same rules for the JSON schema.
 pub(super) fn rules() -> Value {
     let rules = ALL.iter().map(|own| {
         let others = || ALL.iter().filter(|other| other.pattern != own.pattern);
@@ -130,7 +131,7 @@ pub(super) fn rules() -> Value {
             .collect();
         properties.insert("budget".to_owned(), json!({ "properties": foreign }));
         let mut required = vec![own.name];
-        // A planner without a worker can do nothing, and a team is made of agents.
+        // A planner needs a worker, and a team needs agents.
         required.extend(match own.pattern {
             Pattern::Orchestrator => Some("workers"),
             Pattern::Team | Pattern::Swarm => Some("agents"),

@@ -1,17 +1,17 @@
-//! What a pattern makes of a scenario for all of its runs.
+//! Data that a pattern computes once per scenario, for all of its runs.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// What a pattern makes of a scenario once and uses in each run of it, such as texts that every call
-/// sends. A scenario has one pattern, so it has one such thing; its type is the pattern's own.
+/// Data that a pattern computes once per scenario and uses in each run, such as texts that every
+/// call sends. A scenario has one pattern, so one value is enough; the pattern chooses its type.
 #[derive(Default)]
 pub struct Prepared(OnceLock<Arc<dyn Any + Send + Sync>>);
 
 impl Prepared {
-    /// What was made before, else what is made now. Something of another type is never kept in place
-    /// of the first.
+    /// The stored value, or a new one, which is then stored. A value of another type than the first
+    /// is never stored.
     pub fn get<T: Any + Send + Sync>(&self, make: impl Fn() -> T) -> Arc<T> {
         let kept = Arc::clone(self.0.get_or_init(|| Arc::new(make())));
         kept.downcast().unwrap_or_else(|_| Arc::new(make()))

@@ -1,14 +1,15 @@
-//! What a model costs by the token.
+//! The price of a model per token.
 
 use serde::{Deserialize, Serialize};
 
-/// The price of one model: US dollars for a million tokens. [`Price::cost`] says what a call costs.
+/// The price of one model: US dollars per million tokens. [`Price::cost`] computes the cost of a
+/// call.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Tokens of the prompt.
     pub input: f64,
-    /// Tokens of the reply, those of its reasoning included.
+    /// Tokens of the reply, reasoning included.
     pub output: f64,
     /// Tokens of the prompt that are read from the provider's cache; `None`: as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,7 +20,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// A price that does not tell cached tokens apart.
+    /// A price without separate prices of cached tokens.
     pub const fn new(input: f64, output: f64) -> Self {
         Self { input, output, cached: None, cache_write: None }
     }

@@ -1,21 +1,21 @@
-//! What is wrong with a scenario: where, what, and what would be right.
+//! The problems of a scenario: position, error and help.
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
 use unicode_width::UnicodeWidthStr;
 
-/// How bad it is.
+/// Error or warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The scenario cannot be run.
+    /// The scenario cannot run.
     Error,
-    /// It can, but is hardly what was meant.
+    /// The scenario can run, but probably not as intended.
     Warning,
 }
 
 impl Severity {
-    /// Its word.
+    /// Its word in messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -24,57 +24,57 @@ impl Severity {
     }
 }
 
-/// Which runs of the scenario a problem is of.
+/// Which runs of the scenario a problem affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Concerns {
     /// Every run.
     Every,
-    /// Offline runs, which may come to a stop for it: the script has no reply for something that the
-    /// model may be asked.
+    /// Offline runs, which may stop because of it: the script has no reply to a call that may
+    /// happen.
     Offline,
-    /// Offline runs, which cannot but stop for it: there is no reply for what is asked first.
+    /// All offline runs, which will stop because of it: the script has no reply to the first call.
     EveryOffline,
 }
 
-/// Where a problem stands.
+/// The position of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In the file.
     File {
-        /// From 1.
+        /// Line, from 1.
         line: usize,
-        /// From 1, in characters.
+        /// Column in characters, from 1.
         column: usize,
     },
     /// In an override (`--set …`).
     Override {
-        /// Which, from 0.
+        /// Index of the override, from 0.
         index: usize,
-        /// From 1, in characters of the override's text.
+        /// Column in characters of the override's text, from 1.
         column: usize,
     },
 }
 
-/// One thing that is wrong.
+/// One error or warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// How bad it is.
+    /// Error or warning.
     pub severity: Severity,
-    /// Where.
+    /// Its position.
     pub place: Place,
-    /// The field it is about, such as `budget.max_rounds` or `script[3].when`; may be empty.
+    /// Path of the field, such as `budget.max_rounds` or `script[3].when`; may be empty.
     pub path: String,
-    /// What is wrong.
+    /// The error.
     pub what: String,
-    /// What would be right.
+    /// What to do.
     pub help: Option<String>,
-    /// Which runs it is of.
+    /// Which runs it affects.
     pub concerns: Concerns,
-    /// The bytes of the file or of the override's text that it is about.
+    /// Its byte range in the file or in the override's text.
     pub range: Range<usize>,
 }
 
-/// What is told of a stretch of a text.
+/// A problem without its position.
 pub(super) struct Told {
     pub severity: Severity,
     pub concerns: Concerns,
@@ -83,27 +83,28 @@ pub(super) struct Told {
     pub help: Option<String>,
 }
 
-/// Everything that was found in one scenario: errors and warnings, in the file's order.
+/// All errors and warnings of one scenario, in the file's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems {
     name: String,
     text: String,
     overrides: Vec<String>,
     list: Vec<Problem>,
-    /// Errors and warnings past [`MAX_KEPT`].
+    /// How many errors and warnings came after the first [`MAX_KEPT`].
     more: (usize, usize),
 }
 
-/// The most problems of one scenario that are kept; of those past it only the number is.
+/// Maximum number of problems that are kept; later ones are only counted.
 const MAX_KEPT: usize = 200;
 
 impl Problems {
-    /// Problems of a text that people know by this name, and of the overrides laid over it.
+    /// An empty list for a text with this name in messages, and for the overrides.
     pub(super) fn new(name: String, text: String, overrides: Vec<String>) -> Self {
         Self { name, text, overrides, list: Vec::new(), more: (0, 0) }
     }
 
-    /// One more; [`count_only`](Self::count_only) what comes once it [is full](Self::is_full).
+    /// Adds a problem. Once the list [is full](Self::is_full), use
+    /// [`count_only`](Self::count_only).
     pub(super) fn add(&mut self, text: usize, range: Range<usize>, told: Told) {
         let Told { severity, concerns, path, what, help } = told;
         let (path, what) = (clipped(path), clipped(what));
@@ -120,12 +121,12 @@ impl Problems {
         self.list.push(Problem { severity, place, path, what, help, concerns, range });
     }
 
-    /// Whether only the number is kept of what is added now.
+    /// Whether further problems are only counted.
     pub(super) fn is_full(&self) -> bool {
         self.list.len() >= MAX_KEPT
     }
 
-    /// One more of which only the number is kept.
+    /// Counts a problem without keeping it.
     pub(super) fn count_only(&mut self, severity: Severity) {
         match severity {
             Severity::Error => self.more.0 += 1,
@@ -133,12 +134,12 @@ impl Problems {
         }
     }
 
-    /// So many errors more of which only the number is kept.
+    /// Counts errors without keeping them.
     pub(super) fn leave_out(&mut self, errors: usize) {
         self.more.0 += errors;
     }
 
-    /// Whether there is an error about this field or one in it.
+    /// Whether there is an error at this field or inside it.
     pub(super) fn errors_under(&self, path: &str) -> bool {
         self.list.iter().any(|problem| {
             let inner = problem.path.strip_prefix(path);
@@ -152,8 +153,8 @@ impl Problems {
         self.list.dedup();
     }
 
-    /// Those that matter for a run: a live one needs no script, and an offline one cannot do without
-    /// a reply to what is asked first.
+    /// The problems that matter for a live or an offline run: a live run needs no script, an
+    /// offline run cannot start without a reply to the first call.
     pub fn for_run(mut self, live: bool) -> Self {
         if live {
             self.list.retain(|problem| problem.concerns == Concerns::Every);
@@ -173,33 +174,33 @@ impl Problems {
         }
     }
 
-    /// What people call the file.
+    /// The name of the file in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many were found past those that are kept.
+    /// How many problems were counted but not kept.
     pub fn more(&self) -> usize {
         self.more.0 + self.more.1
     }
 
-    /// Each problem that is kept, in the file's order, those of overrides last.
+    /// The kept problems in the file's order; those of overrides come last.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.list.iter()
     }
 
-    /// Whether nothing at all was found.
+    /// Whether there are no problems.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// How many of them keep the scenario from being run.
+    /// Number of errors.
     pub fn errors(&self) -> usize {
         let kept = self.list.iter().filter(|problem| problem.severity == Severity::Error);
         kept.count() + self.more.0
     }
 
-    /// How many of them do not.
+    /// Number of warnings.
     pub fn warnings(&self) -> usize {
         self.list.len() + self.more.0 + self.more.1 - self.errors()
     }
@@ -228,13 +229,12 @@ impl Problems {
         }
     }
 
-    /// Every problem with its line and a caret, as compilers do it, warnings before errors, and a last
-    /// line that counts.
-    /// `colour` asks for ANSI colours.
+    /// All problems, each with its line and a caret as compilers do it, warnings before errors, and
+    /// a last line with the count. `colour` switches ANSI colours on.
     pub fn pretty(&self, colour: bool) -> String {
         let paint = Paint { colour };
         let mut out = String::new();
-        // What keeps it from being run stands last, where people look first.
+        // Errors come last, where users look first.
         for severity in [Severity::Warning, Severity::Error] {
             for problem in self.list.iter().filter(|problem| problem.severity == severity) {
                 self.write_pretty(&mut out, problem, paint);
@@ -323,10 +323,10 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The most columns of a line of the file that are shown.
+/// Maximum width of a line of the file in messages, in columns.
 const LINE_COLUMNS: usize = 110;
 
-/// The part of a line that is shown, and where its carets go.
+/// The visible part of a line, and the position of its carets.
 struct Window {
     line: String,
     indent: usize,
@@ -335,7 +335,7 @@ struct Window {
 
 impl Window {
     fn around(line: &str, before: &str, marked: &str) -> Self {
-        // Of a line that is long whatever it holds only the part is worked out that is shown.
+        // Escaping and measuring a very long line would be slow, so only its visible part is used.
         if line.len() <= 4 * LINE_COLUMNS {
             let whole = shown(line);
             if whole.width() <= LINE_COLUMNS {
@@ -346,7 +346,7 @@ impl Window {
                 };
             }
         }
-        // A long line: begin a little before the mark, at a character of the line itself.
+        // Start a little before the mark, at a character boundary of the line.
         let lead: String = before.chars().rev().take(40).collect();
         let lead: String = lead.chars().rev().collect();
         let cut = lead.len() < before.len();
@@ -374,8 +374,8 @@ impl Paint {
     }
 }
 
-/// The most characters of a field's path, of what is wrong and of what would be right: names of the
-/// file stand in them, and those may be long.
+/// Maximum length of a path, an error or a help text, in characters: they contain names from the
+/// file, which may be long.
 const MOST_CHARS: usize = 400;
 
 fn clipped(text: String) -> String {
@@ -385,7 +385,7 @@ fn clipped(text: String) -> String {
     }
 }
 
-/// The text as a terminal may have it: what does not print is escaped, a tab is one space.
+/// The text made safe for a terminal: non-printing characters are escaped, a tab becomes one space.
 fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -398,7 +398,7 @@ fn shown(text: &str) -> String {
     out
 }
 
-/// Line and column, both from 1, of a byte of a text.
+/// Line and column of a byte of a text, both from 1.
 pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..floor(text, at)];
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -406,7 +406,7 @@ pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
     (line, before[start..].chars().count() + 1)
 }
 
-/// The start of the character that a byte belongs to.
+/// The start of the character that contains this byte.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -1,32 +1,32 @@
-//! Takes note, while a file is read, of everything that is wrong with it and where.
+//! Collects the problems of a file, with their positions, while it is read.
 
 use super::literal;
 use super::misplaced;
 use super::problem::{Concerns, Problems, Severity, Told, position};
 use super::tree::{Node, Span, Table, Tree};
 
-/// Takes note of what is wrong while a file is read.
+/// Collects problems while a file is read.
 pub(super) struct Reader {
     texts: Vec<String>,
     problems: Problems,
     path: String,
-    /// What is said of unknown keys; `None`: they are errors, told as a scenario's.
+    /// The rule for unknown keys; `None`: they are errors, as in a scenario.
     unknown_key: Option<UnknownKeyRule>,
 }
 
-/// Says what is wrong with the key of a table at a path, which may have the keys that come last.
+/// Makes the problem of an unknown key of the table at `path`, whose keys are `known`.
 pub(super) type UnknownKeyRule = fn(path: &str, key: &str, known: &[&str]) -> UnknownKey;
 
-/// What is told of a key that a table may not have.
+/// The problem of an unknown key.
 pub(super) struct UnknownKey {
-    /// What is wrong.
+    /// The error.
     pub what: String,
-    /// What would be right.
+    /// What to do.
     pub help: String,
 }
 
 impl Reader {
-    /// A reader of a file and the overrides laid over it.
+    /// A reader of a file and its overrides.
     pub fn new(name: String, text: &str, overrides: Vec<String>) -> Self {
         let mut texts = vec![text.to_owned()];
         texts.extend(overrides.iter().cloned());
@@ -34,38 +34,39 @@ impl Reader {
         Self { texts, problems, path: String::new(), unknown_key: None }
     }
 
-    /// The same for a file whose unknown keys are warnings.
+    /// A reader for which unknown keys are only warnings.
     pub fn warning_of_unknown_keys(self, unknown_key: UnknownKeyRule) -> Self {
         Self { unknown_key: Some(unknown_key), ..self }
     }
 
-    /// Line and column of a node of the file, both from 1.
+    /// Line and column of a node in the file, both from 1.
     pub fn position(&self, at: Span) -> (usize, usize) {
         self.texts.get(at.text).map_or((1, 1), |text| position(text, at.start))
     }
 
-    /// Everything that was found.
+    /// All problems, sorted.
     pub fn finish(mut self) -> Problems {
         self.problems.sort();
         self.problems
     }
 
-    /// Whether something keeps the scenario from being run.
+    /// Whether there is an error.
     pub fn failed(&self) -> bool {
         self.problems.errors() > 0
     }
 
-    /// Something is wrong here; `help` says what would be right.
+    /// Reports an error; `help` says what to do.
     pub fn error(&mut self, at: Span, what: impl Into<String>, help: impl Into<String>) {
         self.note(Severity::Error, Concerns::Every, at, what.into(), help.into());
     }
 
-    /// Something is odd here.
+    /// Reports a warning.
     pub fn warn(&mut self, at: Span, what: impl Into<String>, help: impl Into<String>) {
         self.note(Severity::Warning, Concerns::Every, at, what.into(), help.into());
     }
 
-    /// An offline run has no reply to something; `certain`: it surely asks for it.
+    /// Warns that an offline run has no reply to a call; `certain`: every offline run makes this
+    /// call.
     pub fn silent(&mut self, at: Span, what: impl Into<String>, help: &str, certain: bool) {
         let concerns = if certain { Concerns::EveryOffline } else { Concerns::Offline };
         self.note(Severity::Warning, concerns, at, what.into(), help.to_owned());
@@ -89,12 +90,12 @@ impl Reader {
         self.problems.add(at.text, at.start..at.end, told);
     }
 
-    /// Another type of value than the one here is wanted.
+    /// Reports a value of the wrong type.
     pub fn wrong_type(&mut self, node: &Node, wanted: &str) {
         self.error(node.at, format!("expected {wanted}, found {}", node.what()), "");
     }
 
-    /// Reads what stands under a key: problems in it are told with its path.
+    /// Reads the value under a key; its problems get the key in their path.
     pub fn within<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.path.len();
         if !self.path.is_empty() {
@@ -106,12 +107,12 @@ impl Reader {
         value
     }
 
-    /// Whether what is read stands under this key.
+    /// Whether the current value is under this key.
     pub fn is_at(&self, key: &str) -> bool {
         self.path.rsplit('.').next() == Some(key)
     }
 
-    /// Reads an item of a list, counted from 0.
+    /// Reads an item of a list, with its index from 0; its problems get the index in their path.
     pub fn item<T>(&mut self, index: usize, read: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.path.len();
         self.path.push_str(&format!("[{index}]"));
@@ -120,7 +121,7 @@ impl Reader {
         value
     }
 
-    /// The stretch of a text node that holds the bytes `from..to` of the text it stands for.
+    /// The span in the file of the bytes `from..to` of a decoded string.
     pub fn inside(&self, at: Span, from: usize, to: usize) -> Span {
         if self.is_full() {
             return at;
@@ -131,12 +132,12 @@ impl Reader {
         Span { text: at.text, start, end: end.max(start) }
     }
 
-    /// The text that a node was written as.
+    /// The original text of a node.
     pub fn raw(&self, at: Span) -> &str {
         self.texts.get(at.text).and_then(|text| text.get(at.start..at.end)).unwrap_or_default()
     }
 
-    /// The table of a node, with its keys checked against those there are.
+    /// The table of a node; reports its unknown keys.
     pub fn table<'n>(&mut self, node: &'n Node, known: &[&str]) -> Option<&'n Table> {
         let Tree::Table(table) = &node.value else {
             self.wrong_type(node, "a table");
@@ -160,35 +161,34 @@ impl Reader {
         Some(table)
     }
 
-    /// What was meant by a name that is none of these, see [`among`]; nothing where nobody would
-    /// read it.
+    /// The suggestion for an unknown name, see [`among`]; empty if it would not be kept.
     pub fn among<'n>(&self, given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
         if self.is_full() { String::new() } else { among(given, known) }
     }
 
-    /// A key must be there and is not; the path says which.
+    /// Reports a missing key: the last one of the path.
     pub fn missing(&mut self, node: &Node, about: String) {
         let key = self.path.rsplit('.').next().unwrap_or_default().to_owned();
         self.error(node.at, format!("`{key}` is missing"), about);
     }
 
-    /// So many errors more that nothing but their number is said of.
+    /// Counts errors without keeping them.
     pub fn leave_out(&mut self, errors: usize) {
         self.problems.leave_out(errors);
     }
 
-    /// Nothing that is told from now on is kept: what takes work to say need not be worked out.
+    /// Whether further problems are only counted, so that their texts need not be built.
     pub fn is_full(&self) -> bool {
         self.problems.is_full()
     }
 
-    /// Whether an error was told of what stands here, or of anything in it.
+    /// Whether there is an error at the current value or inside it.
     pub fn failed_here(&self) -> bool {
         self.problems.errors_under(&self.path)
     }
 }
 
-/// What was meant by a name that is none of these: the one that is close, or all there are.
+/// The suggestion for an unknown name: the closest name, or a list of all.
 pub(super) fn among<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     const SHOWN: usize = 16;
     let known: Vec<&str> = known.into_iter().collect();
@@ -196,14 +196,14 @@ pub(super) fn among<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -
         return format!("did you mean `{name}`?");
     }
     match known.len() {
-        0 => "there is none".to_owned(),
-        1 => format!("there is only {}", known[0]),
+        0 => "there are none".to_owned(),
+        1 => format!("the only one is {}", known[0]),
         2..=SHOWN => format!("one of {}", known.join(", ")),
         more => format!("one of {}, … ({more} in all)", known[..SHOWN].join(", ")),
     }
 }
 
-/// The same of names of one kind, such as `inputs`, that a scenario may do without.
+/// The same for optional names of one kind, such as `inputs`.
 pub(super) fn among_own<'n>(
     kind: &str,
     given: &str,
@@ -216,14 +216,14 @@ pub(super) fn among_own<'n>(
     }
 }
 
-/// The name that is close enough to have been meant.
+/// The closest name, if it is close enough to be a typo.
 pub(super) fn closest<'n>(
     given: &str,
     known: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {
-    /// The most names that are compared.
+    /// Maximum number of names that are compared.
     const COMPARED: usize = 1_000;
-    /// The most letters that a slip adds or takes away.
+    /// Maximum difference in length, in characters.
     const SLIP: usize = 3;
     let letters = given.chars().count();
     if letters > 64 {

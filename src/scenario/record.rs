@@ -1,9 +1,9 @@
-//! How tables and words of the file are described: the macros that make both their reader and their
-//! JSON schema.
+//! Macros that describe tables and words of the file; they generate both the reader and the JSON
+//! schema.
 
 use serde_json::{Map, Value};
 
-/// Words that stand for the variants of an enum.
+/// Maps words of the file to the variants of an enum.
 macro_rules! words {
     ($name:ty: $($word:literal => $variant:expr, $about:literal;)+) => {
         impl Shape for $name {
@@ -22,13 +22,13 @@ macro_rules! words {
                     $($word => Some($variant),)+
                     _ => {
                         let help = among(text, known);
-                        cx.error(node.at, format!("`{text}` is not known here"), help);
+                        cx.error(node.at, format!("`{text}` is not allowed here"), help);
                         None
                     }
                 }
             }
             fn plain(&self) -> serde_json::Value {
-                // Compared by discriminant: the words stand for plain variants.
+                // Compared with `==`: all variants are plain.
                 $(if *self == $variant { return $word.into(); })+
                 serde_json::Value::Null
             }
@@ -36,9 +36,9 @@ macro_rules! words {
     };
 }
 
-/// A table with the keys it may have. `needed` and `optional` fields are `None` where they are
-/// missing or wrong, a field with a `default` has it then; a `table` is read as if it were there
-/// and empty. `rule` adds what the schema cannot say field by field.
+/// A table and the keys that it may have. A `needed` or `optional` field is `None` if it is missing
+/// or invalid; a field with a `default` then has its default; a missing `table` is read as an empty
+/// one. `rule` adds rules to the JSON schema that no single field can state.
 macro_rules! record {
     (
         $(#[doc = $about:literal])+
@@ -108,16 +108,16 @@ macro_rules! record {
 
 pub(super) use {record, words};
 
-/// Whether a key must be there.
+/// Whether a key is required.
 pub(super) enum Need {
     Always,
     Never,
-    /// When the table it stands for has keys that must be there.
+    /// Required if the table under it has required keys.
     IfItNeeds,
     Default(Value),
 }
 
-/// Puts the schema of a table together.
+/// Builds the JSON schema of a table.
 pub(super) struct ObjectSchema {
     about: String,
     properties: Map<String, Value>,
@@ -171,7 +171,7 @@ impl ObjectSchema {
     }
 }
 
-/// The lines of a doc comment as running text.
+/// Joins the lines of a doc comment.
 pub(super) fn sentence(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }

@@ -1,27 +1,27 @@
-//! What may be repaired in a model's reply before it is judged.
+//! Repairs of a model's reply before it is checked.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// One kind of repair. Each that is made is an event, and the raw reply is kept.
+/// One kind of repair. Each repair is logged as an event, and the raw reply is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Repair {
-    /// A Markdown code fence around the object is taken off.
+    /// Removes a Markdown code fence around the object.
     Fences,
-    /// Text before and after the only object of a reply is taken off.
+    /// Removes text before and after the single object of a reply.
     Preface,
-    /// `<think>…</think>` in front of the reply is taken off.
+    /// Removes `<think>…</think>` before the reply.
     Think,
-    /// Names and stances are taken in other spellings: `"GO"`, `"Demand Analyst"` for
+    /// Accepts other spellings of names and stances: `"GO"`, `"Demand Analyst"` for
     /// `demand_analyst`.
     Case,
-    /// Numbers are taken as texts (`"0.8"`), and 11 to 100 as per cent, where one from 0 to 1 is
-    /// wanted.
+    /// Accepts numbers in quotes (`"0.8"`), and reads 11 to 100 as per cent where a number from 0
+    /// to 1 is required.
     Numbers,
 }
 
 impl Repair {
-    /// All of them.
+    /// All kinds of repair.
     pub const ALL: [Self; 5] =
         [Self::Fences, Self::Preface, Self::Think, Self::Case, Self::Numbers];
 
@@ -43,5 +43,5 @@ impl fmt::Display for Repair {
     }
 }
 
-/// The repairs that a scenario allows; none by default, as in the sources.
+/// The repairs that a scenario allows; none by default, as in the source documents.
 pub type Repairs = BTreeSet<Repair>;

@@ -1,4 +1,4 @@
-//! What the pattern `research` (source `004`) needs of its scenario.
+//! The settings of the pattern `research` (research source document).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,118 +7,119 @@ use serde::{Deserialize, Serialize};
 
 use super::name::{FlagName, InputName};
 
-/// The tool that finds sources, by the source's name.
+/// The tool that searches for sources, named as in the research source document.
 pub const SEARCH: &str = "search_sources";
-/// The tool that reads a source, by the source's name.
+/// The tool that reads a source, named as in the research source document.
 pub const READ: &str = "read_source";
 
 /// `pattern = "research"`.
 #[derive(Debug)]
 pub struct ResearchSpec {
-    /// Limits of `004`, clamped as it clamps them.
+    /// Limits as in the research source document, clamped in the same way.
     pub budget: ResearchBudget,
-    /// What is to be found out.
+    /// The question to answer.
     pub question: String,
-    /// Inputs that the planner is shown beside the question, such as `report_date`.
+    /// Inputs that the planner sees together with the question, such as `report_date`.
     pub echo: Vec<InputName>,
-    /// Domains that may ever be read, in lower case.
+    /// Domains that may be read at all (the policy allowlist), in lower case.
     pub allowed_domains_policy: Vec<String>,
-    /// Domains that are switched on, in lower case; a flag may take one off.
+    /// Domains that are switched on (the execution allowlist), in lower case; a flag may remove
+    /// one.
     pub allowed_domains_execution: Vec<String>,
-    /// What is said of domains, in the file's order.
+    /// Settings of domains, in the file's order.
     pub sources: Vec<SourceRule>,
     /// Who makes the plan.
     pub plan: Done,
     /// Who takes notes.
     pub notes: Done,
-    /// Who puts the answer together.
+    /// Who writes the answer.
     pub answer: Done,
-    /// What an answer by rule begins with; may be empty.
+    /// Text before an answer by rule; may be empty.
     pub preface: String,
-    /// What an answer by rule ends with; may be empty.
+    /// Text after an answer by rule; may be empty.
     pub closing: String,
-    /// Characters of a page that the model is shown at most.
+    /// Maximum number of characters of a page that the model sees.
     pub page_chars: u32,
-    /// Notes of one page at most that a model may propose; what is beyond is cut.
+    /// Maximum number of notes per page that a model may propose; the rest is dropped.
     pub notes_per_page: u32,
-    /// Notes of one page that a rule takes at most: the best.
+    /// Maximum number of notes per page that a rule takes: the best ones.
     pub notes_by_rule: u32,
-    /// What is done with a quote that is not in its page.
+    /// What happens if a quote is not found on its page.
     pub misquotes: Misquotes,
-    /// Domains that a claim needs, at least 1.
+    /// Domains that must support a claim, at least 1.
     pub min_independent_sources: u32,
-    /// Days after which a page is too old; `None`: never.
+    /// Age in days beyond which a page is not used; `None` means no limit.
     pub max_age_days: Option<u32>,
-    /// The day that it is asked about, `YYYY-MM-DD`; `None`: the day on which the run starts.
+    /// The date of the question, `YYYY-MM-DD`; `None`: the date on which the run starts.
     pub as_of: Option<String>,
 }
 
-/// `notes_per_page` where a scenario does not set it.
+/// Default of `notes_per_page`.
 pub const NOTES_PER_PAGE: u32 = 20;
 
-/// Notes of one page that a rule takes where a scenario does not set `notes_per_page`: a rule finds a
-/// sentence in most paragraphs, and one page would leave no room for others.
+/// Default of `notes_per_page` for a rule: it finds a sentence in most paragraphs, so one page
+/// could take all the room.
 pub const NOTES_BY_RULE: u32 = 3;
 
-/// Limits of research, named as in `004`.
+/// Limits of research, named as in the research source document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResearchBudget {
-    /// Bound of the whole run, pauses not counted.
+    /// Time limit of the whole run; pauses are not counted.
     pub max_seconds: Duration,
-    /// Steps of a plan at most.
+    /// Maximum number of steps in a plan.
     pub max_steps: u32,
-    /// Sources that are kept at most, 1 to 20.
+    /// Maximum number of sources that are kept, 1 to 20.
     pub max_urls: u32,
-    /// Pages that are read at most, 1 to 10.
+    /// Maximum number of pages that are read, 1 to 10.
     pub max_read_pages: u32,
-    /// Notes that are taken at most, 1 to 20.
+    /// Maximum number of notes, 1 to 20.
     pub max_notes: u32,
-    /// Characters of the answer at most, 120 to 2000.
+    /// Maximum length of the answer in characters, 120 to 2000.
     pub max_answer_chars: u32,
 }
 
 impl ResearchBudget {
-    /// How long one attempt to read a page may take where `read_source` has no time-out: its part of
-    /// the run's time, with two parts for all else, so that pages that hang do not end the run.
+    /// Default timeout of one attempt of `read_source`: its share of the run's time, with two
+    /// shares left for everything else, so that pages that hang cannot use up the run.
     pub fn read_timeout(&self) -> Duration {
         let part = self.max_seconds / self.max_read_pages.saturating_add(2);
         part.clamp(Duration::from_secs(2), Duration::from_secs(10))
     }
 }
 
-/// What is said of a domain.
+/// Settings of one domain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceRule {
     /// The domain, in lower case.
     pub domain: String,
-    /// How far it is trusted, from 0 to 1.
+    /// Trust in the domain, from 0 to 1.
     pub trust: f64,
-    /// The flag that takes it off the execution allowlist when off.
+    /// A flag that takes it off the execution allowlist while it is off.
     pub flag: Option<FlagName>,
 }
 
-/// How a step of research is done.
+/// Who does a step of research, and with which prompt.
 #[derive(Debug, Clone)]
 pub struct Done {
     /// Who does it.
     pub by: Who,
-    /// The system prompt of the model, how it must reply not yet added.
+    /// System prompt of the model, without the required reply format.
     pub prompt: Arc<str>,
 }
 
-/// Who does a step, as the file says it.
+/// Who does a step, as in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// The model.
     Model,
     /// A rule of the program.
     Rule,
-    /// The model where the run is live, else a rule.
+    /// The model in a live run, otherwise a rule.
     ModelWhenLive,
 }
 
 impl Who {
-    /// Who it is in a run that is live, or not.
+    /// Who does the step in a live or an offline run.
     pub fn in_a_run(self, live: bool) -> DoneBy {
         match self {
             Self::Model => DoneBy::Model,
@@ -138,28 +139,28 @@ pub enum DoneBy {
     Rule,
 }
 
-/// What is done with a quote that does not stand in its page.
+/// What happens if a quote is not found on its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Misquotes {
     /// The note is kept as it is, and verification stops the run.
     Stop,
-    /// The note is refused and counted; the run goes on without it.
+    /// The note is refused and counted; the run continues without it.
     Refuse,
 }
 
 impl ResearchSpec {
-    /// What is said of a domain.
+    /// The settings of a domain, if the scenario has any.
     pub fn rule(&self, domain: &str) -> Option<&SourceRule> {
         self.sources.iter().find(|rule| rule.domain == domain)
     }
 
-    /// How far a domain is trusted; 1 where nothing is said of it.
+    /// Trust in a domain; 1 by default.
     pub fn trust(&self, domain: &str) -> f64 {
         self.rule(domain).map_or(1.0, |rule| rule.trust)
     }
 }
 
-/// The actions of a plan, in their order: every plan has these steps.
+/// The actions of a plan in order: every plan has these steps.
 pub const ACTIONS: [&str; 5] =
     ["search_sources", "dedupe_urls", "read_extract_notes", "verify_notes", "synthesize_answer"];

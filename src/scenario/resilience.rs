@@ -1,24 +1,23 @@
-//! The limits of what guards a tool: its breaker, its bulkhead and its retry budget. Plain data; the
-//! machines that keep to them live in `tool/`. The defaults are those of source `003` where it has
-//! any.
+//! Limits of a tool's breaker, bulkhead and retry budget. Plain data; `tool/` enforces them. The
+//! defaults are those of the cascading failures source document where it has any.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Limits of a tool's breaker. A change takes effect live, counts are kept.
+/// Limits of a tool's breaker. A change takes effect during the run; counts are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerLimits {
-    /// Failures in a row that open it. 0 is taken as 1.
+    /// Consecutive failures that open it. 0 counts as 1.
     pub fail_threshold: u32,
-    /// How long it stays open, from the moment that it opened.
+    /// How long it stays open.
     pub open_for: Duration,
-    /// Attempts that half-open lets through at once. 0 is taken as 1: with none it could never
-    /// close again.
+    /// Concurrent probes while it is half-open. 0 counts as 1: without probes it could never close
+    /// again.
     pub probe_permits: u32,
-    /// What comes after the open time, and what a late result does.
+    /// What happens after the open time, and to late results.
     pub mode: BreakerMode,
-    /// What it counts.
+    /// What counts as a failure.
     pub counts: BreakerCounts,
 }
 
@@ -38,41 +37,41 @@ impl Default for BreakerLimits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerCounts {
-    /// Each attempt that fails by the tool's fault (source `003`).
+    /// Each attempt that fails through the tool's fault (cascading failures source document).
     #[default]
     Attempts,
-    /// Each call, once, by its last attempt: an attempt that is followed by another says nothing. A
-    /// probe is judged by itself all the same.
+    /// Each call once, by its last attempt: attempts that are retried do not count. A probe is
+    /// always judged by itself.
     Calls,
 }
 
 impl BreakerCounts {
-    /// Whether it is what the source counts.
+    /// Whether it counts as the source document does.
     pub fn is_of_source(&self) -> bool {
         *self == Self::Attempts
     }
 }
 
-/// The two ways that a breaker can work.
+/// What a breaker does after its open time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerMode {
-    /// After the open time a few probes decide; a result from before the last change of state is
-    /// stale and changes nothing.
+    /// Probes decide whether it closes; a result from before the last change of state is stale and
+    /// ignored.
     #[default]
     HalfOpen,
-    /// The two states of source `003`: after the open time the next attempt closes it with a clean
-    /// count, and every result counts, however late it comes.
+    /// The two states of the cascading failures source document: the next attempt closes it and
+    /// resets the failure count, and every result counts, however late.
     Source,
 }
 
 /// Limits of a tool's bulkhead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkheadLimits {
-    /// Attempts in flight at once.
+    /// The concurrency limit: attempts in flight.
     pub max_in_flight: u32,
-    /// How long an attempt may stand in line for a permit: zero is not at all, `None` as long as
-    /// the caller's own deadline lets it.
+    /// How long an attempt may be queued: zero means not at all, `None` until the caller's own
+    /// deadline.
     pub max_wait: Option<Duration>,
 }
 
@@ -85,14 +84,14 @@ impl Default for BulkheadLimits {
 /// Limits of a tool's retry budget, over the last [`RetryBudgetLimits::WINDOW`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryBudgetLimits {
-    /// Retries at most, in per cent of the attempts in the window, rounded down.
+    /// Maximum number of retries as a percentage of the attempts in the window, rounded down.
     pub ratio_percent: u32,
-    /// Retries that are allowed however few attempts there were.
+    /// Number of retries that are always allowed, even after few attempts.
     pub min: u32,
 }
 
 impl RetryBudgetLimits {
-    /// How far back attempts and retries are counted.
+    /// The window in which attempts and retries are counted.
     pub const WINDOW: Duration = Duration::from_secs(60);
 }
 

@@ -1,4 +1,4 @@
-//! The rows of a scenario's script: what each needs, and which of them are never used.
+//! The rows of a scenario's script: builds them, and reports rows that are never used.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::template::Filling;
 use super::tree::Span;
 use super::when::{self, Known};
 
-/// The script of a file. Problems are told to `cx`.
+/// Builds the script of a file. Problems are reported to `cx`.
 pub(super) fn build(
     file: &File,
     pattern: Pattern,
@@ -27,8 +27,8 @@ pub(super) fn build(
     cx: &mut Reader,
 ) -> Script {
     if let (Pattern::Resilience, Some(first)) = (pattern, file.script.0.first()) {
-        let what = "nobody asks the model in the pattern resilience";
-        cx.within("script", |cx| cx.error(first.at, what, "leave [[script]] out"));
+        let what = "the pattern resilience does not call the model";
+        cx.within("script", |cx| cx.error(first.at, what, "remove [[script]]"));
         return Script::default();
     }
     let rows = file
@@ -67,25 +67,25 @@ fn row(
     }
     let steps = !matches!(pattern, Pattern::Team | Pattern::Swarm);
     if let (Some(_), Some(role), true) = (&table.step, &table.role, steps) {
-        let what = "a step of the pattern is no role's turn";
-        cx.within("role", |cx| cx.error(role.at, what, "leave `role` or `step` out"));
+        let what = "a step of the pattern is not a role's turn";
+        cx.within("role", |cx| cx.error(role.at, what, "remove `role` or `step`"));
     }
     if let (Some(step), Some(round), true) = (&table.step, &table.round, steps) {
         let what = format!("the step {} belongs to no round", script_steps::word(step.value));
-        cx.within("round", |cx| cx.error(round.at, what, "leave `round` out"));
+        cx.within("round", |cx| cx.error(round.at, what, "remove `round`"));
     }
     let step = table.step.as_ref().map(|step| step.value);
     match (pattern, &table.step) {
         (Pattern::Orchestrator, None) if !cx.within("step", |cx| cx.failed_here()) => {
-            let what = "an orchestrator has no roles: the row needs a step";
+            let what = "`step` is missing: an orchestrator has no roles";
             cx.error(row.at, what, script_steps::help(pattern));
         }
         (Pattern::Collaboration, Some(At { at, value: ScriptStep::Plan })) => {
-            let help = "step = \"finalize\", or leave it out for a role's contribution";
-            cx.within("step", |cx| cx.error(*at, "a collaboration makes no plan", help));
+            let help = "write step = \"finalize\", or remove it for a role's contribution";
+            cx.within("step", |cx| cx.error(*at, "a collaboration has no plan", help));
         }
         (Pattern::Research, None) if !cx.within("step", |cx| cx.failed_here()) => {
-            let what = "research has no roles: the row needs a step";
+            let what = "`step` is missing: research has no roles";
             cx.error(row.at, what, script_steps::help(pattern));
         }
         (Pattern::Collaboration | Pattern::Orchestrator | Pattern::Research, Some(step))
@@ -107,7 +107,7 @@ fn row(
         (Some(ScriptStep::Synthesize), _) => condition::SYNTHESIZE_NAMES,
     };
     let shown = Known { names, file, filling };
-    // Of a row whose step is not known it is not known either what it is shown.
+    // For an unknown step, the names that its condition may use are unknown, too.
     let lost = pattern == Pattern::Research
         && step.is_none_or(|it| !script_steps::of(pattern).contains(&it));
     let when = table
@@ -139,11 +139,11 @@ fn row(
     })
 }
 
-/// What goes wrong first, of a row of the script or of a fixture.
+/// Builds the failure of a row, of the script or of a fixture.
 pub(super) fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFault> {
     let table = &fault.value;
     if let (None, Some(wait)) = (&table.status, &table.retry_after_s) {
-        let what = "only an answer with a status has a Retry-After";
+        let what = "only a failure with a status can have a Retry-After";
         cx.within("retry_after_s", |cx| cx.error(wait.at, what, "add `status`, such as 429"));
     }
     let kind = match (table.status, table.kind) {
@@ -160,10 +160,10 @@ pub(super) fn fault(fault: &At<FaultTable>, cx: &mut Reader) -> Option<ScriptFau
         (None, None) if cx.failed_here() => return None,
         (given, _) => {
             let what = match given {
-                Some(_) => "a fault is a status or a kind, not both",
-                None => "the fault does not say what goes wrong",
+                Some(_) => "a fault has a status or a kind, not both",
+                None => "the fault has no status and no kind",
             };
-            cx.error(fault.at, what, "status = 503, or kind = \"hang\"");
+            cx.error(fault.at, what, "write status = 503, or kind = \"hang\"");
             return None;
         }
     };
@@ -209,29 +209,31 @@ fn answer(
         (None, None, None) if cx.failed_here() => None,
         (None, None, None) => {
             let help = match pattern {
-                Pattern::Team | Pattern::Swarm => "one of `reply`, `raw` and `text`, or `calls`",
-                _ => "one of `reply`, `raw` and `text`",
+                Pattern::Team | Pattern::Swarm => {
+                    "write one of `reply`, `raw` and `text`, or `calls`"
+                }
+                _ => "write one of `reply`, `raw` and `text`",
             };
-            cx.error(row.at, "the row says nothing", help);
+            cx.error(row.at, "the row has no reply", help);
             None
         }
         _ => {
             cx.error(
                 row.at,
-                "the row says more than one thing",
-                "one of `reply`, `raw` and `text`",
+                "the row has more than one reply",
+                "keep one of `reply`, `raw` and `text`",
             );
             None
         }
     }
 }
 
-/// Which rows are not as they should be: nothing more is said of them.
+/// The rows that have errors; nothing else is reported about them.
 fn failed_rows(rows: usize, cx: &mut Reader) -> Vec<bool> {
     cx.within("script", |cx| (0..rows).map(|index| cx.item(index, |cx| cx.failed_here())).collect())
 }
 
-/// Rows that no call can come to.
+/// Warns of rows that match no call.
 fn never_used(file: &File, pattern: Pattern, cx: &mut Reader) {
     let rows = &file.script.0;
     let failed = failed_rows(rows.len(), cx);
@@ -240,7 +242,10 @@ fn never_used(file: &File, pattern: Pattern, cx: &mut Reader) {
             !failed[at] && covers(&earlier.value, &row.value)
         };
         let why = if let Some(earlier) = rows[..index].iter().enumerate().position(covers) {
-            Some((row.at, format!("script[{earlier}] stands before it and takes every call of it")))
+            Some((
+                row.at,
+                format!("script[{earlier}] comes first and matches every call of this row"),
+            ))
         } else {
             out_of_reach(&row.value, pattern, file)
         };
@@ -252,7 +257,7 @@ fn never_used(file: &File, pattern: Pattern, cx: &mut Reader) {
     }
 }
 
-/// Whether every call that a row could answer is answered by an earlier one.
+/// Whether an earlier row matches every call that this row matches.
 fn covers(earlier: &ScriptTable, row: &ScriptTable) -> bool {
     fn wider<T, V: PartialEq>(
         earlier: &Option<T>,
@@ -288,9 +293,9 @@ fn out_of_reach(row: &ScriptTable, pattern: Pattern, file: &File) -> Option<(Spa
         && by.value != Who::Model
         && by.at.text == 0
     {
-        return Some((step.at, format!("research.{key}: offline a rule does it")));
+        return Some((step.at, format!("research.{key}: a rule does it in an offline run")));
     }
-    // A limit that an override sets is for this run alone: the rows are for others.
+    // A limit from an override holds for this run only; the rows may be for others.
     let limit = &file.budget.as_ref()?.max_rounds;
     let rounds = limit.value.0;
     if let Some(round) = &row.round
@@ -322,7 +327,7 @@ fn out_of_reach(row: &ScriptTable, pattern: Pattern, file: &File) -> Option<(Spa
         .then(|| (role.at, format!("`{}` is not in collaboration.sequence", role.text)))
 }
 
-/// Roles and steps that offline would have nothing to say.
+/// Reports roles and steps without a scripted reply.
 fn silent(file: &File, cx: &mut Reader) {
     if cx.within("script", |cx| cx.failed_here()) {
         return;
@@ -339,16 +344,16 @@ fn silent(file: &File, cx: &mut Reader) {
         if sits && !speaks {
             let certain = is_asked(&entry.name, file);
             cx.within(&format!("roles.{}", entry.name), |cx| {
-                let what = format!("offline `{}` has no scripted reply", entry.name);
-                cx.silent(entry.at, what, "give it a row in [[script]]", certain);
+                let what = format!("`{}` has no scripted reply for offline runs", entry.name);
+                cx.silent(entry.at, what, "add a row in [[script]] for it", certain);
             });
         }
     }
     script_steps::silent(file, cx);
 }
 
-/// Whether the first round surely comes to the seat of a role: it is behind no flag, and nothing
-/// before it can stop the run.
+/// Whether the first round always reaches the seat of a role: it has no flag, and nothing before it
+/// can stop the run.
 fn is_asked(role: &str, file: &File) -> bool {
     let seats = file.collaboration.iter().flat_map(|table| &table.sequence);
     let mut seats = seats.flat_map(|sequence| &sequence.value.0);
@@ -357,7 +362,7 @@ fn is_asked(role: &str, file: &File) -> bool {
     if place.is_none_or(|place| place as u64 >= u64::from(messages)) {
         return false;
     }
-    // A reply that is no `reply` may be there to break the contract.
+    // A row without `reply` may be there to break the contract.
     let all_good = |name: &str| {
         file.script.0.iter().all(|row| {
             let table = &row.value;

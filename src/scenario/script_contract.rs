@@ -1,5 +1,5 @@
-//! Whether a scripted reply keeps the contract of the step that it is for. A row may break it on
-//! purpose, to show how a run stops: so each finding is a warning that names the stop.
+//! Checks whether a scripted reply keeps the contract of its step. A row may break it on purpose,
+//! to show how a run stops, so each problem is a warning that names the stop reason.
 
 use super::format::{File, Pattern, ScriptTable};
 use super::model::ScriptStep;
@@ -8,10 +8,10 @@ use super::research::ACTIONS;
 use super::shape::{At, Free};
 use super::tree::{Node, Span, Table, Tree};
 
-/// The words of a stance (source `000`).
+/// The three stances (collaboration source document).
 pub const STANCES: [&str; 3] = ["go", "caution", "block"];
 
-/// Judges the reply of a row.
+/// Checks the reply of a row.
 pub(super) fn judge(
     row: &ScriptTable,
     reply: &At<Free>,
@@ -37,16 +37,12 @@ fn contribution(row: &ScriptTable, table: &Table, at: Span, file: &File, cx: &mu
     each(table, "agent", cx, |node, cx| match (text(node), &row.role) {
         (Known::Said(agent), Some(role)) if agent != role.text && file.roles.has(agent) => {
             let stop = stop(&format!("agent_mismatch:{}", role.text));
-            cx.warn(
-                node.at,
-                format!("the row is for `{}`: {stop}", role.text),
-                "leave `agent` out",
-            );
+            cx.warn(node.at, format!("the row is for `{}`: {stop}", role.text), "remove `agent`");
         }
         (Known::Said(agent), _) if !file.roles.has(agent) => {
             let stop = stop(&format!("agent_not_allowed:{agent}"));
             let help = cx.among(agent, file.roles.names());
-            cx.warn(node.at, format!("`{agent}` is no role: {stop}"), help);
+            cx.warn(node.at, format!("`{agent}` is not a role: {stop}"), help);
         }
         (Known::Not, _) => other(node, "the name of a role", &stop("agent"), cx),
         _ => {}
@@ -54,7 +50,7 @@ fn contribution(row: &ScriptTable, table: &Table, at: Span, file: &File, cx: &mu
     each(table, "stance", cx, |node, cx| match text(node) {
         Known::Said(stance) if !STANCES.contains(&stance) => {
             let help = cx.among(stance, STANCES);
-            cx.warn(node.at, format!("`{stance}` is no stance: {}", stop("stance")), help);
+            cx.warn(node.at, format!("`{stance}` is not a stance: {}", stop("stance")), help);
         }
         Known::Not => other(node, "go, caution or block", &stop("stance"), cx),
         _ => {}
@@ -74,15 +70,15 @@ fn contribution(row: &ScriptTable, table: &Table, at: Span, file: &File, cx: &mu
     });
 }
 
-/// The plan of an orchestrator.
+/// Checks the plan of an orchestrator.
 fn tasks(table: &Table, at: Span, file: &File, cx: &mut Reader) {
     let stop = |fault: &str| format!("the run stops with invalid_plan:{fault}");
     match table.get("kind").map(text) {
         Some(Known::Said("plan") | Known::Later) => {}
         _ => {
             let at = table.get("kind").map_or(at, |node| node.at);
-            let what = format!("a plan is marked as one: {}", stop("kind"));
-            cx.within("kind", |cx| cx.warn(at, what, "kind = \"plan\""));
+            let what = format!("a plan needs kind = \"plan\": {}", stop("kind"));
+            cx.within("kind", |cx| cx.warn(at, what, "write kind = \"plan\""));
         }
     }
     needed(table, at, &["tasks"], &stop("tasks"), cx);
@@ -108,7 +104,7 @@ fn tasks(table: &Table, at: Span, file: &File, cx: &mut Reader) {
     });
 }
 
-/// The worker of a task, and whether it takes the arguments.
+/// Checks the worker of a task, and whether it takes the arguments.
 fn task_of_worker(fields: &Table, file: &File, cx: &mut Reader) {
     let stop = |fault: &str| format!("the run stops with invalid_plan:{fault}");
     let Some(node) = fields.get("worker") else { return };
@@ -117,7 +113,7 @@ fn task_of_worker(fields: &Table, file: &File, cx: &mut Reader) {
     };
     if !file.workers.has(name) {
         let help = cx.among(name, file.workers.names());
-        let what = format!("`{name}` is no worker: {}", stop("worker_not_allowed"));
+        let what = format!("`{name}` is not a worker: {}", stop("worker_not_allowed"));
         cx.within("worker", |cx| cx.warn(node.at, what, help));
         return;
     }
@@ -138,7 +134,7 @@ fn task_of_worker(fields: &Table, file: &File, cx: &mut Reader) {
         for (key, _) in given.entries.iter().filter(|(key, _)| key.text != REQUEST_ID) {
             if names().all(|declared| declared != key.text) {
                 let help = cx.among(&key.text, names());
-                let what = format!("`{}` is no argument of `{name}`: {fails}", key.text);
+                let what = format!("`{}` is not an argument of `{name}`: {fails}", key.text);
                 cx.within(&key.text, |cx| cx.warn(key.at, what, help));
             }
         }
@@ -147,10 +143,10 @@ fn task_of_worker(fields: &Table, file: &File, cx: &mut Reader) {
     });
 }
 
-/// The argument that is the program's to give.
+/// The argument that the program adds itself.
 pub(super) const REQUEST_ID: &str = "request_id";
 
-/// The plan of research: its steps are always the same.
+/// Checks a research plan; its steps are always the same.
 fn steps(table: &Table, at: Span, cx: &mut Reader) {
     let plan = |fault: &str| format!("the run stops with invalid_plan:{fault}");
     let stop = |fault: &str| format!("the run stops with invalid_step:{fault}");
@@ -172,12 +168,12 @@ fn steps(table: &Table, at: Span, cx: &mut Reader) {
                     let what =
                         format!("`{action}` is not the step here: {}", plan("step_sequence"));
                     let help = wanted.map_or_else(
-                        || format!("a plan has {} steps", ACTIONS.len()),
+                        || format!("remove it: a plan has {} steps", ACTIONS.len()),
                         |wanted| format!("write {wanted:?}"),
                     );
                     cx.warn(node.at, what, help);
                 }
-                (Known::Not, _) => other(node, "a text", &stop("action"), cx),
+                (Known::Not, _) => other(node, "a string", &stop("action"), cx),
                 (Known::Later, _) => {}
             });
         });
@@ -190,9 +186,9 @@ fn steps(table: &Table, at: Span, cx: &mut Reader) {
     });
 }
 
-/// The notes of a page; of a page that says nothing there is none.
+/// Checks the notes of a page; the list may be empty.
 fn notes(table: &Table, at: Span, cx: &mut Reader) {
-    let stop = "a note is a claim and a quote of its page";
+    let stop = "a note is a claim and a quote from its page";
     needed(table, at, &["notes"], stop, cx);
     each(table, "notes", cx, |node, cx| {
         if matches!(&node.value, Tree::List(notes) if notes.is_empty()) {
@@ -207,7 +203,7 @@ fn notes(table: &Table, at: Span, cx: &mut Reader) {
     });
 }
 
-/// The answer of research, whole or in sentences.
+/// Checks the answer of research, as one text or in sentences.
 fn synthesis(table: &Table, at: Span, cx: &mut Reader) {
     let stop = |fault: &str| format!("the run stops with invalid_answer:{fault}");
     if let Some(node) = table.get("sentences") {
@@ -219,20 +215,20 @@ fn synthesis(table: &Table, at: Span, cx: &mut Reader) {
     }
     needed(table, at, &["answer"], &stop("empty"), cx);
     each(table, "answer", cx, |node, cx| says(node, &stop("empty"), cx));
-    // A mark such as [n1] in the text cites, too.
+    // A mark such as [n1] in the text is a citation, too.
     let cites = |node: &Node| matches!(text(node), Known::Said(answer) if answer.contains('['));
     if !table.get("answer").is_none_or(|node| is_filled_in(node) || cites(node)) {
         needed(table, at, &["citations"], &stop("citations"), cx);
     }
 }
 
-/// What a text says, as far as the file knows.
+/// What a value says, as far as the file shows it.
 enum Known<'n> {
-    /// This, white space around it left out.
+    /// This text, trimmed.
     Said(&'n str),
-    /// An input or a fact is filled in.
+    /// An input or a fact will be filled in.
     Later,
-    /// It is no text that says something.
+    /// Not a string, or an empty one.
     Not,
 }
 
@@ -250,23 +246,23 @@ fn is_filled_in(node: &Node) -> bool {
 
 fn says(node: &Node, stop: &str, cx: &mut Reader) {
     if matches!(text(node), Known::Not) {
-        other(node, "a text that says something", stop, cx);
+        other(node, "a string that is not empty", stop, cx);
     }
 }
 
-/// Something else is wanted here, or else.
+/// Warns of a value of the wrong type, with the consequence.
 fn other(node: &Node, wanted: &str, stop: &str, cx: &mut Reader) {
     cx.warn(node.at, format!("expected {wanted}, found {}: {stop}", node.what()), "");
 }
 
-/// Reads what stands under a key, where something does.
+/// Reads the value under a key, if there is one.
 fn each(table: &Table, key: &str, cx: &mut Reader, read: impl FnOnce(&Node, &mut Reader)) {
     if let Some(node) = table.get(key) {
         cx.within(key, |cx| read(node, cx));
     }
 }
 
-/// Reads the items of a list that has some.
+/// Reads the items of a list that must not be empty.
 fn items(node: &Node, stop: &str, cx: &mut Reader, mut read: impl FnMut(&Node, &mut Reader)) {
     match &node.value {
         Tree::List(items) if !items.is_empty() => {
@@ -280,12 +276,12 @@ fn items(node: &Node, stop: &str, cx: &mut Reader, mut read: impl FnMut(&Node, &
     }
 }
 
-/// Keys that must be there, or else.
+/// Warns of missing keys, with the consequence.
 fn needed(table: &Table, at: Span, keys: &[&str], stop: &str, cx: &mut Reader) {
     for key in keys.iter().filter(|key| table.get(key).is_none()) {
         let others = table.entries.iter().map(|(other, _)| other.text.as_str());
         let near = closest(key, others.filter(|other| !keys.contains(other)));
-        let help = near.map_or_else(String::new, |near| format!("`{near}` is not it"));
+        let help = near.map_or_else(String::new, |near| format!("rename `{near}`"));
         cx.within(key, |cx| cx.warn(at, format!("`{key}` is missing: {stop}"), help));
     }
 }

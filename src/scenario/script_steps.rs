@@ -1,4 +1,4 @@
-//! The steps of patterns that a script's rows are for, and those that no row has anything for.
+//! The steps of patterns in scripts, and warnings about steps without a row.
 
 use super::format::{File, Pattern};
 use super::model::ScriptStep;
@@ -7,7 +7,7 @@ use super::research::Who;
 use super::shape::At;
 use super::tree::Span;
 
-/// The word of a step in files.
+/// The word for a step in files.
 pub(super) fn word(step: ScriptStep) -> &'static str {
     match step {
         ScriptStep::Plan => "plan",
@@ -27,14 +27,14 @@ pub(super) fn of(pattern: Pattern) -> &'static [ScriptStep] {
     }
 }
 
-/// What to write for a step of a pattern.
+/// The allowed steps of a pattern, as a help text.
 pub(super) fn help(pattern: Pattern) -> String {
     let words: Vec<String> =
         of(pattern).iter().map(|step| format!("step = \"{}\"", word(*step))).collect();
     words.join(" or ")
 }
 
-/// Who does a step of research, where the file says so.
+/// The key that says who does a step of research, with its value.
 pub(super) fn done_by(file: &File, step: ScriptStep) -> Option<(&'static str, &At<Who>)> {
     let table = file.research.as_ref()?;
     match step {
@@ -45,7 +45,7 @@ pub(super) fn done_by(file: &File, step: ScriptStep) -> Option<(&'static str, &A
     }
 }
 
-/// Steps that offline would have nothing to say.
+/// Reports steps without a scripted reply.
 pub(super) fn silent(file: &File, cx: &mut Reader) {
     let (brief, report) = (file.collaboration.as_ref(), file.orchestrator.as_ref());
     let steps = [
@@ -80,7 +80,7 @@ pub(super) fn silent(file: &File, cx: &mut Reader) {
             continue;
         }
         let question = file.research.as_ref().and_then(|table| table.question.as_ref());
-        // What the file leaves out is told of where the question is.
+        // A step that the file does not set is reported at the question.
         let at = if by.at.end > 0 { Some(by.at) } else { question.map(|question| question.at) };
         if let Some(at) = at {
             nothing_said(file, step, &format!("research.{key}"), at, what, cx);
@@ -88,14 +88,14 @@ pub(super) fn silent(file: &File, cx: &mut Reader) {
     }
 }
 
-/// A step for which no row has an answer.
+/// Reports a step if no row has a reply for it.
 fn nothing_said(file: &File, step: ScriptStep, place: &str, at: Span, what: &str, cx: &mut Reader) {
     let rows = &file.script.0;
     if rows.iter().all(|row| row.value.step.as_ref().is_none_or(|it| it.value != step)) {
-        let help = format!("give it a row in [[script]] with step = \"{}\"", word(step));
-        // The plan comes first, and every run has one.
+        let help = format!("add a row in [[script]] with step = \"{}\"", word(step));
+        // Every run begins with the plan.
         let certain = step == ScriptStep::Plan;
-        let what = format!("offline there is no scripted {what}");
+        let what = format!("there is no scripted {what} for offline runs");
         cx.within(place, |cx| cx.silent(at, what, &help, certain));
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of a script that are said by agents, and the tools that they call.
+//! The script rows of agents, and their tool calls.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::shape::{At, List, Prose};
 use super::template::Filling;
 use super::tool::ToolCall;
 
-/// What only an agent's row has, in a file of another pattern.
+/// Reports keys of agents' rows in a file of another pattern.
 pub(super) fn strange(row: &ScriptTable, pattern: Pattern, cx: &mut Reader) {
     let given = [
         ("agent", row.agent.as_ref().map(|it| it.at)),
@@ -26,7 +26,7 @@ pub(super) fn strange(row: &ScriptTable, pattern: Pattern, cx: &mut Reader) {
         ("calls", row.calls.as_ref().map(|it| it.at)),
     ];
     let help = match pattern {
-        Pattern::Collaboration => "a role says what it says: role = \"NAME\"".to_owned(),
+        Pattern::Collaboration => "write role = \"NAME\"".to_owned(),
         _ => script_steps::help(pattern),
     };
     for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
@@ -35,30 +35,30 @@ pub(super) fn strange(row: &ScriptTable, pattern: Pattern, cx: &mut Reader) {
     }
 }
 
-/// Whether the row is an agent's.
+/// Checks a row of an agent.
 pub(super) fn judge(row: &At<ScriptTable>, file: &File, cx: &mut Reader) {
     let table = &row.value;
     if let Some(role) = &table.role {
-        let help = "agent = \"NAME\"";
+        let help = "write agent = \"NAME\"";
         cx.within("role", |cx| cx.error(role.at, "a team has agents, not roles", help));
     }
     if let Some(step) = &table.step {
-        let what = "what agents say is no step";
-        cx.within("step", |cx| cx.error(step.at, what, "leave `step` out"));
+        let what = "a reply of an agent has no step";
+        cx.within("step", |cx| cx.error(step.at, what, "remove `step`"));
     }
     let Some(agent) = &table.agent else { return };
     cx.within("agent", |cx| match file.agents.entries.iter().find(|it| it.name == agent.text) {
         None if file.agents.has(&agent.text) => {}
         None => unknown(agent, "an agent", file.agents.names(), cx),
         Some(found) if Kind::of(found) == Some(Kind::Swarm) => {
-            let what = format!("`{}` is a swarm, which says nothing itself", agent.text);
-            cx.error(agent.at, what, "its members speak");
+            let what = format!("`{}` is a swarm and has no replies of its own", agent.text);
+            cx.error(agent.at, what, "write the name of a member");
         }
         Some(_) => {}
     });
 }
 
-/// The tools that a row calls; they are given ids when it is played.
+/// Builds the tool calls of a row; they get their ids during the run.
 pub(super) fn calls(
     row: &ScriptTable,
     calls: &At<List<At<CallTable>, 1, 64>>,
@@ -96,7 +96,7 @@ fn call(call: &At<CallTable>, filling: &Filling<'_>, cx: &mut Reader) -> Option<
         (None, Some(raw)) => cx.within("raw", |cx| filling.text(&raw.text, raw.at, cx)),
         (None, None) => "{}".to_owned(),
         (Some(_), Some(_)) => {
-            cx.error(call.at, "the call has two sets of arguments", "one of `args` and `raw`");
+            cx.error(call.at, "the call has two sets of arguments", "keep one of `args` and `raw`");
             return None;
         }
     };
@@ -104,8 +104,8 @@ fn call(call: &At<CallTable>, filling: &Filling<'_>, cx: &mut Reader) -> Option<
     Some(ToolCall { id: Arc::from(""), name, arguments: arguments.into() })
 }
 
-/// A call that is refused when it is made: the row may be there to show just that, but a slip is
-/// likelier.
+/// Warns of a call that will be refused: the row may show that on purpose, but a typo is more
+/// likely.
 fn in_vain(row: &ScriptTable, table: &CallTable, call: &ToolCall, file: &File, cx: &mut Reader) {
     let Some(tool) = &table.tool else { return };
     if let Some(agent) = &row.agent
@@ -128,9 +128,9 @@ fn in_vain(row: &ScriptTable, table: &CallTable, call: &ToolCall, file: &File, c
     }
 }
 
-/// Arguments that what is called does not have, and those that it needs. What agents are asked by has
-/// certain names, so another is a slip: what is to be refused can be said with `raw`. An author's tool
-/// may be called with anything.
+/// Reports unknown and missing arguments of a call. The arguments for agents and for handoffs are
+/// fixed, so another name is an error; `raw` can still show a refused call. An author's tool may be
+/// called with any arguments.
 fn wrong_arguments(call: &At<CallTable>, file: &File, cx: &mut Reader) {
     let table = &call.value;
     let Some(tool) = &table.tool else { return };
@@ -150,7 +150,7 @@ fn wrong_arguments(call: &At<CallTable>, file: &File, cx: &mut Reader) {
         if names.is_empty() {
             return;
         }
-        // Models often leave out what a tool can do without.
+        // Models often omit arguments that a tool can do without.
         (names, Vec::new(), false)
     };
     let given = table.args.as_ref().map(|args| &args.value.table);
@@ -158,7 +158,7 @@ fn wrong_arguments(call: &At<CallTable>, file: &File, cx: &mut Reader) {
     let strange: Vec<_> = given().filter(|key| !known.contains(&key.text.as_str())).collect();
     cx.within("args", |cx| {
         for key in &strange {
-            let what = format!("`{}` is no argument of {name}", key.text);
+            let what = format!("`{}` is not an argument of {name}", key.text);
             let help = cx.among(&key.text, known.iter().copied());
             cx.within(&key.text, |cx| match certain {
                 true => cx.error(key.at, what, help),
@@ -168,14 +168,14 @@ fn wrong_arguments(call: &At<CallTable>, file: &File, cx: &mut Reader) {
         if strange.is_empty() {
             let at = table.args.as_ref().map_or(tool.at, |args| args.at);
             for key in needed.iter().filter(|needed| given().all(|key| key.text != **needed)) {
-                let what = format!("{name} is called without `{key}`, and so refused");
-                cx.within(key, |cx| cx.warn(at, what, format!("args = {{ {key} = \"…\" }}")));
+                let what = format!("{name} is called without `{key}` and will be refused");
+                cx.within(key, |cx| cx.warn(at, what, format!("write args = {{ {key} = \"…\" }}")));
             }
         }
     });
 }
 
-/// What an agent can call; `None`: it is not as it should be, so that is not known.
+/// The names that an agent can call; `None` if its tables are invalid.
 fn callable<'f>(name: &str, file: &'f File) -> Option<Vec<&'f str>> {
     let entry = file.agents.entries.iter().find(|entry| entry.name == name)?;
     let table = entry.value.as_ref()?;
@@ -196,14 +196,14 @@ fn callable<'f>(name: &str, file: &'f File) -> Option<Vec<&'f str>> {
     Some(known)
 }
 
-/// Whether there is an agent that could call this.
+/// Whether some agent could call this tool.
 fn anyones(tool: &Prose, file: &File) -> bool {
     let name = tool.text.as_str();
     let tools = file.tools.iter().any(|tools| tools.named.has(name));
     tools || file.agents.has(name) || (name == TRANSFER && has_swarm(file))
 }
 
-/// Whether it is a member of a swarm, or could join one because it is nobody's member.
+/// Whether it is a member of a swarm, or could join one because it is in no `members` list.
 fn may_hand_over(name: &str, file: &File) -> bool {
     let mut of = file.agents.entries.iter().filter(|entry| {
         let members = entry.value.iter().flat_map(|table| &table.members);
@@ -222,7 +222,7 @@ fn is_swarm(entry: &Entry<AgentTable>) -> bool {
     Kind::of(entry) == Some(Kind::Swarm)
 }
 
-/// Agents that offline would have nothing to say.
+/// Reports agents without a scripted reply.
 pub(super) fn silent(file: &File, pattern: Pattern, cx: &mut Reader) {
     if cx.within("script", |cx| cx.failed_here()) {
         return;
@@ -233,14 +233,14 @@ pub(super) fn silent(file: &File, pattern: Pattern, cx: &mut Reader) {
         if speaks && !rows.any(|agent| agent.as_ref().is_none_or(|it| it.text == entry.name)) {
             let certain = speaks_first(entry, pattern, file);
             cx.within(&format!("agents.{}", entry.name), |cx| {
-                let what = format!("offline `{}` has no scripted reply", entry.name);
-                cx.silent(entry.at, what, "give it a row in [[script]]", certain);
+                let what = format!("`{}` has no scripted reply for offline runs", entry.name);
+                cx.silent(entry.at, what, "add a row in [[script]] for it", certain);
             });
         }
     }
 }
 
-/// Whether it is the coordinator that a person talks to, or the member that starts their swarm.
+/// Whether it is the root coordinator, or the entry of the root swarm.
 fn speaks_first(entry: &Entry<AgentTable>, pattern: Pattern, file: &File) -> bool {
     let table = if pattern == Pattern::Swarm { &file.swarm } else { &file.team };
     let Some(root) = table.as_ref().and_then(|table| table.root.as_ref()) else { return false };

@@ -1,21 +1,21 @@
-//! The models that a scenario sets for single roles, agents and steps.
+//! Models that a scenario sets for single roles, agents and steps.
 
 use super::name::{AgentName, RoleName};
 
 /// A role, an agent or a step that calls a model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Caller {
-    /// A role at the table.
+    /// A role of a collaboration.
     Role(RoleName),
     /// An agent of a team or swarm.
     Agent(AgentName),
-    /// The one who plans: tasks, or the steps of research.
+    /// The planner, of tasks or of research steps.
     Plan,
-    /// The one who takes notes of a page.
+    /// The step of research that takes notes on a page.
     Notes,
-    /// The one who puts the answer of research together.
+    /// The step of research that writes the answer.
     Answer,
-    /// The one who writes the text at the end.
+    /// The step that writes the launch brief or report at the end.
     Finalize,
 }
 
@@ -24,10 +24,10 @@ pub enum Caller {
 pub struct Seated {
     /// The caller.
     pub caller: Caller,
-    /// Its name, with or without its provider's before a `/`.
+    /// Name of the model, with or without its provider before a `/`.
     pub model: String,
-    /// Where the scenario says so: `roles.risk_analyst.model`.
+    /// The key that sets it: `roles.risk_analyst.model`.
     pub place: String,
-    /// Set by `--set`, which takes precedence over `--model`.
+    /// Set with `--set`, which takes precedence over `--model`.
     pub by_override: bool,
 }

@@ -1,24 +1,24 @@
-//! How a part of the file is described. One description gives both what is read (with every problem
-//! and its place) and the JSON schema, so the two cannot disagree.
+//! Descriptions of the parts of a file. One description gives both the reader (with all problems
+//! and their positions) and the JSON schema, so the two cannot disagree.
 
 use serde_json::{Map, Value, json};
 
 use super::reader::Reader;
 use super::tree::{Node, Span, Table, Tree};
 
-/// A part of the file: what it looks like, and how it is read.
+/// A part of the file: its JSON schema and its reader.
 pub(super) trait Shape: Sized {
     /// Its JSON schema.
     fn schema() -> Value;
-    /// Reads it. `None`: it is not as it should be, and `cx` has been told.
+    /// Reads it. `None` if it is invalid; `cx` then has the problem.
     fn read(node: &Node, cx: &mut Reader) -> Option<Self>;
-    /// As JSON, for the schema's `default`.
+    /// The value as JSON, for the schema's `default`.
     fn plain(&self) -> Value {
         Value::Null
     }
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone)]
 pub(super) struct At<T> {
     pub at: Span,
@@ -26,12 +26,12 @@ pub(super) struct At<T> {
 }
 
 impl<T> At<T> {
-    /// A value that is not in the file.
+    /// A value that is not in the file, such as a default.
     pub fn nowhere(value: T) -> Self {
         Self { at: Span::new(0, 0..0), value }
     }
 
-    /// Whether it is one of those: nobody wrote it.
+    /// Whether the value is not in the file.
     pub fn is_nowhere(&self) -> bool {
         self.at == Span::new(0, 0..0)
     }
@@ -67,7 +67,7 @@ impl Shape for bool {
     }
 }
 
-/// A whole number between two bounds, both included.
+/// An integer between two bounds, both included.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whole<const MIN: u32, const MAX: u32>(pub u32);
 
@@ -95,7 +95,7 @@ impl<const MIN: u32, const MAX: u32> Shape for Whole<MIN, MAX> {
     }
 }
 
-/// A text, one line or many, empty or not.
+/// A string, one line or many; may be empty.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
     pub at: Span,
@@ -111,7 +111,7 @@ impl Shape for Text {
     }
 }
 
-/// A text that says something.
+/// A string that is not blank.
 #[derive(Debug, Clone)]
 pub(super) struct Prose {
     pub at: Span,
@@ -125,15 +125,15 @@ impl Shape for Prose {
     fn read(node: &Node, cx: &mut Reader) -> Option<Self> {
         let text = read_text(node, cx)?;
         if text.trim().is_empty() {
-            cx.error(node.at, "the text is empty", "say something here, or leave the key out");
+            cx.error(node.at, "the string is empty", "write something, or remove the key");
             return None;
         }
         Some(Self { at: node.at, text })
     }
 }
 
-/// The text of a node. The value of an override is a text where one is wanted, even if it could be
-/// a number: `--set inputs.campaign=2026`.
+/// The string of a node. The value of an override counts as a string where one is expected, even if
+/// it could be a number: `--set inputs.campaign=2026`.
 fn read_text(node: &Node, cx: &mut Reader) -> Option<String> {
     match &node.value {
         Tree::Text(text) => Some(text.clone()),
@@ -141,13 +141,13 @@ fn read_text(node: &Node, cx: &mut Reader) -> Option<String> {
             Some(cx.raw(node.at).to_owned())
         }
         _ => {
-            cx.wrong_type(node, "a text");
+            cx.wrong_type(node, "a string");
             None
         }
     }
 }
 
-/// A list of at least `MIN` and at most `MAX` items.
+/// A list with `MIN` to `MAX` items.
 #[derive(Debug, Clone)]
 pub(super) struct List<T, const MIN: usize, const MAX: usize>(pub Vec<T>);
 
@@ -181,11 +181,11 @@ impl<T: Shape, const MIN: usize, const MAX: usize> Shape for List<T, MIN, MAX> {
     }
 }
 
-/// A table whose keys and values are the author's own.
+/// A table with any keys and values.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Free {
     pub table: Table,
-    /// It is not as it should be: nothing can be said of what is in it.
+    /// It is invalid, so its contents are not known.
     pub broken: bool,
 }
 
@@ -200,7 +200,11 @@ impl Shape for Free {
         };
         let bad = table.json(&mut |_, _| Value::Null).err();
         if let Some(at) = bad {
-            cx.error(at, "this number cannot be shown to a model", "a finite number of 64 bits");
+            cx.error(
+                at,
+                "this number cannot be sent to a model",
+                "use a finite number of at most 64 bits",
+            );
         }
         Some(Self { table: table.clone(), broken: bad.is_some() })
     }
@@ -209,7 +213,7 @@ impl Shape for Free {
     }
 }
 
-/// A text that says something, or a table whose keys and values are the author's own.
+/// A string that is not blank, or a table with any keys and values.
 #[derive(Debug, Clone)]
 pub(super) enum TextOrTable {
     Text(Prose),
@@ -225,7 +229,7 @@ impl Shape for TextOrTable {
             Tree::Text(_) => Prose::read(node, cx).map(Self::Text),
             Tree::Table(_) => Free::read(node, cx).map(Self::Table),
             _ => {
-                cx.wrong_type(node, "a text or a table");
+                cx.wrong_type(node, "a string or a table");
                 None
             }
         }

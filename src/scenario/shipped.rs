@@ -1,4 +1,4 @@
-//! The scenarios that come inside the program.
+//! The shipped scenarios, which are part of the program.
 
 use std::sync::LazyLock;
 
@@ -11,30 +11,30 @@ use super::toml_text;
 
 static DIR: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 
-/// A scenario that comes inside the program.
+/// A shipped scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Shipped {
-    /// The stem of its file, such as `checkout-launch`.
+    /// Its name, such as `checkout-launch`: the file name without the extension.
     pub name: &'static str,
     /// Its path in the repository, such as `scenarios/checkout-launch.toml`.
     pub path: &'static str,
-    /// Its text.
+    /// The text of the file.
     pub text: &'static str,
 }
 
 impl Shipped {
-    /// Where it came from.
+    /// Its origin: the path in the repository.
     pub fn origin(&self) -> Origin {
         Origin::Shipped(self.path)
     }
 
-    /// What a list says of it.
+    /// Its entry in a list of scenarios.
     pub fn listing(&self) -> Listing {
         Listing::read(self.name, self.text)
     }
 }
 
-/// Every scenario that comes inside the program, by name.
+/// All shipped scenarios, sorted by name.
 pub fn shipped() -> &'static [Shipped] {
     static ALL: LazyLock<Vec<Shipped>> = LazyLock::new(|| {
         let mut all: Vec<Shipped> = DIR
@@ -52,21 +52,21 @@ pub fn shipped() -> &'static [Shipped] {
     &ALL
 }
 
-/// What a list says of a scenario, read without judging it.
+/// The entry of a scenario in a list, read without checking the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// The stem of its file.
+    /// The file name without its extension.
     pub name: ScenarioName,
-    /// Its title; the name where it has none.
+    /// Its title, or its name if it has none.
     pub title: String,
-    /// What it shows; may be empty.
+    /// Its `about` text; may be empty.
     pub about: String,
-    /// Its pattern; may be empty.
+    /// Its pattern as written; may be empty.
     pub pattern: String,
 }
 
 impl Listing {
-    /// Reads what a list needs. Whatever else is wrong with the text does not matter here.
+    /// Reads the fields of a list entry. Other faults of the file do not matter here.
     pub fn read(name: &str, text: &str) -> Self {
         let document = toml_text::parse(text).map(|(document, _)| document).ok();
         let field = |key: &str| {

@@ -1,4 +1,4 @@
-//! Where a scenario's text is found: a person's file, or one that comes inside the program.
+//! Finds the text of a scenario: in a file, on standard input, or among the shipped ones.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,49 +9,49 @@ use super::reader::closest;
 use super::shipped::shipped;
 use crate::regular;
 
-/// What standard input is called on the command line. Problems of it are told of the file `stdin`.
+/// The name of standard input on the command line. In messages the file is called `stdin`.
 pub const STDIN: &str = "-";
 
-/// A scenario's text and where it came from.
+/// The text of a scenario and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The text.
+    /// The text of the file.
     pub text: String,
-    /// Where it came from.
+    /// The file or the shipped scenario that it was read from.
     pub origin: Origin,
 }
 
-/// Why there is no text to read.
+/// Why no text could be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// No such file, and no shipped scenario of that name.
-    #[error("no file {what} and no scenario of that name comes with roundtable{}", hint(.help))]
+    /// There is no such file, and no shipped scenario with that name.
+    #[error("there is no file {what} and no shipped scenario of that name{}", hint(.help))]
     NotFound {
-        /// What was asked for.
+        /// The requested name or path.
         what: String,
-        /// A name that is close.
+        /// A similar name.
         help: Option<String>,
     },
-    /// The file cannot be read.
+    /// The system could not read the file.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// More bytes than a scenario may have.
-    #[error("{} is no scenario: more than {MAX_BYTES} bytes", path.display())]
+    /// The file is larger than a scenario may be.
+    #[error("{} is too large for a scenario: more than {MAX_BYTES} bytes", path.display())]
     TooLong {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The file is not UTF-8.
-    #[error("{} is no text: byte {at} is not UTF-8", path.display())]
+    #[error("{} is not a text file: byte {at} is not UTF-8", path.display())]
     NotText {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The first byte that is wrong, from 0.
+        /// The first invalid byte, from 0.
         at: usize,
     },
 }
@@ -65,12 +65,12 @@ fn hint(help: &Option<String>) -> String {
 
 impl Source {
     /// Finds a scenario by the path of a file, as `-` on standard input, by the name of a file in
-    /// `./scenarios`, or by the name (or the repository path) of one that comes inside the program. A file
-    /// wins. A pipe is read to its end (`<(generate)`, `/dev/stdin`), unless it stays silent for
-    /// [`regular::SILENCE`].
+    /// `./scenarios`, or by the name (or repository path) of a shipped scenario. A file takes
+    /// precedence. A pipe is read to its end (`<(generate)`, `/dev/stdin`), unless it sends nothing
+    /// for [`regular::SILENCE`].
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
+    /// There is no such scenario, or it cannot be read.
     pub fn find(what: &str) -> Result<Self, SourceError> {
         if what == STDIN {
             let read = regular::read_whole(io::stdin().lock(), MAX_BYTES);
@@ -80,7 +80,7 @@ impl Source {
         if path.is_file() {
             return Self::read(path);
         }
-        // A file of the folder that the dashboard lists, by its name.
+        // A file in the folder that the dashboard lists, by its name.
         let listed = Path::new("scenarios").join(format!("{what}.toml"));
         if !what.contains(['/', '\\', '.']) && listed.is_file() {
             return Self::read(&listed);
@@ -89,7 +89,7 @@ impl Source {
         if let Some(shipped) = all.iter().find(|one| one.name == what || one.path == what) {
             return Ok(Self { text: shipped.text.to_owned(), origin: shipped.origin() });
         }
-        // What a program writes into a pipe is as good as a file, as long as it comes.
+        // The output of a program through a pipe is read like a file, as long as it keeps coming.
         if regular::is_pipe(path) {
             return Self::from(path, regular::read_pipe(path, MAX_BYTES, regular::SILENCE));
         }
@@ -100,15 +100,15 @@ impl Source {
         Err(SourceError::NotFound { what: what.to_owned(), help })
     }
 
-    /// Reads a person's file: a regular one.
+    /// Reads a regular file.
     ///
     /// # Errors
-    /// It cannot be read, is too long, or is no text.
+    /// The file cannot be read, is too large, or is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, SourceError> {
         Self::from(path, regular::read(path, MAX_BYTES))
     }
 
-    /// The scenario that was read here.
+    /// Builds the source from the bytes that were read.
     fn from(path: &Path, read: io::Result<Vec<u8>>) -> Result<Self, SourceError> {
         let bytes = read.map_err(|source| match source.kind() {
             io::ErrorKind::FileTooLarge => SourceError::TooLong { path: path.to_owned() },

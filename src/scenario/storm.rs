@@ -1,5 +1,5 @@
-//! What the pattern `resilience` (source `003`) needs of its scenario: many agents that ask the
-//! same tools at once, through a guarded gateway or a naive one.
+//! The settings of the pattern `resilience` (cascading failures source document): many agents that
+//! call the same tools concurrently, through a guarded gateway or a naive one.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use super::name::ToolName;
 /// `pattern = "resilience"`.
 #[derive(Debug, Clone)]
 pub struct ResilienceSpec {
-    /// Agents that run at once.
+    /// Number of concurrent agents.
     pub agents: u32,
-    /// How often each goes through its steps.
+    /// How often each agent repeats its steps.
     pub turns: u32,
-    /// The tools an agent asks in one turn, in this order.
+    /// The tools that an agent calls in one turn, in order.
     pub steps: Vec<ToolName>,
-    /// Call slots that all agents share, as the worker pool of a service: a call holds one from its
-    /// first attempt to its end, waits between attempts included.
+    /// Number of call slots that all agents share, like the worker pool of a service: a call holds
+    /// one from its first attempt to its end, including the waits between attempts.
     pub pool: u32,
     /// The pause of an agent between two turns.
     pub pace: Latency,
-    /// Whether calls go through the tools' policies, or through [`Naive`] ones.
+    /// Whether calls use the tools' policies; if not, [`Naive`] ones.
     pub guarded: bool,
-    /// What an unguarded gateway does.
+    /// The retries without the tools' policies.
     pub naive: Naive,
-    /// Bound of the whole run, pauses not counted.
+    /// Time limit of the whole run; pauses are not counted.
     pub max_seconds: Duration,
 }
 
-/// Retries in three places, each unaware of the others, as in the incident of source `003`. No
-/// breaker, no bulkhead, no wait, no safe mode; time-outs stay.
+/// Retries in three layers that do not know of each other, as in the incident of the cascading
+/// failures source document. No breaker, no bulkhead, no waits, no safe mode; timeouts still apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Naive {
-    /// Repeats inside the tool's own client, unseen by the gateway.
+    /// Retries inside the tool's own client; the gateway does not see them.
     pub client_retries: u32,
-    /// Repeats in the wrapper around the tool.
+    /// Retries in the wrapper around the tool.
     pub tool_retries: u32,
-    /// "Try again" of the agent's loop, for one step.
+    /// Retries of one step by the agent's loop.
     pub agent_retries: u32,
 }

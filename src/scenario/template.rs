@@ -1,4 +1,4 @@
-//! `{{input}}` in the texts of a scenario, and `{{facts.a.b}}` in those of its script.
+//! Fills in `{{input}}` in the texts of a scenario, and `{{facts.a.b}}` in those of its script.
 
 use std::borrow::Cow;
 
@@ -9,18 +9,18 @@ use super::format_patterns::Switch;
 use super::reader::{Reader, among_own};
 use super::tree::Span;
 
-/// What texts may name, with its values.
+/// The names that a text may contain, with their values.
 pub(super) struct Filling<'i> {
     pub inputs: Vec<(&'i str, Value)>,
-    /// `None`: facts cannot be named here.
+    /// `None`: facts are not allowed here.
     pub facts: Option<&'i Map<String, Value>>,
 }
 
-/// A part of a text whose inputs are filled in.
+/// A part of a text.
 pub(super) enum Part<'t> {
-    /// What the file says, and where in the text.
+    /// Text of the file, and its byte offset.
     Own(usize, &'t str),
-    /// What stands in the place of an input, or of two braces.
+    /// The value of an input, or two literal braces.
     Filled(String),
 }
 
@@ -34,13 +34,13 @@ impl Part<'_> {
 }
 
 impl Filling<'_> {
-    /// The text with its inputs filled in. `\{{` stands for two braces. What is no input is told.
+    /// The text with its inputs filled in. `\{{` gives two braces. Unknown inputs are reported.
     pub fn text(&self, text: &str, at: Span, cx: &mut Reader) -> String {
         let parts = self.parts(text, at, cx);
         parts.iter().map(Part::as_str).collect()
     }
 
-    /// The same in its parts.
+    /// The same, as parts.
     pub fn parts<'t>(&self, text: &'t str, at: Span, cx: &mut Reader) -> Vec<Part<'t>> {
         let mut parts = Vec::new();
         let mut rest = 0;
@@ -55,7 +55,11 @@ impl Filling<'_> {
             parts.push(Part::Own(rest, &text[rest..open]));
             let Some(length) = text[open..].find("}}") else {
                 let at = cx.inside(at, open, open + 2);
-                cx.error(at, "`{{` is not closed", "`}}` ends it; `\\{{` stands for two braces");
+                cx.error(
+                    at,
+                    "`{{` is not closed",
+                    "close it with `}}`, or write `\\{{` for two braces",
+                );
                 return parts;
             };
             let close = open + length;
@@ -70,8 +74,8 @@ impl Filling<'_> {
         parts
     }
 
-    /// The same, but a text that is one input and nothing else takes its value with its type, so
-    /// that conditions can reckon with it.
+    /// The same, but a text that is only one input takes its value with its type, so that
+    /// conditions can use it as a number or a boolean.
     pub fn value_of(&self, text: &str, at: Span, cx: &mut Reader) -> Value {
         let only = text.strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
         match only.and_then(|name| self.value(name.trim())) {
@@ -80,7 +84,7 @@ impl Filling<'_> {
         }
     }
 
-    /// What a switch is set to.
+    /// The value of a switch.
     pub fn truth(&self, switch: &Switch, cx: &mut Reader) -> Option<bool> {
         let text = match switch {
             Switch::Set(truth) => return Some(*truth),
@@ -88,12 +92,12 @@ impl Filling<'_> {
         };
         match self.value_of(&text.text, text.at, cx) {
             Value::Bool(truth) => Some(truth),
-            // An input that is wrong has been told of.
+            // An invalid input has already been reported.
             _ if cx.failed_here() => None,
             Value::Null => None,
             _ => {
-                let what = "this is neither true nor false";
-                cx.error(text.at, what, "true, false, or \"{{input}}\" of an input that is");
+                let what = "this is not a boolean";
+                cx.error(text.at, what, "write true, false, or \"{{input}}\" with a boolean input");
                 None
             }
         }
@@ -113,17 +117,17 @@ impl Filling<'_> {
         let help = match name.starts_with("facts.") && self.facts.is_some() {
             true => "there is no such fact".to_owned(),
             false if cx.is_full() => String::new(),
-            // What stands in one pair of braces is filled in at each handoff.
+            // Names in single braces are filled in at each handoff.
             false if cx.is_at("handoff_input") && HandoffPiece::NAMES.contains(&name) => {
                 format!("write `{{{name}}}`")
             }
             false => among_own("inputs", name, inputs),
         };
-        cx.error(at, format!("`{{{{{name}}}}}` is no input"), help);
+        cx.error(at, format!("`{{{{{name}}}}}` is not an input"), help);
     }
 }
 
-/// A value as running text has it: a whole number has no `.0`.
+/// A value as plain text; an integral float has no `.0`.
 fn plain(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),

@@ -1,16 +1,16 @@
-//! The text of a file as TOML, with bounds on what reading it may take.
+//! Parses TOML, with a limit on the time that parsing may take.
 
 use toml::Spanned;
 use toml::de::{DeTable, Error};
 
-/// The most tables that a file may have. The parser takes the square of their number where tables
-/// are named twice, or after what stands within them.
+/// Maximum number of tables in a file. The parser's time is quadratic in it if tables are repeated,
+/// or come after their subtables.
 pub(super) const MAX_TABLES: usize = 10_000;
 
-/// What the text holds, as far as it is TOML, and what is wrong with the rest.
+/// Parses the text. Returns what is valid TOML, and the errors.
 ///
 /// # Errors
-/// The byte at which the table begins that is one too many: the text is not read at all.
+/// The byte offset of the first table beyond the limit; nothing is parsed.
 pub(super) fn parse(text: &str) -> Result<(Spanned<DeTable<'_>>, Vec<Error>), usize> {
     match headers(text).nth(MAX_TABLES) {
         Some(at) => Err(at),
@@ -18,8 +18,8 @@ pub(super) fn parse(text: &str) -> Result<(Spanned<DeTable<'_>>, Vec<Error>), us
     }
 }
 
-/// Where each line begins that may be the header of a table; the parser takes a carriage return by
-/// itself for the end of a line, too.
+/// The byte offsets of lines that may be the header of a table. The parser accepts a lone carriage
+/// return as a line break, too.
 fn headers(text: &str) -> impl Iterator<Item = usize> {
     let mut begins = true;
     text.bytes().enumerate().filter_map(move |(at, byte)| {

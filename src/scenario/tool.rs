@@ -1,5 +1,4 @@
-//! Tools as a scenario declares them: what stands behind a name of the gateway, under which policy,
-//! and what its answer must hold.
+//! Tools as a scenario declares them: the implementation, the policy and the contract of each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,35 +14,35 @@ use super::name::ToolName;
 /// A tool behind the gateway.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {
-    /// Its name.
+    /// Its name at the gateway.
     pub name: ToolName,
-    /// What answers; `None`: nothing is there (`worker_missing`).
+    /// Its implementation; `None`: there is none (`worker_missing`).
     pub kind: Option<ToolKind>,
-    /// What the gateway does with its calls.
+    /// The gateway's policy for its calls.
     pub policy: CallPolicy,
-    /// What its answer must hold.
+    /// The fields that its result must have.
     pub contract: Contract,
-    /// Whether its breaker, bulkhead and budget are shared by the runs of one session.
+    /// Whether the runs of one session share its breaker, bulkhead and retry budget.
     pub shared: bool,
-    /// Faults that are injected from the start.
+    /// Faults that are injected from the start of the run.
     pub faults: Vec<Fault>,
-    /// What agents that may call it are told of it.
+    /// Its description for the agents that may call it.
     pub offer: ToolOffer,
 }
 
-/// A tool as it is offered to a model.
+/// The description of a tool for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOffer {
-    /// Its name.
+    /// The name under which a model calls it.
     pub name: Arc<str>,
-    /// What it does.
+    /// What it does, for the model; may be empty.
     pub description: Arc<str>,
     /// The JSON schema of its arguments, an object.
     pub parameters: Arc<Value>,
 }
 
 impl ToolOffer {
-    /// A tool of which nothing is said but its name: it takes any object.
+    /// A tool with only a name: any object is a valid argument.
     pub fn bare(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -53,34 +52,34 @@ impl ToolOffer {
     }
 }
 
-/// A tool that a model calls, as the model said it.
+/// A tool call as the model requested it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The model's own name for this call: its result is given back under it.
+    /// The model's id of this call; the result is sent back with it.
     pub id: Arc<str>,
-    /// The tool's name.
+    /// Name of the called tool.
     pub name: Arc<str>,
-    /// The arguments as the model wrote them: JSON, where it kept to what it was told.
+    /// The arguments as the model wrote them; they may be invalid JSON.
     pub arguments: Arc<str>,
 }
 
-/// What answers for a tool.
+/// The implementation of a tool.
 #[derive(Debug, Clone)]
 pub enum ToolKind {
-    /// Tables in the scenario.
+    /// Results that the scenario lists.
     Fixture(Arc<FixtureSpec>),
     /// An HTTP request.
     Http(Arc<HttpSpec>),
     /// A program on this machine.
     Command(Arc<CommandSpec>),
-    /// What finds sources.
+    /// A search for sources.
     Search(Arc<SearchSpec>),
-    /// What reads a source.
+    /// A page reader.
     Read(Arc<ReadSpec>),
 }
 
 impl ToolKind {
-    /// Its word in files and on the screen.
+    /// The word for it in files and on the screen.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Fixture(_) => "fixture",
@@ -92,73 +91,73 @@ impl ToolKind {
     }
 }
 
-/// Answers that stand in the scenario: the first row that fits.
+/// Results that the scenario lists: the first matching row is used.
 #[derive(Debug, Clone, Default)]
 pub struct FixtureSpec {
     /// The rows in the file's order.
     pub rows: Vec<FixtureRow>,
-    /// How it bears load, where it is more than a table.
+    /// The load model; `None`: load has no effect.
     pub load: Option<LoadSpec>,
 }
 
-/// One answer of a fixture.
+/// One result of a fixture.
 #[derive(Debug, Clone)]
 pub struct FixtureRow {
-    /// Arguments that must be there with these values; others do not matter.
+    /// Arguments that a call must have with these values; it may have others.
     pub args: Map<String, Value>,
     /// Only for this attempt of a call, from 1.
     pub attempt: Option<u32>,
-    /// How long the answer takes.
+    /// How long the result takes.
     pub latency: Latency,
-    /// What goes wrong first, if anything.
+    /// A failure before the result, if any.
     pub fault: Option<ScriptFault>,
-    /// What it answers.
+    /// The result.
     pub answer: FixtureAnswer,
 }
 
-/// What a fixture answers.
+/// The result of a fixture row.
 #[derive(Debug, Clone)]
 pub enum FixtureAnswer {
     /// A value.
     Value(Arc<Value>),
-    /// A text that is read as JSON, good or malformed.
+    /// Text that is read as JSON, valid or not.
     Raw(Arc<str>),
 }
 
-/// How a fixture bears load: a vendor that is well up to its capacity, slower and failing past it,
-/// and down at twice of it; and a time in which it is flaky by itself. Pauses of the run do not
-/// count in that time.
+/// Load model of a fixture: a vendor that is healthy up to its capacity, slower with errors beyond
+/// it, and down at twice the capacity; and a time in which it is flaky by itself. Pauses of the run
+/// do not count towards that time.
 ///
-/// How many requests are in at one moment depends on time: under paused time two runs of a seed
-/// are the same, under real time they may differ a little.
+/// The number of concurrent requests depends on timing: with paused time two runs with the same
+/// seed are identical, with real time they may differ slightly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadSpec {
-    /// Requests at once that it bears.
+    /// Concurrent requests that it can handle.
     pub capacity: u32,
     /// Share of its requests that fail with 503 while it is flaky, from 0 to 1.
     pub flaky_rate: f64,
-    /// When it becomes flaky, since the first request.
+    /// Start of the flaky time, after the first request.
     pub flaky_from: Duration,
-    /// When it has recovered, since the first request.
+    /// End of the flaky time, after the first request.
     pub flaky_until: Duration,
 }
 
 /// An HTTP request.
 #[derive(Debug, Clone)]
 pub struct HttpSpec {
-    /// Such as `GET`.
+    /// The method, such as `GET`.
     pub method: HttpMethod,
-    /// The address; `{name}` stands for the argument of that name, percent-encoded.
+    /// The URL; `{name}` is replaced by the argument of that name, percent-encoded.
     pub url: String,
     /// Headers by name.
     pub headers: BTreeMap<String, Setting>,
     /// Whether the arguments are sent as a JSON body.
     pub send_args: bool,
-    /// Where in the answer the result stands, as a JSON pointer; empty: all of it.
+    /// Where the result is in the response, as a JSON pointer; empty: the whole response.
     pub pointer: String,
-    /// The most bytes of an answer.
+    /// Maximum size of the response, in bytes.
     pub max_bytes: u64,
-    /// Whether it may reach loopback, private and link-local addresses.
+    /// Whether it may connect to loopback, private and link-local addresses.
     pub allow_private: bool,
 }
 
@@ -176,7 +175,7 @@ pub enum HttpMethod {
 }
 
 impl HttpMethod {
-    /// As it stands in a request.
+    /// The method as requests spell it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -187,40 +186,41 @@ impl HttpMethod {
     }
 }
 
-/// A text of a header or of a program's environment.
+/// The value of a header, or of a variable of a program's environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Setting {
-    /// As it stands in the file.
+    /// The string in the file.
     Text(String),
-    /// What this environment variable holds; its value is a secret.
+    /// The value of this environment variable; it is a secret.
     Env(String),
 }
 
-/// A program that is given JSON on its standard input and answers JSON on its standard output. No
-/// shell is between.
+/// A program that receives JSON on its standard input and returns JSON on its standard output. It
+/// is started without a shell.
 #[derive(Debug, Clone)]
 pub struct CommandSpec {
-    /// The program, looked up in `PATH` where it has no slash.
+    /// The program; it is looked up in `PATH` unless it contains a slash.
     pub program: String,
-    /// Its arguments; nothing of a call goes here.
+    /// Its arguments. The arguments of a call are never among them.
     pub args: Vec<String>,
-    /// All of its environment, by name.
+    /// Its whole environment, by name.
     pub env: BTreeMap<String, Setting>,
-    /// The most bytes it may print.
+    /// Maximum size of its output, in bytes.
     pub max_bytes: u64,
 }
 
-/// What an answer must hold, or it is none (`worker_bad_result`, a failure of the tool).
+/// The fields that a result must have; without them it counts as a failure of the tool
+/// (`worker_bad_result`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contract {
-    /// Keys that must be there, and what stands in each. The answer is a JSON object.
+    /// Required keys, each with its type. The result is a JSON object.
     pub required: Vec<(String, FieldKind)>,
 }
 
-/// What a field of an answer is.
+/// The type of a field of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A text.
+    /// A string.
     Text,
     /// A number.
     Number,
@@ -230,12 +230,12 @@ pub enum FieldKind {
     List,
     /// A table.
     Table,
-    /// Anything, `null` too.
+    /// Any value, `null` included.
     Any,
 }
 
 impl FieldKind {
-    /// Its word in files and texts.
+    /// The word for it in files and messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -248,32 +248,32 @@ impl FieldKind {
     }
 }
 
-/// A fault that is injected into a tool, between the gateway and what answers.
+/// A fault that is injected between the gateway and the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case")]
 pub enum Fault {
-    /// Each attempt takes so much longer.
+    /// Each attempt takes longer.
     Latency {
-        /// Milliseconds.
+        /// Added milliseconds.
         ms: u64,
     },
     /// A share of the attempts fails with this status.
     Errors {
-        /// In percent, from 1 to 100.
+        /// Percentage, from 1 to 100.
         percent: u8,
-        /// Such as 503.
+        /// The status, such as 503.
         status: u16,
     },
-    /// Nothing comes until the time-out.
+    /// No response until the timeout.
     Hang,
-    /// The answer is no JSON.
+    /// The response is not JSON.
     Malformed,
     /// The connection breaks in the middle of the body.
     Reset,
 }
 
 impl Fault {
-    /// Its kind: of each a tool has at most one.
+    /// Its kind. A tool has at most one fault of each kind.
     pub fn kind(&self) -> FaultKind {
         match self {
             Self::Latency { .. } => FaultKind::Latency,
@@ -302,11 +302,11 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Every kind, in the order in which the screen offers them.
+    /// All kinds, in the order of the screen.
     pub const ALL: [FaultKind; 5] =
         [Self::Latency, Self::Errors, Self::Hang, Self::Malformed, Self::Reset];
 
-    /// Its word in files and on the screen.
+    /// The word for it in files and on the screen.
     pub fn word(self) -> &'static str {
         match self {
             Self::Latency => "latency",

@@ -1,13 +1,13 @@
-//! The file as a tree in which everything knows where it stands. Overrides are laid over it before
-//! it is read, so each value also knows which of them it came from.
+//! The file as a tree of values with positions. Overrides are applied to it before it is read, so
+//! each value also knows the override that it came from.
 
 use serde_json::{Map, Number, Value};
 use toml::de::{DeTable, DeValue};
 
-/// A stretch of one of the texts that a scenario is made of.
+/// A byte range of the file or of an override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
-    /// 0: the file; from 1: the override of that number.
+    /// 0 is the file; from 1 on, the override with that number.
     pub text: usize,
     /// First byte.
     pub start: usize,
@@ -16,18 +16,18 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// A stretch of the text of this number.
+    /// A byte range of the text with this number.
     pub fn new(text: usize, range: std::ops::Range<usize>) -> Self {
         Self { text, start: range.start, end: range.end }
     }
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// Where. A table that has a header stands where its header does.
+    /// Its position. For a table with a header that is the header.
     pub at: Span,
-    /// What.
+    /// The value.
     pub value: Tree,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Node {
 #[derive(Debug, Clone)]
 pub(super) enum Tree {
     Text(String),
-    /// `None`: it has more digits than 64 bits hold.
+    /// `None`: it does not fit into 64 bits.
     Whole(Option<i64>),
     Number(f64),
     Truth(bool),
@@ -50,7 +50,7 @@ pub(super) struct Table {
     pub entries: Vec<(Key, Node)>,
 }
 
-/// A key and where it stands.
+/// A key and its position.
 #[derive(Debug, Clone)]
 pub(super) struct Key {
     pub at: Span,
@@ -63,7 +63,7 @@ impl Table {
         self.entries.iter().find(|(known, _)| known.text == key).map(|(_, node)| node)
     }
 
-    /// The value under a key, to be changed.
+    /// The value under a key, mutable.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         self.entries.iter_mut().find(|(known, _)| known.text == key).map(|(_, node)| node)
     }
@@ -82,7 +82,7 @@ impl Table {
 }
 
 impl Node {
-    /// A value of the TOML parser, standing there.
+    /// Converts a value of the TOML parser.
     pub fn of(value: &DeValue<'_>, at: Span) -> Self {
         let value = match value {
             DeValue::String(text) => Tree::Text(text.to_string()),
@@ -103,15 +103,15 @@ impl Node {
         Self { at, value }
     }
 
-    /// What it is, for people.
+    /// A short description for messages.
     pub fn what(&self) -> String {
         match &self.value {
             Tree::Text(text) if text.chars().count() <= 24 && !text.contains('\n') => {
-                format!("the text {text:?}")
+                format!("the string {text:?}")
             }
-            Tree::Text(_) => "a text".to_owned(),
+            Tree::Text(_) => "a string".to_owned(),
             Tree::Whole(Some(number)) => format!("the number {number}"),
-            Tree::Whole(None) => "a number past 64 bits".to_owned(),
+            Tree::Whole(None) => "a number beyond 64 bits".to_owned(),
             Tree::Number(number) => format!("the number {number}"),
             Tree::Truth(truth) => truth.to_string(),
             Tree::Date(date) => format!("the date {date}"),
@@ -120,10 +120,10 @@ impl Node {
         }
     }
 
-    /// The same as JSON; dates become texts. `each` may put something else in place of a text.
+    /// The value as JSON; dates become strings. `each` converts the strings.
     ///
     /// # Errors
-    /// The place of a number that JSON cannot say.
+    /// The position of a number that JSON cannot represent.
     pub fn json(&self, each: &mut impl FnMut(&str, Span) -> Value) -> Result<Value, Span> {
         Ok(match &self.value {
             Tree::Text(text) => each(text, self.at),
@@ -140,7 +140,7 @@ impl Node {
 }
 
 impl Table {
-    /// The same as JSON: see [`Node::json`].
+    /// The table as JSON: see [`Node::json`].
     pub fn json(
         &self,
         each: &mut impl FnMut(&str, Span) -> Value,
@@ -157,7 +157,7 @@ impl Node {
 }
 
 impl Node {
-    /// Moves everything in it: the text that it was parsed from begins later in its text.
+    /// Moves all positions by an offset: the value was parsed from a part of its text.
     pub fn shift(&mut self, by: usize) {
         self.at.shift(by);
         match &mut self.value {

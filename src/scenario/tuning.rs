@@ -1,9 +1,9 @@
-//! How a model is asked, beyond what it is asked: what `[model]` says of its requests.
+//! Settings of a model's requests, from `[model]`.
 
 use serde_json::{Map, Value};
 
-/// Tokens of a reply at most where nothing is set: what the Messages API is sent, which needs a bound, and
-/// what a call of any other reserves of a budget.
+/// Default limit of a reply's tokens: the Messages API requires one and gets this, and a call to
+/// any other API reserves it from a token budget.
 pub const REPLY_TOKENS: u32 = 4_096;
 
 /// Settings of a model's requests. By default nothing is set, and nothing is sent: the provider's
@@ -16,25 +16,25 @@ pub struct Tuning {
     pub max_tokens: Option<u32>,
     /// How much a model reasons, in the provider's own words (`low`, `medium`, `high`).
     pub reasoning_effort: Option<String>,
-    /// How JSON is requested, whatever the endpoint takes; `None`: the best form that it takes.
+    /// How JSON is requested; `None`: the strictest way that the endpoint supports.
     pub json: Option<JsonRung>,
-    /// More keys of the request's body. They replace ours, but for [`RESERVED`].
+    /// More keys of the request's body. They replace ours, except [`RESERVED`].
     pub extra: Map<String, Value>,
 }
 
-/// A way of requesting JSON. A rung includes the ones below it: a reply without a contract has no
-/// schema, and is requested as an object at most.
+/// A way of requesting JSON. Each way includes the weaker ones: a reply without a contract has no
+/// schema and is requested as an object at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JsonRung {
-    /// The prompt says it, nothing else does.
+    /// Only in the prompt.
     Text,
     /// As any JSON object.
     JsonObject,
-    /// By the contract's JSON schema.
+    /// With the contract's JSON schema.
     JsonSchema,
 }
 
-/// Keys of a body that [`Tuning::extra`] may not replace: they say what is asked of whom.
+/// Keys of a body that [`Tuning::extra`] may not replace: they hold the request itself.
 pub const RESERVED: [&str; 5] = ["messages", "model", "stream", "system", "tools"];
 
 impl Tuning {

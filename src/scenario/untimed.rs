@@ -1,5 +1,5 @@
-//! What a run without latencies (`--instant`) does not show: timeouts that an answer of the script or of
-//! a fixture would run into, and how a fixture bears load.
+//! What a run without latencies (`--instant`) does not show: timeouts of slow results of the script
+//! or of a fixture, and fixtures under load.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::model::PatternSpec;
 use super::name::{AgentName, ToolName};
 use super::tool::ToolKind;
 
-/// The most of it that is listed.
+/// Maximum number of effects that are listed.
 const LISTED: usize = 4;
 
-/// A sentence on what a run of this scenario loses without latencies; `None`: nothing but the waiting.
-/// `model_timeout` bounds an attempt of the model where the scenario does not. Several short answers that
-/// only together take too long are not seen.
+/// A sentence on what a run of this scenario loses without latencies; `None` if that is only the
+/// waiting. `model_timeout` is the timeout of the model if the scenario sets none. Several short
+/// replies that exceed a timeout only together are not detected.
 pub fn warning(scenario: &Scenario, model_timeout: Duration) -> Option<String> {
     let mut lost = tools(scenario);
     lost.extend(agents(scenario));
@@ -28,12 +28,11 @@ pub fn warning(scenario: &Scenario, model_timeout: Duration) -> Option<String> {
     if more > 0 {
         lost.push(format!("{more} more"));
     }
-    (!lost.is_empty()).then(|| {
-        format!("latencies are left out, and with them what they cause: {}", lost.join("; "))
-    })
+    (!lost.is_empty())
+        .then(|| format!("latencies are skipped, so this run does not show: {}", lost.join("; ")))
 }
 
-/// Tools that would be slower than their timeout, or that are slow and fail under load.
+/// Tools that would exceed their timeout, or that have a load model.
 fn tools(scenario: &Scenario) -> Vec<String> {
     let task_timeout = match &scenario.pattern {
         PatternSpec::Orchestrator(spec) => Some(spec.budget.task_timeout),
@@ -58,7 +57,7 @@ fn tools(scenario: &Scenario) -> Vec<String> {
     lost
 }
 
-/// Agents that one reply, or one reply and one call of a tool, takes past their timeout.
+/// Agents that one reply, or one reply and one tool call, would take past their timeout.
 fn agents(scenario: &Scenario) -> Vec<String> {
     let PatternSpec::Team(spec) = &scenario.pattern else { return Vec::new() };
     let mut lost = Vec::new();
@@ -73,7 +72,7 @@ fn agents(scenario: &Scenario) -> Vec<String> {
         }
         let AgentKind::Swarm(swarm) = &agent.kind else { continue };
         let Some(bound) = swarm.node_timeout else { continue };
-        // The entry is bounded only where it is handed over to.
+        // The timeout does not apply to the entry until it receives a handoff.
         for member in swarm.members.iter().filter(|member| **member != swarm.entry) {
             let longest = takes(scenario, member);
             if longest > bound {
@@ -87,7 +86,7 @@ fn agents(scenario: &Scenario) -> Vec<String> {
     lost
 }
 
-/// The longest that one turn of an agent takes at least: a reply, and where it has tools one of them.
+/// Estimated longest turn of an agent: one reply and, if it has tools, one call.
 fn takes(scenario: &Scenario, agent: &AgentName) -> Duration {
     let rows = scenario.script.rows.iter().filter(|row| row.agent.as_ref() == Some(agent));
     let reply = rows.map(|row| row.latency.max).max().unwrap_or_default();
@@ -99,7 +98,7 @@ fn takes(scenario: &Scenario, agent: &AgentName) -> Duration {
     reply + tools.iter().map(|tool| answers_within(scenario, tool)).max().unwrap_or_default()
 }
 
-/// The longest that an answer of a fixture takes.
+/// The longest latency of a fixture's rows.
 fn answers_within(scenario: &Scenario, tool: &ToolName) -> Duration {
     match scenario.tools.get(tool).and_then(|spec| spec.kind.as_ref()) {
         Some(ToolKind::Fixture(fixture)) => {

@@ -1,4 +1,4 @@
-//! Conditions of a file: whether they are CEL, and over what is shown to them.
+//! Conditions of a file: checks their syntax and their names.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::reader::{Reader, among, among_own};
 use super::shape::Prose;
 use super::template::Filling;
 
-/// What a condition of a file is shown.
+/// What a condition of a file may use.
 pub(super) struct Known<'f> {
     /// The names it may use.
     pub names: &'f [&'f str],
@@ -16,7 +16,7 @@ pub(super) struct Known<'f> {
     pub filling: &'f Filling<'f>,
 }
 
-/// The condition of a text. What is wrong with it is told to `cx`.
+/// Compiles a condition. Problems are reported to `cx`.
 pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Option<Condition> {
     let condition = match Condition::compile(&when.text) {
         Ok(condition) => condition,
@@ -25,7 +25,7 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
                 Some(at) => cx.inside(when.at, at, at + 1),
                 None => when.at,
             };
-            let help = "a condition is CEL, such as facts.alerts >= 3 && inputs.region == 'EU'";
+            let help = "write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU'";
             cx.error(at, error.to_string(), help);
             return None;
         }
@@ -37,13 +37,13 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
             [first, ..] if !shown.names.contains(&first) => {
                 let help = among(first, shown.names.iter().copied());
                 let at = cx.inside(when.at, name.at, name.at + first.len());
-                cx.error(at, format!("`{first}` is not shown to this condition"), help);
+                cx.error(at, format!("`{first}` is not available in this condition"), help);
                 good = false;
             }
             ["inputs", field, ..] if !shown.file.inputs.has(field) => {
                 cx.error(
                     at,
-                    format!("`{field}` is no input"),
+                    format!("`{field}` is not an input"),
                     among_own("inputs", field, shown.file.inputs.names()),
                 );
                 good = false;
@@ -51,7 +51,7 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
             ["flags", field, ..] if !shown.file.flags.has(field) => {
                 cx.error(
                     at,
-                    format!("`{field}` is no flag"),
+                    format!("`{field}` is not a flag"),
                     among_own("flags", field, shown.file.flags.names()),
                 );
                 good = false;
@@ -69,14 +69,14 @@ pub(super) fn compile(when: &Prose, shown: &Known<'_>, cx: &mut Reader) -> Optio
 }
 
 impl Known<'_> {
-    /// What was meant, where one of these nested fields is not among the facts.
+    /// The suggestion for a missing field of the facts.
     fn missing_fact(&self, fields: &[&str]) -> Option<String> {
         let mut facts = self.filling.facts.filter(|_| !self.file.facts.broken)?;
         for field in fields {
             match facts.get(*field) {
                 None => return Some(among(field, facts.keys().map(String::as_str))),
                 Some(Value::Object(inner)) => facts = inner,
-                // Fields of what is no table are an error of their own, told when it runs.
+                // A field of a value that is not a table is an error during the run.
                 Some(_) => return None,
             }
         }

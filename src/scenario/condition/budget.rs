@@ -1,26 +1,26 @@
-//! What an evaluation may cost: steps and bytes, counted while it runs.
+//! The cost limits of an evaluation, in steps and bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Steps between two looks at whether anyone still waits for the answer.
+/// Steps between two checks for cancellation.
 const LOOK: u64 = 1_024;
 
-/// Bytes of text that one step goes through.
+/// Bytes of text that count as one step.
 const STRIDE: usize = 64;
 
-/// The most that an evaluation may cost.
+/// The maximum cost of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps: one for each part of a condition that is evaluated, for each element and for every 64
-    /// bytes of text that a part goes through.
+    /// Steps: one for each evaluated part of a condition, for each element of a loop, and for every
+    /// 64 bytes of text that are read.
     pub steps: u64,
-    /// Bytes of the values that are made: texts, lists and maps.
+    /// Bytes of the values that are created: texts, lists and maps.
     pub bytes: u64,
 }
 
 impl Limits {
-    /// What one decision may cost, all rows or rules of it together.
+    /// Limits of one decision, all its rows or rules together.
     pub const DECISION: Self = Self { steps: 1_000_000, bytes: 16 << 20 };
 }
 
@@ -35,16 +35,16 @@ pub struct Budget {
     abandoned: Option<Arc<AtomicBool>>,
 }
 
-/// Why an evaluation was given up. Once it was, nothing more is evaluated within its budget.
+/// Why an evaluation ended early. After that, nothing more is evaluated within its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Spent {
-    /// It takes more steps than there may be.
+    /// It exceeds the limit of steps.
     #[error("it takes more than {0} steps")]
     Steps(u64),
-    /// It makes more bytes than there may be.
-    #[error("it makes more than {0} bytes of values")]
+    /// It exceeds the limit of bytes.
+    #[error("it creates more than {0} bytes of values")]
     Bytes(u64),
-    /// Nobody waits for its answer any more.
+    /// Its result is no longer needed.
     #[error("it was cancelled")]
     Abandoned,
 }
@@ -56,32 +56,32 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A budget of which nothing is spent.
+    /// An unused budget.
     pub fn new(limits: Limits) -> Self {
         Self { limits, steps: 0, bytes: 0, look: LOOK, spent: None, abandoned: None }
     }
 
-    /// The same, and the evaluation ends soon after `abandoned` is set.
+    /// An unused budget; its evaluation ends soon after `abandoned` is set.
     pub fn until(limits: Limits, abandoned: Arc<AtomicBool>) -> Self {
         Self { abandoned: Some(abandoned), ..Self::new(limits) }
     }
 
-    /// What went beyond the limits, if anything did.
+    /// The limit that was exceeded, if any.
     pub fn spent(&self) -> Option<Spent> {
         self.spent
     }
 
-    /// Steps taken so far, the one that went beyond the limit not among them.
+    /// Steps so far, without the one that exceeded the limit.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Bytes made so far, those that went beyond the limit not among them.
+    /// Bytes so far, without those that exceeded the limit.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes so many steps.
+    /// Counts steps; fails beyond the limit.
     pub(super) fn step(&mut self, steps: u64) -> Result<(), Spent> {
         if let Some(spent) = self.spent {
             return Err(spent);
@@ -100,12 +100,12 @@ impl Budget {
         Ok(())
     }
 
-    /// Goes through a text of so many bytes.
+    /// Counts the reading of a text of this many bytes.
     pub(super) fn scan(&mut self, bytes: usize) -> Result<(), Spent> {
         self.step((bytes / STRIDE) as u64)
     }
 
-    /// Makes a value of so many bytes; asked before it is made.
+    /// Counts the creation of a value of this many bytes; called before it is created.
     pub(super) fn make(&mut self, bytes: usize) -> Result<(), Spent> {
         if let Some(spent) = self.spent {
             return Err(spent);

@@ -1,8 +1,9 @@
-//! Evaluates a condition over what is shown. Every part that is evaluated is a step, and all that is
-//! made is counted: an evaluation ends within its budget, whatever the condition and the data are.
+//! Evaluates a condition over the names bound for it. Every evaluated part is a step and every
+//! created value is counted, so an evaluation ends within its budget for any condition and any
+//! data.
 //!
-//! The rules are those of CEL: operators are strict about types, `&&` and `||` need not look at a
-//! side that decides nothing, `all` and `exists` need not mind an element that decides nothing.
+//! The rules are CEL's: operators are strict about types, `&&` and `||` ignore an error on a side
+//! that does not decide, `all` and `exists` ignore an error of an element that does not decide.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -12,15 +13,15 @@ use super::budget::{Budget, Spent};
 use super::expr::{Loop, LoopKind, Node, Order, Reckon};
 use super::value::{List, Map, Text, Value, compare, equal};
 
-/// Characters of a name or a text that an error repeats.
+/// Longest part of a name or a text that an error repeats, in characters.
 const SHORT: usize = 64;
 
 /// Why an evaluation has no value.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// What is wrong. Where it decides nothing it does not count.
+    /// An error. It does not count where another part decides.
     Failed(String),
-    /// Its budget is used up, and it is given up for good.
+    /// The budget is used up; the whole evaluation ends.
     Spent(Spent),
 }
 
@@ -34,7 +35,7 @@ pub(super) fn failed(what: String) -> Fault {
     Fault::Failed(what)
 }
 
-/// The beginning of a text that may be of any length.
+/// The beginning of a text.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(SHORT) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -42,7 +43,7 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
-/// The value of a condition.
+/// Evaluates a condition.
 pub(super) fn value<'v>(
     node: &'v Node,
     shown: &'v Shown,
@@ -54,7 +55,7 @@ pub(super) fn value<'v>(
 struct Evaluation<'v, 'b> {
     shown: &'v Shown,
     budget: &'b mut Budget,
-    /// What the loops around are at, the outermost first.
+    /// The current elements of the enclosing loops, the outermost first.
     variables: Vec<Value<'v>>,
 }
 
@@ -87,7 +88,7 @@ impl<'v> Evaluation<'v, '_> {
                 let operand = self.value(operand)?;
                 let Value::Map(map) = &operand else {
                     let kind = operand.kind();
-                    return Err(failed(format!("`.{}` is asked of {kind}", short(field))));
+                    return Err(failed(format!("`.{}` needs a map, not {kind}", short(field))));
                 };
                 let found = map.field(field, self.budget)?;
                 found.ok_or_else(|| no_key(field))?
@@ -96,7 +97,10 @@ impl<'v> Evaluation<'v, '_> {
                 let operand = self.value(operand)?;
                 let Value::Map(map) = &operand else {
                     let kind = operand.kind();
-                    return Err(failed(format!("`has` asks {kind} for `.{}`", short(field))));
+                    return Err(failed(format!(
+                        "`has` needs a map for `.{}`, not {kind}",
+                        short(field)
+                    )));
                 };
                 Value::Bool(map.field(field, self.budget)?.is_some())
             }
@@ -145,7 +149,7 @@ impl<'v> Evaluation<'v, '_> {
                 Value::Bool(self.is_in(&item, &whole)?)
             }
             Node::Call(function, values) => {
-                // None takes more than two.
+                // No function takes more than two arguments.
                 let mut given = [const { Value::Null }; 2];
                 for (place, value) in given.iter_mut().zip(values) {
                     *place = self.value(value)?;
@@ -161,7 +165,7 @@ impl<'v> Evaluation<'v, '_> {
         Ok([self.value(left)?, self.value(right)?])
     }
 
-    /// A value that must be true or false.
+    /// Evaluates a part that must be a boolean.
     fn truth(&mut self, node: &'v Node, asks: &str) -> Result<bool, Fault> {
         match self.value(node)? {
             Value::Bool(truth) => Ok(truth),
@@ -169,8 +173,8 @@ impl<'v> Evaluation<'v, '_> {
         }
     }
 
-    /// Whether either side is `deciding`, which it is whatever the other side is; a side without a
-    /// value is an error only where the other does not decide.
+    /// Whether either side is `deciding`. An error on one side counts only if the other side does
+    /// not decide.
     fn either(&mut self, sides: &'v [Node; 2], asks: &str, deciding: bool) -> Result<bool, Fault> {
         let [left, right] = sides;
         let left = match self.truth(left, asks) {
@@ -193,8 +197,9 @@ impl<'v> Evaluation<'v, '_> {
                 Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Double(_),
             ) => {
                 let found = map.get(index, self.budget)?;
-                found
-                    .ok_or_else(|| failed(format!("there is no such key of type {}", index.kind())))
+                found.ok_or_else(|| {
+                    failed(format!("the map has no such key of type {}", index.kind()))
+                })
             }
             (Value::List(list), Value::Int(_) | Value::UInt(_) | Value::Double(_)) => {
                 let place = match index {
@@ -206,11 +211,13 @@ impl<'v> Evaluation<'v, '_> {
                     _ => None,
                 };
                 let items = list.len();
-                place
-                    .and_then(|place| list.get(place))
-                    .ok_or_else(|| failed(format!("no such place: the list has {items} items")))
+                place.and_then(|place| list.get(place)).ok_or_else(|| {
+                    failed(format!("the index is out of range: the list has {items} items"))
+                })
             }
-            _ => Err(failed(format!("`[ ]` asks {} for {}", operand.kind(), index.kind()))),
+            _ => {
+                Err(failed(format!("`[ ]` does not take {} and {}", operand.kind(), index.kind())))
+            }
         }
     }
 
@@ -224,7 +231,7 @@ impl<'v> Evaluation<'v, '_> {
             }
             for (taken, _) in &made {
                 if equal(taken, &key, self.budget)? {
-                    return Err(failed("a map has a key twice".to_owned()));
+                    return Err(failed("a map has a duplicate key".to_owned()));
                 }
             }
             let value = self.value(value)?;
@@ -248,7 +255,7 @@ impl<'v> Evaluation<'v, '_> {
                 Ok(map.get(item, self.budget)?.is_some())
             }
             Value::Map(_) => Err(no_kind_of_key(item)),
-            other => Err(failed(format!("`in` looks into a list or a map, not {}", other.kind()))),
+            other => Err(failed(format!("`in` needs a list or a map, not {}", other.kind()))),
         }
     }
 
@@ -319,7 +326,7 @@ impl<'v> Evaluation<'v, '_> {
             Value::Map(map) => Items::Keys(map.entries()),
             other => {
                 let kind = other.kind();
-                return Err(failed(format!("a loop goes over a list or a map, not {kind}")));
+                return Err(failed(format!("a loop needs a list or a map, not {kind}")));
             }
         };
         self.variables.push(Value::Null);
@@ -341,7 +348,7 @@ impl<'v> Evaluation<'v, '_> {
         Ok(())
     }
 
-    /// Whether any element is `deciding`; an element without a value is an error only where none is.
+    /// Whether any element is `deciding`. An element's error counts only if no element decides.
     fn decided(&mut self, items: Items<'v>, body: &'v Node, deciding: bool) -> Result<bool, Fault> {
         let asks = if deciding { "exists" } else { "all" };
         let mut pending = None;
@@ -388,7 +395,7 @@ impl<'v> Evaluation<'v, '_> {
     }
 }
 
-/// What a loop goes over.
+/// The elements of a loop.
 enum Items<'v> {
     List(List<'v>, usize),
     Keys(super::value::Entries<'v>),
@@ -453,7 +460,7 @@ fn no_key(key: &str) -> Fault {
 }
 
 fn overflow(sign: &str) -> Fault {
-    failed(format!("`{sign}` gives a number beyond 64 bits"))
+    failed(format!("`{sign}` overflows 64 bits"))
 }
 
 fn by_zero(reckon: Reckon) -> Fault {

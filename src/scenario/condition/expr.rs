@@ -1,5 +1,5 @@
-//! A condition as it is evaluated, made once when its scenario is loaded: names are resolved, loops
-//! are known for what they are, and what cannot be evaluated is refused here, with its place.
+//! The syntax tree of a condition, built once when the scenario is loaded: names are resolved,
+//! loops are recognised, and unsupported parts are refused with their position.
 
 use cel::common::ast::operators as op;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
@@ -15,9 +15,9 @@ pub(super) enum Node {
     UInt(u64),
     Double(f64),
     Text(String),
-    /// A name that is shown, else the type that is called so.
+    /// A bound name, or else the type with that name.
     Shown(String, Option<&'static str>),
-    /// The variable of a loop, counted from the outermost.
+    /// The variable of a loop, numbered from the outermost loop.
     Variable(usize),
     Field(Box<Node>, String),
     Has(Box<Node>, String),
@@ -38,7 +38,7 @@ pub(super) enum Node {
     Loop(Box<Loop>),
 }
 
-/// How two values are compared.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Less,
@@ -47,7 +47,7 @@ pub(super) enum Order {
     GreaterEqual,
 }
 
-/// How two values become one.
+/// An arithmetic operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reckon {
     Add,
@@ -62,30 +62,29 @@ pub(super) enum Reckon {
 pub(super) struct Loop {
     pub kind: LoopKind,
     pub range: Node,
-    /// What is asked of each, or made of it.
+    /// The condition or the expression that is evaluated for each element.
     pub body: Node,
 }
 
-/// What a loop finds out.
+/// The macro that a loop comes from.
 #[derive(Debug)]
 pub(super) enum LoopKind {
     All,
     Exists,
     ExistsOne,
-    /// Makes a list of what the body gives, of those only for which this holds.
+    /// Lists the values of the body, only for elements for which this condition holds.
     Map(Option<Node>),
 }
 
-/// Why an expression cannot be evaluated: what is wrong, and the id of the part that is.
+/// Why an expression is refused: the error, and the id of the part that is wrong.
 pub(super) type Refused = (String, u64);
 
-/// Makes a condition of what the parser found. Its recursion is bounded by what the parser lets
-/// through.
+/// Builds the tree from the parser's. Its recursion is bounded by the limits of the parser.
 pub(super) fn compile(expr: &IdedExpr) -> Result<Node, Refused> {
     Scope::default().node(expr)
 }
 
-/// The variables of the loops around a part, the outermost first.
+/// The variables of the enclosing loops, the outermost first.
 #[derive(Default)]
 struct Scope<'e>(Vec<&'e str>);
 
@@ -100,7 +99,7 @@ impl<'e> Scope<'e> {
                 LiteralValue::UInt(whole) => Ok(Node::UInt(*whole.inner())),
                 LiteralValue::Double(float) => Ok(Node::Double(*float.inner())),
                 LiteralValue::String(text) => Ok(Node::Text(text.inner().to_owned())),
-                LiteralValue::Bytes(_) => refused("bytes are not supported; write a text"),
+                LiteralValue::Bytes(_) => refused("bytes are not supported; write a string"),
             },
             Expr::Ident(name) => Ok(self.name(name)),
             Expr::Select(select) => {
@@ -138,7 +137,7 @@ impl<'e> Scope<'e> {
         }
     }
 
-    /// A name; one with a leading dot is not that of a loop.
+    /// Resolves a name. A leading dot never names the variable of a loop.
     fn name(&self, name: &str) -> Node {
         let bound = self.0.iter().rposition(|variable| *variable == name);
         match bound {
@@ -178,7 +177,7 @@ impl<'e> Scope<'e> {
         Ok(Node::Call(function, values))
     }
 
-    /// The macros give loops in these forms, and `@result` can be written by nobody else.
+    /// The macros expand to loops of these forms only; a file cannot contain `@result`.
     fn looped(&mut self, inner: &'e ComprehensionExpr, id: u64) -> Result<Node, Refused> {
         let unknown = || ("this loop is not supported".to_owned(), id);
         let step = call_of(&inner.loop_step).ok_or_else(unknown)?;
@@ -224,10 +223,10 @@ fn call_of(expr: &IdedExpr) -> Option<&CallExpr> {
     }
 }
 
-/// Makes a part of its two sides.
+/// Builds a part from its two sides.
 type Join = fn(Box<[Node; 2]>) -> Node;
 
-/// What an operator makes of its two sides.
+/// The part that a binary operator builds.
 fn join_of(name: &str) -> Option<Join> {
     Some(match name {
         op::LOGICAL_AND => Node::And,
@@ -249,7 +248,7 @@ fn join_of(name: &str) -> Option<Join> {
     })
 }
 
-/// The type of this name: a name of the language, which need not be shown.
+/// The type with this name. Types are names of the language and need not be bound.
 pub(super) fn type_named(name: &str) -> Option<&'static str> {
     let names = ["bool", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
     names.into_iter().find(|known| *known == name)

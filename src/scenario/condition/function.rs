@@ -1,6 +1,6 @@
-//! The functions of conditions: CEL's own over the values that JSON has, and two of ours.
-//! `truthy(x)` and `number(x)` let rules be as forgiving of what a tool answers as the rules of the
-//! sources are, which are Python.
+//! The functions of conditions: CEL's own for JSON values, and two extensions. `truthy(x)` and
+//! `number(x)` make rules as lenient about a tool's result as the Python rules of the source
+//! documents.
 
 use super::budget::Budget;
 use super::eval::{Fault, failed, short};
@@ -34,7 +34,7 @@ enum Form {
     Both,
 }
 
-/// Each function with its name, how many values it takes and how it is called.
+/// Each function with its name, its number of arguments and its form.
 const TABLE: [(Function, &str, usize, Form); 13] = [
     (Function::Size, "size", 1, Form::Both),
     (Function::Contains, "contains", 2, Form::Member),
@@ -52,10 +52,11 @@ const TABLE: [(Function, &str, usize, Form); 13] = [
 ];
 
 impl Function {
-    /// The function of this name, called on a value (`member`) or not, with so many values in all.
+    /// Finds a function by name, for a call on a value (`member`) or not, with `values` arguments
+    /// in all.
     ///
     /// # Errors
-    /// What is wrong with the call, and what there is.
+    /// What is wrong with the call, and which functions exist.
     pub(super) fn find(name: &str, member: bool, values: usize) -> Result<Self, String> {
         let named = TABLE.iter().find(|(_, own, ..)| *own == name);
         let Some((function, _, takes, form)) = named else {
@@ -79,7 +80,7 @@ impl Function {
         TABLE.iter().find(|(function, ..)| *function == self).map_or("", |(_, name, ..)| name)
     }
 
-    /// Its value. [`find`](Self::find) has counted what it is given.
+    /// Calls the function. [`find`](Self::find) has checked the number of arguments.
     pub(super) fn call<'v>(
         self,
         args: &[Value<'v>],
@@ -88,7 +89,7 @@ impl Function {
         match args {
             [one] => self.of_one(one, budget),
             [one, other] => self.of_two(one, other, budget),
-            _ => Err(failed(format!("`{}` is given too much", self.name()))),
+            _ => Err(failed(format!("`{}` has too many arguments", self.name()))),
         }
     }
 
@@ -130,7 +131,8 @@ impl Function {
                 Ok(number) => Value::Int(number),
                 Err(_) => return Err(self.overflows()),
             },
-            // Both ends are left out, as in CEL: the least is the only one that a double can hold.
+            // Both ends are excluded, as in CEL: a double can hold the minimum exactly, but not the
+            // maximum.
             (Self::Int, Value::Double(number)) => {
                 if *number > i64::MIN as f64 && *number < i64::MAX as f64 {
                     Value::Int(*number as i64)
@@ -191,7 +193,7 @@ impl Function {
     }
 
     fn overflows(self) -> Fault {
-        failed(format!("`{}` gives a number beyond 64 bits", self.name()))
+        failed(format!("`{}` overflows 64 bits", self.name()))
     }
 
     fn cannot_read(self, text: &Text<'_>) -> Fault {
@@ -199,7 +201,7 @@ impl Function {
     }
 }
 
-/// Python's truth: nothing, zero and what is empty are false.
+/// Python's truth value: null, zero and empty values are false.
 fn truth(value: &Value<'_>) -> bool {
     match value {
         Value::Null => false,

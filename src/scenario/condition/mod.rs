@@ -1,8 +1,8 @@
-//! Conditions in CEL: parsed by the `cel` crate and made into our own tree once when a scenario is
-//! loaded, then evaluated over what is shown, within a budget.
+//! Conditions in CEL: parsed by the `cel` crate and compiled to our own tree once when a scenario
+//! is loaded, then evaluated over bound names within a budget.
 //!
-//! The crate's own evaluator cannot be bounded: a loop in a loop over a list of a tool's answer takes
-//! hours, and one that makes lists takes all memory. Ours counts steps and bytes while it works.
+//! The crate's own evaluator has no limits: nested loops over a list from a tool's result take
+//! hours, and a loop that builds lists uses up all memory. Ours counts steps and bytes.
 
 mod budget;
 mod eval;
@@ -28,20 +28,20 @@ pub use names::{
 };
 use parse::{byte_of, parse};
 
-/// What may stand in a condition: names with their values. Cheap to clone, so what stays the same
-/// for a whole run (facts, inputs) is copied once and the rest is set for each evaluation.
+/// The names bound in a condition, with their values. Cheap to clone: values that stay the same for
+/// a whole run (facts, inputs) are copied once, the others are set for each evaluation.
 #[derive(Clone, Default, Debug)]
 pub struct Shown {
     names: Vec<(Cow<'static, str>, Arc<Value>)>,
 }
 
 impl Shown {
-    /// Sets a name to a copy of this, in place of what it was.
+    /// Binds a name to a copy of a value; replaces an earlier value.
     pub fn set(&mut self, name: &'static str, value: &Value) {
         self.share(Cow::Borrowed(name), Arc::new(value.clone()));
     }
 
-    /// Sets a name to what others hold as well, in place of what it was.
+    /// Binds a name to a shared value; replaces an earlier value.
     pub fn share(&mut self, name: impl Into<Cow<'static, str>>, value: Arc<Value>) {
         let name = name.into();
         match self.names.iter_mut().find(|(taken, _)| *taken == name) {
@@ -55,30 +55,30 @@ impl Shown {
     }
 }
 
-/// Why a condition cannot be used.
+/// Why a condition cannot be compiled or evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// It is no CEL, or more of it than is allowed.
+    /// It is not valid CEL, or exceeds a limit.
     #[error("not a condition: {text}")]
     Syntax {
-        /// What is wrong.
+        /// The error.
         text: String,
-        /// The byte of the condition at which it is, where that is known.
+        /// Byte offset of the error in the condition, if known.
         offset: Option<usize>,
     },
     /// It could not be evaluated: a missing name or key, or a wrong type.
     #[error("cannot be evaluated: {0}")]
     Evaluation(String),
-    /// It was given up: it, or what was evaluated before it within the same budget, costs too much.
+    /// The budget is used up, by this condition or by earlier ones of the same decision.
     #[error("cannot be evaluated: {0}")]
     Spent(Spent),
-    /// Its value is neither true nor false.
+    /// Its value is not a boolean.
     #[error("gives {0}, not true or false")]
     NotATruth(String),
 }
 
 impl ConditionError {
-    /// The byte of the condition's text at which it is wrong, where that is known.
+    /// Byte offset of the error in the condition's text, if known.
     pub fn offset(&self) -> Option<usize> {
         match self {
             Self::Syntax { offset, .. } => *offset,
@@ -98,8 +98,8 @@ impl Condition {
     /// Compiles a condition.
     ///
     /// # Errors
-    /// [`ConditionError::Syntax`] with what is wrong and where: it does not parse, or it uses what
-    /// there is not.
+    /// [`ConditionError::Syntax`] with the error and its position: it does not parse, or uses a
+    /// name or function that does not exist.
     pub fn compile(text: &str) -> Result<Self, ConditionError> {
         let program = parse(text)?;
         let node = expr::compile(program.expression()).map_err(|(what, id)| {
@@ -110,24 +110,24 @@ impl Condition {
         Ok(Self { text: text.to_owned(), program, node })
     }
 
-    /// Its text.
+    /// Its source text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it holds for what is shown, as a decision of its own.
+    /// Evaluates the condition as a decision with its own budget.
     ///
     /// # Errors
-    /// As [`holds_within`](Self::holds_within) has them.
+    /// The same as [`holds_within`](Self::holds_within).
     pub fn holds(&self, shown: &Shown) -> Result<bool, ConditionError> {
         self.holds_within(shown, &mut Budget::default())
     }
 
-    /// Whether it holds for what is shown. What it costs is taken from the budget.
+    /// Evaluates the condition. The cost is deducted from the budget.
     ///
     /// # Errors
-    /// A name or key that is not there, a wrong type, a value that is no truth, or a budget that is
-    /// used up. CEL is strict: `has(facts.x)` guards what may be missing.
+    /// A missing name or key, a wrong type, a value that is not a boolean, or a budget that is used
+    /// up. CEL is strict: guard an optional key with `has(facts.x)`.
     pub fn holds_within(&self, shown: &Shown, budget: &mut Budget) -> Result<bool, ConditionError> {
         match eval::value(&self.node, shown, budget) {
             Ok(value::Value::Bool(truth)) => Ok(truth),
@@ -137,8 +137,8 @@ impl Condition {
         }
     }
 
-    /// What it takes from what is shown: each name with the fields that are selected on it, in the
-    /// order in which they stand, each once.
+    /// The bound names that it uses, each with the fields selected on it, in order of appearance
+    /// and without duplicates.
     pub fn names(&self) -> Vec<Name<'_>> {
         let mut names = Vec::new();
         self.visit(self.program.expression(), &mut Vec::new(), &mut names);
@@ -147,7 +147,7 @@ impl Condition {
         names
     }
 
-    /// Recursion is bounded by what [`parse`] lets through.
+    /// The recursion is bounded by the limits of [`parse`].
     fn visit<'c>(
         &'c self,
         expr: &'c IdedExpr,
@@ -155,7 +155,7 @@ impl Condition {
         names: &mut Vec<Name<'c>>,
     ) {
         if let Some((id, path, guarded)) = path_of(expr) {
-            // Names with `@` are the parser's own; a leading dot asks for the outermost scope.
+            // Names with `@` are internal to the parser; a leading dot means the outermost scope.
             let free = path.first().is_some_and(|name| {
                 !name.starts_with('@') && !bound.contains(name) && expr::type_named(name).is_none()
             });
@@ -182,18 +182,18 @@ impl Condition {
     }
 }
 
-/// A name that a condition takes from what is shown.
+/// A bound name that a condition uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name<'c> {
     /// The name, then the fields selected on it: `facts`, `risk_signals`, `chargeback_alerts`.
     pub path: Vec<&'c str>,
-    /// Whether `has()` asks first if the last field is there.
+    /// Whether the last field is only tested with `has()`.
     pub guarded: bool,
-    /// The byte of the condition's text at which it begins.
+    /// Byte offset of its start in the condition's text.
     pub at: usize,
 }
 
-/// The name and the fields of `a.b.c`, the id of `a`, and whether it stands in `has()`.
+/// The name and the fields of `a.b.c`, the id of `a`, and whether it is inside `has()`.
 fn path_of(expr: &IdedExpr) -> Option<(u64, Vec<&str>, bool)> {
     let mut path = Vec::new();
     let mut guarded = false;

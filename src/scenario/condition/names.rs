@@ -1,6 +1,6 @@
-//! The names that are available to each kind of condition.
+//! The names bound for each kind of condition.
 
-/// The names that a condition on a role's contribution may use.
+/// Names bound in a condition on a role's contribution.
 pub const CONTRIBUTION_NAMES: &[&str] = &[
     "facts",
     "inputs",
@@ -13,22 +13,22 @@ pub const CONTRIBUTION_NAMES: &[&str] = &[
     "open_conflicts",
 ];
 
-/// The names that a condition on the launch brief may use.
+/// Names bound in a condition on the launch brief.
 pub const FINALIZE_NAMES: &[&str] =
     &["facts", "inputs", "goal", "attempt", "flags", "final_decision", "history"];
 
-/// The names that a condition on an orchestrator's plan may use.
+/// Names bound in a condition on an orchestrator's plan.
 pub const PLAN_NAMES: &[&str] =
     &["facts", "inputs", "goal", "attempt", "flags", "max_tasks", "available_workers"];
 
-/// The names that a condition on an orchestrator's report may use.
+/// Names bound in a condition on an orchestrator's report.
 pub const REPORT_NAMES: &[&str] = &["facts", "inputs", "goal", "attempt", "flags", "aggregate"];
 
-/// The names that a condition on the plan of research may use.
+/// Names bound in a condition on a research plan.
 pub const STEPS_NAMES: &[&str] =
     &["facts", "inputs", "goal", "attempt", "flags", "question", "max_steps"];
 
-/// The names that a condition on the notes of a page may use.
+/// Names bound in a condition on the notes of a page.
 pub const NOTES_NAMES: &[&str] = &[
     "facts",
     "inputs",
@@ -44,11 +44,11 @@ pub const NOTES_NAMES: &[&str] = &[
     "notes",
 ];
 
-/// The names that a condition on the answer of research may use.
+/// Names bound in a condition on the answer of research.
 pub const SYNTHESIZE_NAMES: &[&str] =
     &["facts", "inputs", "goal", "attempt", "flags", "question", "notes"];
 
-/// The names that a condition on what an agent of a team says may use.
+/// Names bound in a condition on a reply of an agent in a team.
 pub const AGENT_NAMES: &[&str] = &[
     "facts", "inputs", "goal", "attempt", "flags", "agent", "input", "message", "turn", "round",
     "results", "handoffs", "from", "members",

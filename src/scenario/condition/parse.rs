@@ -1,5 +1,5 @@
-//! Parses CEL within bounds: neither the parser, which recurses, nor an evaluation, which does too,
-//! is given more than its stack can bear, and what is wrong is said in few words, with its place.
+//! Parses CEL within limits. Both the parser and the evaluation are recursive, so the limits keep
+//! them within the stack. Errors are short and have a position.
 
 use std::sync::LazyLock;
 
@@ -7,25 +7,25 @@ use cel::common::ast::IdedExpr;
 
 use super::{ConditionError, children};
 
-/// The most bytes that a condition may have.
+/// Longest condition, in bytes.
 pub(super) const MAX_BYTES: usize = 2_000;
 
-/// The deepest that brackets may nest: the parser recurses.
+/// Maximum nesting of brackets: the parser is recursive.
 pub(super) const MAX_BRACKETS: usize = 32;
 
-/// The deepest that a condition may nest as a whole: its evaluation recurses.
+/// Maximum nesting of the parsed condition: its evaluation is recursive.
 const MAX_DEPTH: usize = 64;
 
-/// The grammar and the macros of CEL. Functions are ours.
+/// The grammar and the macros of CEL. We implement the functions.
 static ENV: LazyLock<cel::Env> = LazyLock::new(|| cel::Env::stdlib().with_optional_support(false));
 
 /// Parses a condition.
 ///
 /// # Errors
-/// [`ConditionError::Syntax`], also for one that is too long or nests too deeply.
+/// [`ConditionError::Syntax`], also for a condition that is too long or too deeply nested.
 pub(super) fn parse(text: &str) -> Result<cel::Program, ConditionError> {
     if text.len() > MAX_BYTES {
-        let text = format!("{} bytes are too long, at most {MAX_BYTES}", text.len());
+        let text = format!("too long: {} bytes, at most {MAX_BYTES}", text.len());
         return Err(ConditionError::Syntax { text, offset: None });
     }
     let shape = Brackets::of(text);
@@ -40,14 +40,14 @@ pub(super) fn parse(text: &str) -> Result<cel::Program, ConditionError> {
 }
 
 fn nested(offset: Option<usize>) -> ConditionError {
-    ConditionError::Syntax { text: "it nests too deeply".to_owned(), offset }
+    ConditionError::Syntax { text: "it is nested too deeply".to_owned(), offset }
 }
 
-/// How a text nests, told without parsing it. Texts in quotes are looked at as well: none of them
-/// needs that many brackets.
+/// The nesting of a text, found without parsing it. Brackets inside strings count too; no useful
+/// string has that many.
 struct Brackets {
     deepest: usize,
-    /// The byte at which brackets or prefix operators pile up past the limit.
+    /// Byte offset at which brackets or prefix operators exceed the limit.
     too_deep: Option<usize>,
 }
 
@@ -73,8 +73,9 @@ impl Brackets {
     }
 }
 
-/// Parses a condition. The parser takes up to 200 KB of stack for each bracket that is open in a
-/// build without optimisation: what is more than everyday is parsed on a stack of its own.
+/// Parses a condition. In a build without optimisation the parser needs up to 200 KB of stack for
+/// each open bracket, so an unusually long or nested text is parsed in a thread with a larger
+/// stack.
 fn compile(text: &str, shape: &Brackets) -> Result<cel::Program, cel::ParseErrors> {
     if shape.deepest <= 4 && text.len() <= 300 {
         return ENV.compile(text);
@@ -88,7 +89,7 @@ fn compile(text: &str, shape: &Brackets) -> Result<cel::Program, cel::ParseError
     })
 }
 
-/// How deep an expression nests; found without recursion.
+/// The nesting of an expression, found without recursion.
 fn depth(expr: &IdedExpr) -> usize {
     let mut deepest = 0;
     let mut open = vec![(expr, 1)];
@@ -99,12 +100,12 @@ fn depth(expr: &IdedExpr) -> usize {
     deepest
 }
 
-/// The first thing that the parser said, in few words.
+/// The first error of the parser, shortened.
 fn syntax(text: &str, errors: &cel::ParseErrors) -> ConditionError {
     let Some(first) = errors.errors.first() else {
         return ConditionError::Syntax { text: "it does not parse".to_owned(), offset: None };
     };
-    // Where an operator misses a part, the parser complains of the operator first.
+    // If an operand is missing, the parser complains about the operator first.
     let said = errors.errors.iter().find(|error| error.msg.starts_with("Syntax error: "));
     let said = said.unwrap_or(first);
     if said.msg.contains("Recursion limit") {
@@ -129,7 +130,7 @@ fn syntax(text: &str, errors: &cel::ParseErrors) -> ConditionError {
     ConditionError::Syntax { text: message, offset: Some(offset) }
 }
 
-/// The byte at which a character begins.
+/// The byte offset of a character.
 pub(super) fn byte_of(text: &str, characters: usize) -> usize {
     text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at)
 }

@@ -42,7 +42,7 @@ fn conditions_hold_or_not_over_what_is_shown() {
     }
 }
 
-/// What tools answer is not always of the type that it should be.
+/// Tools do not always return the type that they should.
 #[test]
 fn values_of_different_types_are_unequal_and_no_error() {
     for (text, expected) in [
@@ -129,7 +129,7 @@ fn names_are_found_with_their_fields_and_places() {
     );
 }
 
-/// The stack of a test thread is 2 MB, as is that of tokio's.
+/// A test thread has a stack of 2 MB, as tokio's threads do.
 #[test]
 fn deep_or_long_conditions_are_refused_and_never_overflow_the_stack() {
     let deep = |open: &str, core: &str, close: &str, times: usize| {
@@ -196,20 +196,20 @@ fn what_is_not_supported_is_refused_when_it_is_compiled() {
 fn errors_say_what_is_wrong() {
     for (text, said) in [
         ("facts.other > 1", "there is no key `other`"),
-        ("facts.rate.x == 1", "`.x` is asked of double"),
-        ("has(facts.rate.x)", "`has` asks double for `.x`"),
+        ("facts.rate.x == 1", "`.x` needs a map, not double"),
+        ("has(facts.rate.x)", "`has` needs a map for `.x`, not double"),
         ("nobody == 1", "`nobody` is not available in this condition"),
         ("facts.list > 1", "`>` does not take list and int"),
-        ("facts.list[2] == 'c'", "no such place: the list has 2 items"),
-        ("facts.list['a'] == 1", "`[ ]` asks list for string"),
+        ("facts.list[2] == 'c'", "the index is out of range: the list has 2 items"),
+        ("facts.list['a'] == 1", "`[ ]` does not take list and string"),
         ("round / 0 == 1", "`/` by zero"),
-        ("9223372036854775807 + round > 0", "`+` gives a number beyond 64 bits"),
+        ("9223372036854775807 + round > 0", "`+` overflows 64 bits"),
         ("round && true", "`&&` takes true or false, not int"),
-        ("facts.rate.all(x, true)", "a loop goes over a list or a map, not double"),
+        ("facts.rate.all(x, true)", "a loop needs a list or a map, not double"),
         ("number('1') == 1.0", "`number` does not take string"),
         ("int('one') == 1", "`int` cannot read \"one\""),
-        ("'a' in 'abc'", "`in` looks into a list or a map, not string"),
-        ("{'a': 1, 'a': 2} == {}", "a map has a key twice"),
+        ("'a' in 'abc'", "`in` needs a list or a map, not string"),
+        ("{'a': 1, 'a': 2} == {}", "a map has a duplicate key"),
     ] {
         let error = holds(text).expect_err(text);
         assert_eq!(error.to_string(), format!("cannot be evaluated: {said}"), "{text}");
@@ -238,7 +238,7 @@ fn a_side_that_decides_nothing_may_fail_but_never_run_out() {
     assert_eq!(ended, Err(ConditionError::Spent(Spent::Steps(5))));
 }
 
-/// What is used up stays so: no later row of the same decision is evaluated.
+/// A used-up budget stays used up: no later row of the same decision is evaluated.
 #[test]
 fn a_budget_is_shared_by_all_that_is_evaluated_within_it() {
     let shown = shown();
@@ -270,7 +270,8 @@ fn what_nobody_waits_for_ends_early() {
     assert!(budget.steps() <= 1_024, "{}", budget.steps());
 }
 
-/// The parser is the `cel` crate's, and so are the rules: its own evaluator finds the same.
+/// We use the `cel` crate's parser and must follow its rules: its own evaluator gives the same
+/// results.
 mod like_the_crate {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
@@ -357,7 +358,7 @@ mod like_the_crate {
             .boxed()
     }
 
-    /// The crate reads every whole number of JSON that is not below zero as `uint`.
+    /// The crate reads every non-negative integer of JSON as `uint`.
     fn value_of(json: &Value) -> cel::Value {
         match json {
             Value::Null => cel::Value::Null,
@@ -408,7 +409,7 @@ mod like_the_crate {
                     (Condition::compile(&text), by_the_crate(&text, &facts))
                 {
                     let ours = condition.holds(&shown);
-                    // The crate takes a map for the list of its keys here, which CEL does not.
+                    // The crate treats a map as the list of its keys here; CEL does not.
                     let said = ours.as_ref().err().map(ToString::to_string).unwrap_or_default();
                     if said.ends_with("`+` does not take list and map") {
                         continue;

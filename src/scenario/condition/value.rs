@@ -1,5 +1,5 @@
-//! Values of an evaluation. What is shown is lent as the JSON that it is, so nothing is copied or
-//! converted before it is looked at; what an evaluation makes is counted by its budget.
+//! Values of an evaluation. Bound JSON values are borrowed, so nothing is copied or converted
+//! before it is used; the budget counts every created value.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -19,11 +19,11 @@ pub(super) enum Value<'v> {
     Text(Text<'v>),
     List(List<'v>),
     Map(Map<'v>),
-    /// A type, by its name.
+    /// A type, identified by its name.
     Type(&'static str),
 }
 
-/// A text.
+/// A string.
 #[derive(Clone, Debug)]
 pub(super) enum Text<'v> {
     Lent(&'v str),
@@ -37,11 +37,11 @@ pub(super) enum List<'v> {
     Made(Rc<Vec<Value<'v>>>),
 }
 
-/// A map. Its keys come in the order in which they stand.
+/// A map. Its keys are in the order of the source.
 #[derive(Clone, Debug)]
 pub(super) enum Map<'v> {
     Lent(&'v serde_json::Map<String, Json>),
-    /// At most as many entries as a condition has room to write.
+    /// At most as many entries as fit into the text of a condition.
     Made(Rc<Vec<(Value<'v>, Value<'v>)>>),
 }
 
@@ -78,7 +78,7 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// The value of a key that is a text.
+    /// The value of a string key.
     pub(super) fn field(&self, key: &str, budget: &mut Budget) -> Result<Option<Value<'v>>, Spent> {
         match self {
             Self::Lent(fields) => {
@@ -95,7 +95,7 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// The value of a key.
+    /// The value of a key, if the map has it.
     pub(super) fn get(
         &self,
         key: &Value<'v>,
@@ -115,7 +115,7 @@ impl<'v> Map<'v> {
         }
     }
 
-    /// Its entries in their order.
+    /// Its entries in order.
     pub(super) fn entries(&self) -> Entries<'v> {
         match self {
             Self::Lent(fields) => Entries::Lent(fields.iter()),
@@ -124,7 +124,7 @@ impl<'v> Map<'v> {
     }
 }
 
-/// The entries of a map, one after the other.
+/// Iterator over the entries of a map.
 pub(super) enum Entries<'v> {
     Lent(serde_json::map::Iter<'v>),
     Made(Rc<Vec<(Value<'v>, Value<'v>)>>, usize),
@@ -149,7 +149,7 @@ impl<'v> Iterator for Entries<'v> {
 }
 
 impl<'v> Value<'v> {
-    /// JSON, lent.
+    /// Borrows a JSON value.
     pub(super) fn of(json: &'v Json) -> Self {
         match json {
             Json::Null => Self::Null,
@@ -166,12 +166,12 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// A text that was made; its bytes have been asked of the budget.
+    /// A created string; the caller has already counted its bytes.
     pub(super) fn text(text: String) -> Self {
         Self::Text(Text::Made(text.into()))
     }
 
-    /// The name of its type.
+    /// The name of its type, as in CEL.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null_type",
@@ -186,7 +186,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// A number, and `true` and `false` as 1 and 0.
+    /// The value as a number; `true` and `false` are 1 and 0.
     pub(super) fn as_number(&self) -> Option<f64> {
         match self {
             Self::Bool(truth) => Some(f64::from(u8::from(*truth))),
@@ -198,7 +198,8 @@ impl<'v> Value<'v> {
     }
 }
 
-/// Whether two values are equal: numbers by what they are worth, values of different types never.
+/// Whether two values are equal. Numbers compare by value; values of other types that differ are
+/// never equal.
 pub(super) fn equal(
     left: &Value<'_>,
     right: &Value<'_>,
@@ -238,7 +239,7 @@ pub(super) fn equal(
     }
 }
 
-/// The order of two values; `None` where they have none.
+/// The order of two values; `None` if they cannot be compared.
 pub(super) fn compare(
     left: &Value<'_>,
     right: &Value<'_>,
@@ -254,7 +255,7 @@ pub(super) fn compare(
         }
         (Int(left), Int(right)) => Some(left.cmp(right)),
         (UInt(left), UInt(right)) => Some(left.cmp(right)),
-        // Below zero is below every whole number that is not.
+        // A negative number is less than any unsigned one.
         (Int(left), UInt(right)) => {
             Some(u64::try_from(*left).map_or(Ordering::Less, |left| left.cmp(right)))
         }

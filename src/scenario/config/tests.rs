@@ -68,13 +68,13 @@ fn everything_that_is_wrong_is_told_at_once_with_its_place() {
     let told = lines(text);
     let expected = [
         "config.toml:2:15: error: model.temperature: 3 is out of range (0 to 2)",
-        "config.toml:3:14: error: model.max_tokens: expected a whole number from 1 to 10000000, found the text \"many\"",
-        "config.toml:4:8: error: model.json: `yaml` is not known here (one of json_schema, json_object, text)",
-        "config.toml:5:19: error: model.extra: `model` cannot be set here (it is made from what the scenario says elsewhere)",
+        "config.toml:3:14: error: model.max_tokens: expected a whole number from 1 to 10000000, found the string \"many\"",
+        "config.toml:4:8: error: model.json: `yaml` is not allowed here (one of json_schema, json_object, text)",
+        "config.toml:5:19: error: model.extra: `model` cannot be set here (other keys of the scenario set it)",
         "config.toml:6:13: error: model.timeout_s: 0 is out of range (0.001 to 86400)",
         "config.toml:7:1: error: prices.x.output: `output` is missing (Tokens of the reply.)",
         "config.toml:8:9: error: prices.x.input: -1 is out of range (0 to 1000000)",
-        "config.toml:10:9: error: ui.ascii: expected true or false, found the text \"yes\"",
+        "config.toml:10:9: error: ui.ascii: expected true or false, found the string \"yes\"",
     ];
     assert_eq!(told, expected);
 }
@@ -119,10 +119,10 @@ fn an_unknown_key_is_a_warning_that_says_what_was_meant() {
 fn a_key_or_an_address_is_told_where_it_belongs_and_never_shown() {
     for (key, place) in [
         ("api_key", "OPENAI_API_KEY"),
-        ("openai_api_key", "take it out of here"),
+        ("openai_api_key", "remove it here"),
         ("token", "in the environment"),
         ("base_url", "OPENAI_BASE_URL"),
-        ("ANTHROPIC_BASE_URL", "beside its key"),
+        ("ANTHROPIC_BASE_URL", "next to its key"),
     ] {
         for table in ["", "[model]\n"] {
             let text = format!("{table}{key} = \"hidden-value\"\n");
