@@ -158,7 +158,7 @@ fn a_file_that_is_wrong_is_refused_with_everything_that_is_wrong() {
         assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
         assert_eq!(ended.out, "", "{args:?}");
         for said in [
-            "config.toml:2:15: error: model.temperature: expected a number from 0 to 2, found the text \"hot\"",
+            "config.toml:2:15: error: model.temperature: expected a number from 0 to 2, found the string \"hot\"",
             "config.toml:3:14: error: model.max_tokens: 0 is out of range (1 to 10000000)",
             "config.toml:5:9: error: ui.theme: pink: no such theme (dark, light, colour-blind, mono)",
         ] {
@@ -203,8 +203,8 @@ fn a_key_in_the_file_is_warned_of_and_never_shown() {
     let run = home.run(&["run", "checkout-unanimous", "--instant"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     for said in [
-        "config.toml:2:1: warning: model.api_key: `api_key`: no key belongs in this file (set OPENAI_API_KEY",
-        "config.toml:3:1: warning: model.base_url: `base_url`: no address belongs in this file",
+        "config.toml:2:1: warning: model.api_key: `api_key`: API keys do not belong in this file (set OPENAI_API_KEY",
+        "config.toml:3:1: warning: model.base_url: `base_url`: URLs do not belong in this file",
         "config.toml:4:1: warning: model.temprature: unknown key `temprature` (did you mean `temperature`?)",
     ] {
         assert!(run.err.contains(said), "no {said} in\n{}", run.err);

@@ -57,7 +57,11 @@ fn a_scenario_comes_on_standard_input() {
     assert_eq!((ran.code, ran.json()["status"].as_str()), (Some(0), Some("ok")), "{ran:?}");
     let long = given(&home, &["run", "-"], &"# ".repeat(600_000));
     assert_eq!(long.code, Some(2), "{long:?}");
-    assert!(long.err.contains("stdin is no scenario: more than 1048576 bytes"), "{}", long.err);
+    assert!(
+        long.err.contains("stdin is too large for a scenario: more than 1048576 bytes"),
+        "{}",
+        long.err
+    );
 }
 
 #[test]
@@ -106,14 +110,14 @@ fn a_run_that_lacks_a_reply_from_the_first_is_not_started() {
         assert_eq!(checked.code, Some(0), "{checked:?}");
         assert!(checked.err.contains(&format!("warning: {says}")), "{}", checked.err);
     };
-    lacks(&table(""), "offline `bob` has no scripted reply");
+    lacks(&table(""), "`bob` has no scripted reply for offline runs");
     let team = "title = \"T\"\npattern = \"team\"\ngoal = \"g\"\nteam.root = \"pm\"\n\
                 agents.pm = { description = \"P\", members = [\"dev\"] }\n\
                 agents.dev = { description = \"D\" }\n";
-    lacks(team, "offline `pm` has no scripted reply");
+    lacks(team, "`pm` has no scripted reply for offline runs");
     let plan = include_str!("../scenarios/morning-report.toml");
     let plan = plan.replace("step    = \"plan\"", "step    = \"finalize\"");
-    lacks(&plan, "offline there is no scripted plan");
+    lacks(&plan, "there is no scripted plan for offline runs");
 }
 
 #[test]
@@ -163,8 +167,8 @@ fn warnings_are_said_once_whatever_is_written_and_the_error_last() {
     assert_eq!(
         heads,
         [
-            "warning: offline `bob` has no scripted reply",
-            "error: expected a text, found the number 3"
+            "warning: `bob` has no scripted reply for offline runs",
+            "error: expected a string, found the number 3"
         ],
         "{}",
         ended.err

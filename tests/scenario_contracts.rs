@@ -50,7 +50,7 @@ fn a_scripted_contribution_keeps_its_contract_or_names_the_stop() {
         (
             r#"{ stance = "cautious", summary = "s", confidence = 1, actions = ["a"] }"#,
             "stance: ",
-            "`cautious` is no stance: ",
+            "`cautious` is not a stance: ",
             "stance",
             " (did you mean `caution`?)",
         ),
@@ -59,12 +59,12 @@ fn a_scripted_contribution_keeps_its_contract_or_names_the_stop() {
             "summary: ",
             "`summary` is missing: ",
             "missing_keys",
-            " (`sumary` is not it)",
+            " (rename `sumary`)",
         ),
         (
             r#"{ stance = "go", summary = " ", confidence = 1, actions = ["a"] }"#,
             "summary: ",
-            "expected a text that says something, found the text \" \": ",
+            "expected a string that is not empty, found the string \" \": ",
             "summary",
             "",
         ),
@@ -78,7 +78,7 @@ fn a_scripted_contribution_keeps_its_contract_or_names_the_stop() {
         (
             r#"{ stance = "go", summary = "s", confidence = "high", actions = ["a"] }"#,
             "confidence: ",
-            "expected a number from 0 to 1, found the text \"high\": ",
+            "expected a number from 0 to 1, found the string \"high\": ",
             "confidence_type",
             "",
         ),
@@ -92,14 +92,14 @@ fn a_scripted_contribution_keeps_its_contract_or_names_the_stop() {
         (
             r#"{ stance = "go", summary = "s", confidence = 1, actions = [3] }"#,
             "actions[0]: ",
-            "expected a text that says something, found the number 3: ",
+            "expected a string that is not empty, found the number 3: ",
             "action_item",
             "",
         ),
         (
             r#"{ agent = "bop", stance = "go", summary = "s", confidence = 1, actions = ["a"] }"#,
             "agent: ",
-            "`bop` is no role: ",
+            "`bop` is not a role: ",
             "agent_not_allowed:bop",
             " (did you mean `bob`?)",
         ),
@@ -158,22 +158,22 @@ fn a_scripted_plan_and_the_rows_of_workers_keep_their_contract() {
                 "kind = \"plan\", ",
                 "",
                 &[
-                    "warning: script[0].reply.kind: a plan is marked as one: the run stops with invalid_plan:kind (kind = \"plan\")",
+                    "warning: script[0].reply.kind: a plan needs kind = \"plan\": the run stops with invalid_plan:kind (write kind = \"plan\")",
                 ],
             ),
             (
                 "worker = \"sales\"",
                 "worker = \"sale\"",
                 &[
-                    "warning: script[0].reply.tasks[0].worker: `sale` is no worker: the run stops with invalid_plan:worker_not_allowed (did you mean `sales`?)",
+                    "warning: script[0].reply.tasks[0].worker: `sale` is not a worker: the run stops with invalid_plan:worker_not_allowed (did you mean `sales`?)",
                 ],
             ),
             (
                 "args = { region = \"EU\" }, critical",
                 "args = { regoin = \"EU\" }, critical",
                 &[
-                    "warning: script[0].reply.tasks[0].args.region: `region` is missing: the task fails with worker_bad_args:sales (`regoin` is not it)",
-                    "warning: script[0].reply.tasks[0].args.regoin: `regoin` is no argument of `sales`: the task fails with worker_bad_args:sales (did you mean `region`?)",
+                    "warning: script[0].reply.tasks[0].args.region: `region` is missing: the task fails with worker_bad_args:sales (rename `regoin`)",
+                    "warning: script[0].reply.tasks[0].args.regoin: `regoin` is not an argument of `sales`: the task fails with worker_bad_args:sales (did you mean `region`?)",
                 ],
             ),
             (
@@ -187,7 +187,7 @@ fn a_scripted_plan_and_the_rows_of_workers_keep_their_contract() {
                 "rows = [{ args = { region",
                 "rows = [{ args = { area",
                 &[
-                    "error: workers.sales.fixture.rows[0].args.area: `area` is no argument of its calls: the row is never used (there is only region)",
+                    "error: workers.sales.fixture.rows[0].args.area: `area` is not an argument of its calls: the row is never used (the only one is region)",
                 ],
             ),
         ],
@@ -242,7 +242,7 @@ fn what_answers_for_the_tools_of_research_keeps_the_envelope() {
         (
             "args = { query = \"q\" }\nresult",
             "args = { q = \"q\" }\nresult",
-            "error: tools.search_sources.fixture.rows[0].args.q: `q` is no argument of its calls: the row is never used (did you mean `k`?)".to_owned(),
+            "error: tools.search_sources.fixture.rows[0].args.q: `q` is not an argument of its calls: the row is never used (did you mean `k`?)".to_owned(),
         ),
         (
             "\"dedupe_urls\"",
@@ -275,7 +275,8 @@ fn an_empty_allowlist_is_odd_and_no_more() {
     ] {
         let key = from.split_once(' ').expect("a key").0;
         let text = RESEARCH.replace(from, &format!("{key} = []"));
-        let expected = format!("warning: research.{key}: every source is denied: no domain {what}");
+        let expected =
+            format!("warning: research.{key}: every source will be denied: no domain {what}");
         assert_eq!(told(&text), [expected]);
     }
 }
@@ -323,28 +324,28 @@ fn what_a_scripted_call_gives_has_the_names_of_what_it_calls() {
                 "agent_name = \"b\", message",
                 "to = \"b\", message",
                 &[
-                    "error: script[0].calls[1].args.to: `to` is no argument of transfer_to_agent (one of agent_name, message)",
+                    "error: script[0].calls[1].args.to: `to` is not an argument of transfer_to_agent (one of agent_name, message)",
                 ],
             ),
             (
                 "agent_name = \"b\", message",
                 "message",
                 &[
-                    "warning: script[0].calls[1].args.agent_name: transfer_to_agent is called without `agent_name`, and so refused (args = { agent_name = \"…\" })",
+                    "warning: script[0].calls[1].args.agent_name: transfer_to_agent is called without `agent_name` and will be refused (write args = { agent_name = \"…\" })",
                 ],
             ),
             (
                 "tool = \"look\", args = { order",
                 "tool = \"look\", args = { ordr",
                 &[
-                    "warning: script[0].calls[0].args.ordr: `ordr` is no argument of look (did you mean `order`?)",
+                    "warning: script[0].calls[0].args.ordr: `ordr` is not an argument of look (did you mean `order`?)",
                 ],
             ),
             (
                 "rows = [{ args = { order",
                 "rows = [{ args = { odrer",
                 &[
-                    "warning: tools.look.fixture.rows[0].args.odrer: `odrer` is no argument of its calls: the row is never used (did you mean `order`?)",
+                    "warning: tools.look.fixture.rows[0].args.odrer: `odrer` is not an argument of its calls: the row is never used (did you mean `order`?)",
                 ],
             ),
             ("args = { agent_name = \"b\", message = \"m\" }", "raw = \"{}\"", &[]),
@@ -368,7 +369,7 @@ fn a_key_in_the_wrong_place_is_told_the_right_one() {
                 "swarm.root = \"desk\"",
                 "swarm = { root = \"desk\", members = [\"a\"] }",
                 &[
-                    "error: swarm.members: unknown key `members` (it belongs to the agent that `root` names: [agents.NAME])",
+                    "error: swarm.members: unknown key `members` (move it to the agent that `root` names: [agents.NAME])",
                 ],
             ),
             (
@@ -380,7 +381,7 @@ fn a_key_in_the_wrong_place_is_told_the_right_one() {
                 "\"{root_input}: {message}\"",
                 "\"{{root_input}}: {{name}}\"",
                 &[
-                    "error: agents.desk.handoff_input: `{{root_input}}` is no input (write `{root_input}`)",
+                    "error: agents.desk.handoff_input: `{{root_input}}` is not an input (write `{root_input}`)",
                 ],
             ),
         ],
@@ -399,7 +400,7 @@ fn settings_that_do_nothing_are_told() {
                 "entry = \"a\"",
                 "entry = \"a\"\nrepetitive_handoff_min_unique = 4",
                 &[
-                    "warning: agents.desk.repetitive_handoff_min_unique: 4 different names cannot be among the targets: every handoff is refused once the window is full (members of the swarm: 3)",
+                    "warning: agents.desk.repetitive_handoff_min_unique: the targets cannot have 4 different names: every handoff is refused once the window is full (members of the swarm: 3)",
                 ],
             ),
             ("entry = \"a\"", "entry = \"a\"\nrepetitive_handoff_min_unique = 0", &[]),
@@ -431,21 +432,21 @@ text = "x"
                 "stream_inner = true, ",
                 "",
                 &[
-                    "warning: agents.pm.member_tools.inner_text: `inner_text` does nothing: what members say is not shown (add stream_inner = true, or leave it out)",
+                    "warning: agents.pm.member_tools.inner_text: `inner_text` has no effect: output of members is not shown (add stream_inner = true, or remove it)",
                 ],
             ),
             (
                 "model.stream = true",
                 "model.stream = false",
                 &[
-                    "warning: agents.pm.member_tools.stream_inner: `stream_inner` does nothing: model.stream is false (leave one of the two out)",
+                    "warning: agents.pm.member_tools.stream_inner: `stream_inner` has no effect: model.stream is false (remove one of the two)",
                 ],
             ),
             (
                 "entry = \"a\"",
                 "entry = \"a\"\ncross_request_transfer = true",
                 &[
-                    "warning: agents.desk.cross_request_transfer: `cross_request_transfer` does nothing in a swarm within another team (only the agent that a person talks to is given the next message)",
+                    "warning: agents.desk.cross_request_transfer: `cross_request_transfer` has no effect in a swarm within another team (only the root agent receives the next message)",
                 ],
             ),
         ],
@@ -462,7 +463,7 @@ fn a_time_is_a_number_or_a_text_wherever_one_stands() {
         ("0", "0 is out of range (0.001 to 86400)"),
         ("\"0s\"", "\"0s\" is out of range (0.001 to 86400 seconds)"),
         ("\"1441m\"", "\"1441m\" is out of range (0.001 to 86400 seconds)"),
-        ("\"300\"", "\"300\" is no time (such as 300ms, 1.5s or 2m)"),
+        ("\"300\"", "\"300\" is not a duration (such as 300ms, 1.5s or 2m)"),
         ("true", "expected a number from 0.001 to 86400, found true"),
     ] {
         let expected = format!("error: tools.look.timeout_s: {why}");
@@ -484,7 +485,7 @@ fn a_time_is_a_number_or_a_text_wherever_one_stands() {
     assert_eq!(
         policy("retries.backoff_ms = [\"0.5ms\"]"),
         [
-            "error: tools.look.retries.backoff_ms[0]: \"0.5ms\" is no whole number of milliseconds (0 to 600000 milliseconds)"
+            "error: tools.look.retries.backoff_ms[0]: \"0.5ms\" is not a whole number of milliseconds (0 to 600000 milliseconds)"
         ]
     );
     let budget =
@@ -493,7 +494,7 @@ fn a_time_is_a_number_or_a_text_wherever_one_stands() {
     assert_eq!(
         budget("\"1500ms\""),
         [
-            "error: budget.max_seconds: \"1500ms\" is no whole number of seconds (1 to 86400 seconds)"
+            "error: budget.max_seconds: \"1500ms\" is not a whole number of seconds (1 to 86400 seconds)"
         ]
     );
     let swarm =

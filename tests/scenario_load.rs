@@ -284,7 +284,7 @@ fn line_ends_of_either_kind_are_the_same() {
     let told =
         |text: &str| load(text, Origin::File("x".into()), &[]).expect_err("wrong").to_string();
     assert_eq!(told(&text), told(&text.replace('\n', "\r\n")));
-    assert!(told(&text).contains("`{{wat}}` is no input"), "{}", told(&text));
+    assert!(told(&text).contains("`{{wat}}` is not an input"), "{}", told(&text));
 }
 
 #[test]

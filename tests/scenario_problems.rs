@@ -75,7 +75,7 @@ fn limits_are_numbers_within_their_range() {
             "max_rounds = 3",
             r#"max_rounds = "3""#,
             &[
-                r#"11:14: error: budget.max_rounds: expected a whole number from 1 to 1000, found the text "3""#,
+                r#"11:14: error: budget.max_rounds: expected a whole number from 1 to 1000, found the string "3""#,
             ],
         ),
         (
@@ -93,7 +93,9 @@ fn limits_are_numbers_within_their_range() {
         (
             "max_rounds = 3",
             "max_rounds = 99999999999999999999",
-            &["11:14: error: budget.max_rounds: a number past 64 bits is out of range (1 to 1000)"],
+            &[
+                "11:14: error: budget.max_rounds: a number beyond 64 bits is out of range (1 to 1000)",
+            ],
         ),
         (
             "max_rounds = 3",
@@ -104,14 +106,14 @@ fn limits_are_numbers_within_their_range() {
             "max_rounds = 3",
             "min_go_votes = 3",
             &[
-                "11:16: warning: budget.min_go_votes: so many votes for go (3) cannot be had (seats in collaboration.sequence: 2)",
+                "11:16: warning: budget.min_go_votes: 3 votes for go are needed, but there are fewer seats (seats in collaboration.sequence: 2)",
             ],
         ),
         (
             "max_rounds = 3",
             "max_messages = 1",
             &[
-                "11:16: warning: budget.max_messages: the messages (1) do not last for one round (seats in collaboration.sequence: 2)",
+                "11:16: warning: budget.max_messages: 1 is too few messages for one round (seats in collaboration.sequence: 2)",
             ],
         ),
         (
@@ -135,17 +137,17 @@ fn some_things_must_be_there_and_say_something() {
             r#"title = "A launch"
 "#,
             "",
-            &["1:1: error: title: `title` is missing (One line for lists and headers.)"],
+            &["1:1: error: title: `title` is missing (Title in one line, for lists and headers.)"],
         ),
         (
             r#"title = "A launch""#,
             r#"title = " ""#,
-            &["1:9: error: title: the text is empty (say something here, or leave the key out)"],
+            &["1:9: error: title: the string is empty (write something, or remove the key)"],
         ),
         (
             r#"title = "A launch""#,
             "title = 7",
-            &["1:9: error: title: expected a text, found the number 7"],
+            &["1:9: error: title: expected a string, found the number 7"],
         ),
         (
             r#"title = "A launch""#,
@@ -157,14 +159,14 @@ title = "B""#,
             r#"pattern = "collaboration""#,
             r#"pattern = "colaboration""#,
             &[
-                "2:11: error: pattern: `colaboration` is not known here (did you mean `collaboration`?)",
+                "2:11: error: pattern: `colaboration` is not allowed here (did you mean `collaboration`?)",
             ],
         ),
         (
             r#"pattern = "collaboration""#,
             r#"pattern = "committee""#,
             &[
-                "2:11: error: pattern: `committee` is not known here (one of collaboration, orchestrator, team, swarm, resilience, research)",
+                "2:11: error: pattern: `committee` is not allowed here (one of collaboration, orchestrator, team, swarm, resilience, research)",
             ],
         ),
     ]);
@@ -186,10 +188,10 @@ text = "Whatever."
 "#;
     let told = told(text, &["inputs.region=EU"]);
     for expected in [
-        "3:13: error: goal: `{{what}}` is no input (the scenario has no inputs)",
-        "`size` is no input (the scenario has no inputs)",
-        "`lawyer` is no flag (the scenario has no flags)",
-        "`region` is no input of this scenario (the scenario has no inputs)",
+        "3:13: error: goal: `{{what}}` is not an input (the scenario has no inputs)",
+        "`size` is not an input (the scenario has no inputs)",
+        "`lawyer` is not a flag (the scenario has no flags)",
+        "`region` is not an input of this scenario (the scenario has no inputs)",
     ] {
         assert!(told.iter().any(|line| line.ends_with(expected)), "no {expected} in {told:#?}");
     }
@@ -198,24 +200,32 @@ text = "Whatever."
 #[test]
 fn a_template_names_an_input() {
     judge(&[
-        ("{{day}}", "{{dya}}", &["3:31: error: goal: `{{dya}}` is no input (did you mean `day`?)"]),
+        (
+            "{{day}}",
+            "{{dya}}",
+            &["3:31: error: goal: `{{dya}}` is not an input (did you mean `day`?)"],
+        ),
         (
             "{{day}}",
             "{{day",
             &[
-                r#"3:31: error: goal: `{{` is not closed (`}}` ends it; `\{{` stands for two braces)"#,
+                r#"3:31: error: goal: `{{` is not closed (close it with `}}`, or write `\{{` for two braces)"#,
             ],
         ),
-        ("{{day}}", "{{}}", &["3:31: error: goal: `{{}}` is no input (one of what, day, size)"]),
+        (
+            "{{day}}",
+            "{{}}",
+            &["3:31: error: goal: `{{}}` is not an input (one of what, day, size)"],
+        ),
         (
             "{{day}}",
             "{{facts.rate}}",
-            &["3:31: error: goal: `{{facts.rate}}` is no input (one of what, day, size)"],
+            &["3:31: error: goal: `{{facts.rate}}` is not an input (one of what, day, size)"],
         ),
         (
             r#"goal = "May"#,
             r#"goal = "\u00e4\n {{x}} May"#,
-            &["3:18: error: goal: `{{x}}` is no input (one of what, day, size)"],
+            &["3:18: error: goal: `{{x}}` is not an input (one of what, day, size)"],
         ),
         (
             r#"prompt = "You are Ann.""#,
@@ -224,15 +234,15 @@ fn a_template_names_an_input() {
  \
    {{y}} """"#,
             &[
-                "20:5: error: roles.ann.prompt: `{{x}}` is no input (one of what, day, size)",
-                "22:4: error: roles.ann.prompt: `{{y}}` is no input (one of what, day, size)",
+                "20:5: error: roles.ann.prompt: `{{x}}` is not an input (one of what, day, size)",
+                "22:4: error: roles.ann.prompt: `{{y}}` is not an input (one of what, day, size)",
             ],
         ),
         (
             "Done: {{what}}.",
             "Done: {{facts.limits.blok}}.",
             &[
-                "31:15: error: script[2].text: `{{facts.limits.blok}}` is no input (there is no such fact)",
+                "31:15: error: script[2].text: `{{facts.limits.blok}}` is not an input (there is no such fact)",
             ],
         ),
     ]);
@@ -244,26 +254,24 @@ fn inputs_are_what_they_say_they_are() {
         (
             r#"what = { value = "it" }"#,
             r#"what = { label = "it" }"#,
-            &[
-                "5:8: error: inputs.what.value: `value` is missing (Its value, unless another is given.)",
-            ],
+            &["5:8: error: inputs.what.value: `value` is missing (Its default value.)"],
         ),
         (
             r#"what = { value = "it" }"#,
             "what = { value = [1] }",
             &[
-                "5:18: error: inputs.what.value: expected a text, a number, a date, true or false, found a list",
+                "5:18: error: inputs.what.value: expected a string, a number, a date, true or false, found a list",
             ],
         ),
         (
             r#"what = { value = "it" }"#,
             r#"what = "it""#,
-            &[r#"5:8: error: inputs.what: expected a table, found the text "it""#],
+            &[r#"5:8: error: inputs.what: expected a table, found the string "it""#],
         ),
         (
             r#"what = { value = "it" }"#,
             r#"what = { value = 3, kind = "text" }"#,
-            &["5:18: error: inputs.what.value: expected a text, found the number 3"],
+            &["5:18: error: inputs.what.value: expected a string, found the number 3"],
         ),
         (
             r#"what = { value = "it" }"#,
@@ -274,35 +282,35 @@ fn inputs_are_what_they_say_they_are() {
             r#"what = { value = "it" }"#,
             r#"what = { value = "it", kind = "choice" }"#,
             &[
-                r#"5:31: error: inputs.what.kind: a choice needs `choices` (choices = ["one", "other"])"#,
+                r#"5:31: error: inputs.what.kind: kind = "choice" needs `choices` (add choices = ["one", "other"])"#,
             ],
         ),
         (
             r#"what = { value = "it" }"#,
             r#"what = { value = "it", kind = "txt" }"#,
-            &["5:31: error: inputs.what.kind: `txt` is not known here (did you mean `text`?)"],
+            &["5:31: error: inputs.what.kind: `txt` is not allowed here (did you mean `text`?)"],
         ),
         (
             r#"what = { value = "it" }"#,
             r#""wh at" = { value = "it" }"#,
             &[
-                "3:13: error: goal: `{{what}}` is no input (did you mean `wh at`?)",
-                "5:1: error: inputs.wh at: `wh at` is no name (letters, digits and _, not a digit first, at most 64)",
-                "31:15: error: script[2].text: `{{what}}` is no input (did you mean `wh at`?)",
+                "3:13: error: goal: `{{what}}` is not an input (did you mean `wh at`?)",
+                "5:1: error: inputs.wh at: `wh at` is not a valid name (use letters, digits and _, no digit first, at most 64)",
+                "31:15: error: script[2].text: `{{what}}` is not an input (did you mean `wh at`?)",
             ],
         ),
         (
             "2026-03-02",
             "2026-02-29",
             &[
-                r#"6:17: error: inputs.day.value: the text "2026-02-29" is no date (a day of the calendar as YYYY-MM-DD, such as 2026-03-02)"#,
+                r#"6:17: error: inputs.day.value: the string "2026-02-29" is not a date (write a date as YYYY-MM-DD, such as 2026-03-02)"#,
             ],
         ),
         (
             r#""2026-03-02""#,
             r#""soon""#,
             &[
-                r#"6:17: error: inputs.day.value: the text "soon" is no date (a day of the calendar as YYYY-MM-DD, such as 2026-03-02)"#,
+                r#"6:17: error: inputs.day.value: the string "soon" is not a date (write a date as YYYY-MM-DD, such as 2026-03-02)"#,
             ],
         ),
         (r#""2026-03-02""#, "2026-03-02", &[]),
@@ -310,14 +318,14 @@ fn inputs_are_what_they_say_they_are() {
             r#"value = "big""#,
             r#"value = "bgi""#,
             &[
-                "7:18: error: inputs.size.value: `bgi` is not among the choices (did you mean `big`?)",
+                "7:18: error: inputs.size.value: `bgi` is not one of the choices (did you mean `big`?)",
             ],
         ),
         (
             r#"value = "big", "#,
             r#"kind = "text", value = "big", "#,
             &[
-                r#"7:17: error: inputs.size.kind: only a choice has choices (leave `choices` out, or make it kind = "choice")"#,
+                r#"7:17: error: inputs.size.kind: `choices` is only for kind = "choice" (remove `choices`, or set kind = "choice")"#,
             ],
         ),
         (
@@ -335,22 +343,22 @@ fn facts_are_what_json_can_say() {
             "rate = 0.02",
             "rate = nan",
             &[
-                "13:8: error: facts: this number cannot be shown to a model (a finite number of 64 bits)",
+                "13:8: error: facts: this number cannot be sent to a model (use a finite number of at most 64 bits)",
             ],
         ),
         (
             "rate = 0.02",
             r#"rate = 0.02
 day = "{{dya}}""#,
-            &["14:8: error: facts: `{{dya}}` is no input (did you mean `day`?)"],
+            &["14:8: error: facts: `{{dya}}` is not an input (did you mean `day`?)"],
         ),
         (
             "[facts]",
             "[fact]",
             &[
                 "12:2: error: fact: unknown key `fact` (did you mean `facts`?)",
-                "25:9: warning: script[0].when: there is no fact `facts.rate` (there is none)",
-                "25:22: warning: script[0].when: there is no fact `facts.limits.block` (there is none)",
+                "25:9: warning: script[0].when: there is no fact `facts.rate` (there are none)",
+                "25:22: warning: script[0].when: there is no fact `facts.limits.block` (there are none)",
             ],
         ),
         ("[facts]", "[[facts]]", &["12:1: error: facts: expected a table, found a list"]),
@@ -370,33 +378,33 @@ fn those_who_sit_are_roles_that_there_are() {
             r#"sequence = ["ann", "bbo"]"#,
             &[
                 "16:20: error: collaboration.sequence[1]: `bbo` is not a role of this scenario (did you mean `bob`?)",
-                "20:8: warning: roles.bob: `bob` never speaks (it is not in collaboration.sequence)",
+                "20:8: warning: roles.bob: `bob` has no seat (add it to collaboration.sequence)",
             ],
         ),
         (
             r#"sequence = ["ann", "bob"]"#,
             r#"sequence = ["ann", "bob", "ann"]"#,
-            &["16:27: warning: collaboration.sequence[2]: `ann` sits twice, so it votes twice"],
+            &["16:27: warning: collaboration.sequence[2]: `ann` has two seats, so it votes twice"],
         ),
         (
             r#"sequence = ["ann", "bob"]"#,
             r#"sequence = ["ann"]"#,
             &[
-                "16:12: warning: budget.min_go_votes: so many votes for go (2) cannot be had (seats in collaboration.sequence: 1)",
-                "20:8: warning: roles.bob: `bob` never speaks (it is not in collaboration.sequence)",
+                "16:12: warning: budget.min_go_votes: 2 votes for go are needed, but there are fewer seats (seats in collaboration.sequence: 1)",
+                "20:8: warning: roles.bob: `bob` has no seat (add it to collaboration.sequence)",
             ],
         ),
         (
             r#"sequence = ["ann", "bob"]"#,
             r#"sequence = "ann""#,
-            &[r#"16:12: error: collaboration.sequence: expected a list, found the text "ann""#],
+            &[r#"16:12: error: collaboration.sequence: expected a list, found the string "ann""#],
         ),
         (
             r#"sequence = ["ann", "bob"]"#,
             r#"sequence = ["ann", "bob"]
 concurrency = "paralel""#,
             &[
-                "17:15: error: collaboration.concurrency: `paralel` is not known here (did you mean `parallel`?)",
+                "17:15: error: collaboration.concurrency: `paralel` is not allowed here (did you mean `parallel`?)",
             ],
         ),
         (
@@ -404,7 +412,7 @@ concurrency = "paralel""#,
             r#"sequence = ["ann", "bob"]
 escalate_after_blocks = 2"#,
             &[
-                "17:25: error: collaboration.escalate_after_blocks: escalation to a person is not available yet (0: never)",
+                "17:25: error: collaboration.escalate_after_blocks: escalation is not available yet (set it to 0, which means never)",
             ],
         ),
         (
@@ -440,27 +448,29 @@ fn roles_and_flags_know_each_other() {
             r#"flag = "lawyer""#,
             r#"when_off = "skip""#,
             &[
-                "22:12: error: roles.bob.when_off: `when_off` says nothing without a flag (add `flag`, or leave `when_off` out)",
+                "22:12: error: roles.bob.when_off: `when_off` has no effect without a flag (add `flag`, or remove `when_off`)",
             ],
         ),
         (
             r#"flag = "lawyer""#,
             r#"flag = "lawyer"
 when_off = "stop""#,
-            &["23:12: error: roles.bob.when_off: `stop` is not known here (one of skip, deny)"],
+            &["23:12: error: roles.bob.when_off: `stop` is not allowed here (one of skip, deny)"],
         ),
         (
             r#"label = "A lawyer""#,
             r#"default = "on""#,
-            &[r#"9:11: error: flags.lawyer.default: expected true or false, found the text "on""#],
+            &[
+                r#"9:11: error: flags.lawyer.default: expected true or false, found the string "on""#,
+            ],
         ),
         (
             "[roles.ann]",
             r#"[roles."an n"]"#,
             &[
                 "16:13: error: collaboration.sequence[0]: `ann` is not a role of this scenario (did you mean `an n`?)",
-                "18:8: error: roles.an n: `an n` is no name (letters, digits, _ and -, at most 64)",
-                "18:8: warning: roles.an n: `an n` never speaks (it is not in collaboration.sequence)",
+                "18:8: error: roles.an n: `an n` is not a valid name (use letters, digits, _ and -, at most 64)",
+                "18:8: warning: roles.an n: `an n` has no seat (add it to collaboration.sequence)",
                 "24:8: error: script[0].role: `ann` is not a role of this scenario (did you mean `an n`?)",
             ],
         ),
@@ -469,7 +479,7 @@ when_off = "stop""#,
 prompt = "You are Ann.""#,
             "[roles.ann]",
             &[
-                "18:1: error: roles.ann.prompt: `prompt` is missing (Its system prompt; how it must reply is added to it. `{{input}}` is filled in.)",
+                "18:1: error: roles.ann.prompt: `prompt` is missing (Its system prompt; the required reply format is appended. `{{input}}` is filled in.)",
             ],
         ),
         (
@@ -491,7 +501,7 @@ fn conditions_are_cel_over_what_is_shown() {
             "facts.rate < facts.limits.block",
             "facts.rate <",
             &[
-                "25:21: error: script[0].when: not a condition: it ends too early (a condition is CEL, such as facts.alerts >= 3 && inputs.region == 'EU')",
+                "25:21: error: script[0].when: not a condition: it ends too early (write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU')",
             ],
         ),
         (
@@ -503,25 +513,25 @@ fn conditions_are_cel_over_what_is_shown() {
             "facts.rate < facts.limits.block",
             "fact.rate < 3",
             &[
-                "25:9: error: script[0].when: `fact` is not shown to this condition (did you mean `facts`?)",
+                "25:9: error: script[0].when: `fact` is not available in this condition (did you mean `facts`?)",
             ],
         ),
         (
             "facts.rate < facts.limits.block",
             "final_decision == 'go'",
             &[
-                "25:9: error: script[0].when: `final_decision` is not shown to this condition (one of facts, inputs, goal, role, round, attempt, flags, recent_rounds, open_conflicts)",
+                "25:9: error: script[0].when: `final_decision` is not available in this condition (one of facts, inputs, goal, role, round, attempt, flags, recent_rounds, open_conflicts)",
             ],
         ),
         (
             "facts.rate < facts.limits.block",
             "inputs.dya == 'x'",
-            &["25:9: error: script[0].when: `dya` is no input (did you mean `day`?)"],
+            &["25:9: error: script[0].when: `dya` is not an input (did you mean `day`?)"],
         ),
         (
             "facts.rate < facts.limits.block",
             "flags.lawer",
-            &["25:9: error: script[0].when: `lawer` is no flag (did you mean `lawyer`?)"],
+            &["25:9: error: script[0].when: `lawer` is not a flag (did you mean `lawyer`?)"],
         ),
         (
             r#""facts.rate < facts.limits.block""#,
@@ -529,7 +539,7 @@ fn conditions_are_cel_over_what_is_shown() {
 facts.rate < 1
   && $'''",
             &[
-                "27:6: error: script[0].when: not a condition: unexpected '$' (a condition is CEL, such as facts.alerts >= 3 && inputs.region == 'EU')",
+                "27:6: error: script[0].when: not a condition: unexpected '$' (write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU')",
             ],
         ),
         (
@@ -537,7 +547,7 @@ facts.rate < 1
             r#"step = "finalize"
 when = "round == 1""#,
             &[
-                "31:9: error: script[2].when: `round` is not shown to this condition (one of facts, inputs, goal, attempt, flags, final_decision, history)",
+                "31:9: error: script[2].when: `round` is not available in this condition (one of facts, inputs, goal, attempt, flags, final_decision, history)",
             ],
         ),
     ]);
@@ -571,7 +581,7 @@ when"#,
 role = "bob"
 text = "x""#,
             &[
-                "29:1: warning: script[2]: this row can never be used (script[1] stands before it and takes every call of it)",
+                "29:1: warning: script[2]: this row can never be used (script[1] comes first and matches every call of this row)",
             ],
         ),
         (
@@ -580,7 +590,7 @@ text = "Whatever."
 "#,
             "",
             &[
-                "20:8: warning: roles.bob: offline `bob` has no scripted reply (give it a row in [[script]])",
+                "20:8: warning: roles.bob: `bob` has no scripted reply for offline runs (add a row in [[script]] for it)",
             ],
         ),
         (
@@ -590,7 +600,7 @@ text = "Done: {{what}}."
 "#,
             "",
             &[
-                r#"17:19: warning: collaboration.finalize_prompt: offline there is no scripted launch brief (give it a row in [[script]] with step = "finalize")"#,
+                r#"17:19: warning: collaboration.finalize_prompt: there is no scripted launch brief for offline runs (add a row in [[script]] with step = "finalize")"#,
             ],
         ),
     ]);
@@ -614,7 +624,7 @@ when"#,
 latency = "1h"
 when"#,
             &[
-                r#"25:11: error: script[0].latency: "1h" is no time (such as 900ms, 1.5s, or 900ms..1.8s, at most 60m)"#,
+                r#"25:11: error: script[0].latency: "1h" is not a duration (such as 900ms, 1.5s, or 900ms..1.8s, at most 60m)"#,
             ],
         ),
         (
@@ -624,7 +634,7 @@ when"#,
 latency = "2s..1s"
 when"#,
             &[
-                r#"25:11: error: script[0].latency: "2s..1s" ends before it begins (the shorter time first)"#,
+                r#"25:11: error: script[0].latency: "2s..1s" has its longer time first (write the shorter time first)"#,
             ],
         ),
         (
@@ -634,7 +644,7 @@ when"#,
 latency = true
 when"#,
             &[
-                r#"25:11: error: script[0].latency: expected a time such as "900ms" or "900ms..1.8s", found true"#,
+                r#"25:11: error: script[0].latency: expected a duration such as "900ms" or "900ms..1.8s", found true"#,
             ],
         ),
         (
@@ -644,7 +654,7 @@ when"#,
 fault = { }
 when"#,
             &[
-                r#"25:9: error: script[0].fault: the fault does not say what goes wrong (status = 503, or kind = "hang")"#,
+                r#"25:9: error: script[0].fault: the fault has no status and no kind (write status = 503, or kind = "hang")"#,
             ],
         ),
         (
@@ -654,7 +664,7 @@ when"#,
 fault = { status = 503, kind = "hang" }
 when"#,
             &[
-                r#"25:9: error: script[0].fault: a fault is a status or a kind, not both (status = 503, or kind = "hang")"#,
+                r#"25:9: error: script[0].fault: a fault has a status or a kind, not both (write status = 503, or kind = "hang")"#,
             ],
         ),
         (
@@ -672,7 +682,7 @@ when"#,
 fault = { kind = "rest" }
 when"#,
             &[
-                "25:18: error: script[0].fault.kind: `rest` is not known here (did you mean `reset`?)",
+                "25:18: error: script[0].fault.kind: `rest` is not allowed here (did you mean `reset`?)",
             ],
         ),
         (
@@ -682,7 +692,7 @@ when"#,
 fault = { kind = "hang", retry_after_s = 1 }
 when"#,
             &[
-                "25:42: error: script[0].fault.retry_after_s: only an answer with a status has a Retry-After (add `status`, such as 429)",
+                "25:42: error: script[0].fault.retry_after_s: only a failure with a status can have a Retry-After (add `status`, such as 429)",
             ],
         ),
     ]);
@@ -698,13 +708,15 @@ when"#,
 raw = "x"
 when"#,
             &[
-                "23:1: error: script[0]: the row says more than one thing (one of `reply`, `raw` and `text`)",
+                "23:1: error: script[0]: the row has more than one reply (keep one of `reply`, `raw` and `text`)",
             ],
         ),
         (
             r#"text = "Whatever.""#,
             "round = 1",
-            &["27:1: error: script[1]: the row says nothing (one of `reply`, `raw` and `text`)"],
+            &[
+                "27:1: error: script[1]: the row has no reply (write one of `reply`, `raw` and `text`)",
+            ],
         ),
     ]);
 }
@@ -716,7 +728,7 @@ fn a_step_is_no_turn_of_a_role() {
             r#"step = "finalize""#,
             r#"step = "finalise""#,
             &[
-                "30:8: error: script[2].step: `finalise` is not known here (did you mean `finalize`?)",
+                "30:8: error: script[2].step: `finalise` is not allowed here (did you mean `finalize`?)",
             ],
         ),
         (
@@ -725,8 +737,8 @@ fn a_step_is_no_turn_of_a_role() {
 role = "ann"
 round = 1"#,
             &[
-                "31:8: error: script[2].role: a step of the pattern is no role's turn (leave `role` or `step` out)",
-                "32:9: error: script[2].round: the step finalize belongs to no round (leave `round` out)",
+                "31:8: error: script[2].role: a step of the pattern is not a role's turn (remove `role` or `step`)",
+                "32:9: error: script[2].round: the step finalize belongs to no round (remove `round`)",
             ],
         ),
     ]);
@@ -747,13 +759,13 @@ retries = { max_attempts = 0, backoff_ms = [1, -1] }
 [[script]]
 role"#,
         &[
-            "24:10: error: model.repair: `fence` is not known here (did you mean `fences`?)",
+            "24:10: error: model.repair: `fence` is not allowed here (did you mean `fences`?)",
             "25:10: error: model.prices.completion_usd_per_million: `completion_usd_per_million` is missing (Tokens of the reply.)",
             "25:37: error: model.prices.prompt_usd_per_million: -1 is out of range (0 to 1000000)",
             "27:13: error: tools.llm.timeout_s: 0 is out of range (0.001 to 86400)",
             "28:28: error: tools.llm.retries.max_attempts: 0 is out of range (1 to 20)",
             "28:48: error: tools.llm.retries.backoff_ms[1]: -1 is out of range (0 to 600000)",
-            "29:8: warning: tools.http: nobody asks `http` (a collaboration asks only llm)",
+            "29:8: warning: tools.http: `http` is never called (a collaboration calls only llm)",
         ],
     )]);
 }
@@ -764,7 +776,7 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             "budget.max_rounds=x",
             &[
-                r#"--set budget.max_rounds=x: error: budget.max_rounds: expected a whole number from 1 to 1000, found the text "x""#,
+                r#"--set budget.max_rounds=x: error: budget.max_rounds: expected a whole number from 1 to 1000, found the string "x""#,
             ],
         ),
         (
@@ -774,32 +786,32 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             "inputs.size=medium",
             &[
-                "--set inputs.size=medium: error: inputs.size.value: `medium` is not among the choices (one of big, small)",
+                "--set inputs.size=medium: error: inputs.size.value: `medium` is not one of the choices (one of big, small)",
             ],
         ),
         (
             "inputs.siz=big",
             &[
-                "--set inputs.siz=big: error: `siz` is no input of this scenario (did you mean `size`?)",
+                "--set inputs.siz=big: error: `siz` is not an input of this scenario (did you mean `size`?)",
             ],
         ),
         (
             "inputs.day=2026-02-30",
             &[
-                r#"--set inputs.day=2026-02-30: error: inputs.day.value: the text "2026-02-30" is no date (a day of the calendar as YYYY-MM-DD, such as 2026-03-02)"#,
+                r#"--set inputs.day=2026-02-30: error: inputs.day.value: the string "2026-02-30" is not a date (write a date as YYYY-MM-DD, such as 2026-03-02)"#,
             ],
         ),
         ("inputs.day=2026-02-28", &[]),
         (
             "roles.ann.prompt=Hi {{who}}",
             &[
-                "--set roles.ann.prompt=Hi {{who}}: error: roles.ann.prompt: `{{who}}` is no input (one of what, day, size)",
+                "--set roles.ann.prompt=Hi {{who}}: error: roles.ann.prompt: `{{who}}` is not an input (one of what, day, size)",
             ],
         ),
         (
             "roles.cy.prompt=x",
             &[
-                "--set roles.cy.prompt=x: warning: roles.cy: `cy` never speaks (it is not in collaboration.sequence)",
+                "--set roles.cy.prompt=x: warning: roles.cy: `cy` has no seat (add it to collaboration.sequence)",
             ],
         ),
         (
@@ -811,12 +823,9 @@ fn overrides_are_named_where_they_are_wrong() {
         ("script[1].text=x", &[]),
         (
             "script.text=x",
-            &["--set script.text=x: error: `script` is a list (name an item: script[0])"],
+            &["--set script.text=x: error: `script` is a list (set an item: script[0])"],
         ),
-        (
-            "title.x=1",
-            &["--set title.x=1: error: `title` is no table, so nothing in it can be set"],
-        ),
+        ("title.x=1", &["--set title.x=1: error: `title` is not a table and has no fields to set"]),
         ("tools.llm.timeout_s=5", &[]),
         (
             "tools.llm.timeout_s=-5",
@@ -828,13 +837,13 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             "script[0].when=facts.rate <",
             &[
-                "--set script[0].when=facts.rate <: error: script[0].when: not a condition: it ends too early (a condition is CEL, such as facts.alerts >= 3 && inputs.region == 'EU')",
+                "--set script[0].when=facts.rate <: error: script[0].when: not a condition: it ends too early (write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU')",
             ],
         ),
         (
             r#"script[0].when="facts.rate <""#,
             &[
-                r#"--set script[0].when="facts.rate <": error: script[0].when: not a condition: it ends too early (a condition is CEL, such as facts.alerts >= 3 && inputs.region == 'EU')"#,
+                r#"--set script[0].when="facts.rate <": error: script[0].when: not a condition: it ends too early (write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU')"#,
             ],
         ),
         ("inputs.what=2026", &[]),
@@ -847,7 +856,7 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             "flags.lawyer.default=on",
             &[
-                r#"--set flags.lawyer.default=on: error: flags.lawyer.default: expected true or false, found the text "on""#,
+                r#"--set flags.lawyer.default=on: error: flags.lawyer.default: expected true or false, found the string "on""#,
             ],
         ),
         (
@@ -865,14 +874,14 @@ fn overrides_are_named_where_they_are_wrong() {
         (
             r#"collaboration.sequence=["ann","bo"]"#,
             &[
-                "20:8: warning: roles.bob: `bob` never speaks (it is not in collaboration.sequence)",
+                "20:8: warning: roles.bob: `bob` has no seat (add it to collaboration.sequence)",
                 r#"--set collaboration.sequence=["ann","bo"]: error: collaboration.sequence[1]: `bo` is not a role of this scenario (did you mean `bob`?)"#,
             ],
         ),
         (
             r#"collaboration.sequence[0]="x""#,
             &[
-                "18:8: warning: roles.ann: `ann` never speaks (it is not in collaboration.sequence)",
+                "18:8: warning: roles.ann: `ann` has no seat (add it to collaboration.sequence)",
                 "24:8: warning: script[0]: this row can never be used (`ann` is not in collaboration.sequence)",
                 r#"--set collaboration.sequence[0]="x": error: collaboration.sequence[0]: `x` is not a role of this scenario (one of ann, bob)"#,
             ],

@@ -206,10 +206,10 @@ fn hosts_that_may_be_private_are_named_as_requests_name_them() {
     assert_eq!(web.allow_private, PrivateHosts::These(named.into()));
     for (list, help) in [
         (r#"["http://wiki.corp:8080/x"]"#, r#"write "wiki.corp:8080""#),
-        (r#"["*.corp"]"#, "name every host, such as vendor.example.com"),
+        (r#"["*.corp"]"#, "list every host, such as vendor.example.com"),
         (r#"["10.0.0.0/8"]"#, r#"write "10.0.0.0""#),
         (r#"["wiki.corp:http"]"#, "a port is a number from 1 to 65535"),
-        (r#"["{{what}}"]"#, "domains stand in the file as they are"),
+        (r#"["{{what}}"]"#, "write the domain itself"),
     ] {
         let told = hosts(list).join("\n");
         assert!(told.contains("error: tools.read_source.read.allow_private[0]: "), "{told}");
@@ -228,7 +228,7 @@ fn pages_that_hang_have_a_part_of_the_run() {
         assert_eq!(spec(&scenario).budget.read_timeout().as_millis(), part_ms, "{set:?}");
     }
     let slow = |set: &[&str]| {
-        told(WHOLE, set).iter().any(|line| line.contains("one page that hangs takes"))
+        told(WHOLE, set).iter().any(|line| line.contains("one page that hangs can take"))
     };
     assert!(!slow(&["tools.read_source.timeout_s=2"]));
     assert!(slow(&["tools.read_source.timeout_s=3"]), "3 s twice, of 9 s");
@@ -238,7 +238,7 @@ fn pages_that_hang_have_a_part_of_the_run() {
     assert_eq!(
         told(WHOLE, &["tools.read_source.timeout_s=3"]),
         [
-            "36:8: warning: tools.read_source: one page that hangs takes 6 s of the run's 9 s (lower timeout_s or retries.max_attempts, or raise budget.max_seconds)"
+            "36:8: warning: tools.read_source: one page that hangs can take 6 s of the run's 9 s (lower timeout_s or retries.max_attempts, or raise budget.max_seconds)"
         ],
     );
 }
@@ -257,7 +257,7 @@ fn limits_are_clamped_as_in_the_source_and_said_to_be() {
             SHORT.replacen("[research]", &format!("[budget]\n{key} = {given}\n[research]"), 1);
         let at = key.len() + 4;
         let expected = format!(
-            "5:{at}: warning: budget.{key}: {given} is out of range, so it is taken as {taken} ({range})"
+            "5:{at}: warning: budget.{key}: {given} is out of range and is clamped to {taken} ({range})"
         );
         assert_eq!(told(&text, &[]), [expected]);
         let scenario = load(&text, Origin::File("a.toml".into()), &[]).expect("a warning alone");
@@ -282,78 +282,78 @@ fn mistakes_are_told_where_they_are() {
                 r#"policy = ["a.example"]"#,
                 r#"policy = ["https://A.example/x", "a.example/", "*.example", "{{host}}", "a b", "a.example:0", "bü_ch!.example", ""]"#,
                 &[
-                    r#"6:27: error: research.allowed_domains_policy[0]: "https://A.example/x" is more than a domain (write "a.example")"#,
-                    r#"6:50: error: research.allowed_domains_policy[1]: "a.example/" is more than a domain (write "a.example")"#,
-                    r#"6:64: error: research.allowed_domains_policy[2]: "*.example" is no domain: each stands for itself alone (name every host, such as vendor.example.com)"#,
-                    "6:77: error: research.allowed_domains_policy[3]: an input cannot choose a domain (domains stand in the file as they are)",
-                    r#"6:89: error: research.allowed_domains_policy[4]: "a b" is no domain (a host such as vendor.example.com)"#,
-                    r#"6:96: error: research.allowed_domains_policy[5]: "a.example:0" is no domain (a port is a number from 1 to 65535)"#,
-                    r#"6:111: error: research.allowed_domains_policy[6]: "bü_ch!.example" is no domain (a host such as vendor.example.com)"#,
-                    "6:129: error: research.allowed_domains_policy[7]: the text is empty (say something here, or leave the key out)",
+                    r#"6:27: error: research.allowed_domains_policy[0]: "https://A.example/x" is a URL, not a domain (write "a.example")"#,
+                    r#"6:50: error: research.allowed_domains_policy[1]: "a.example/" is a URL, not a domain (write "a.example")"#,
+                    r#"6:64: error: research.allowed_domains_policy[2]: "*.example" is not a domain: wildcards are not allowed (list every host, such as vendor.example.com)"#,
+                    "6:77: error: research.allowed_domains_policy[3]: an input cannot choose a domain (write the domain itself)",
+                    r#"6:89: error: research.allowed_domains_policy[4]: "a b" is not a domain (write a host such as vendor.example.com)"#,
+                    r#"6:96: error: research.allowed_domains_policy[5]: "a.example:0" is not a domain (a port is a number from 1 to 65535)"#,
+                    r#"6:111: error: research.allowed_domains_policy[6]: "bü_ch!.example" is not a domain (write a host such as vendor.example.com)"#,
+                    "6:129: error: research.allowed_domains_policy[7]: the string is empty (write something, or remove the key)",
                 ],
             ),
             (
                 r#"execution = ["a.example"]"#,
                 r#"execution = ["a.example", "b.example", "A.example "]"#,
                 &[
-                    "7:43: warning: research.allowed_domains_execution[1]: `b.example` is denied by policy all the same (it is not in allowed_domains_policy)",
-                    "7:56: warning: research.allowed_domains_execution[2]: `a.example` is in the list already",
+                    "7:43: warning: research.allowed_domains_execution[1]: `b.example` is still denied by policy (add it to allowed_domains_policy)",
+                    "7:56: warning: research.allowed_domains_execution[2]: `a.example` is already in the list",
                 ],
             ),
             (
                 r#"execution = ["a.example"]"#,
                 "execution = []",
                 &[
-                    "7:29: warning: research.allowed_domains_execution: every source is denied: no domain is switched on",
+                    "7:29: warning: research.allowed_domains_execution: every source will be denied: no domain is switched on",
                 ],
             ),
             (
                 r#"policy = ["a.example"]"#,
                 "policy = []",
                 &[
-                    "6:26: warning: research.allowed_domains_policy: every source is denied: no domain may be read",
+                    "6:26: warning: research.allowed_domains_policy: every source will be denied: no domain may be read",
                 ],
             ),
             (
                 r#"policy = ["a.example"]"#,
                 r#"policy = "a.example""#,
                 &[
-                    r#"6:26: error: research.allowed_domains_policy: expected a list, found the text "a.example""#,
+                    r#"6:26: error: research.allowed_domains_policy: expected a list, found the string "a.example""#,
                 ],
             ),
             (
                 "question = \"What of it?\"\n",
                 "",
                 &[
-                    "4:1: error: research.question: `question` is missing (What is to be found out. `{{input}}` is filled in.)",
+                    "4:1: error: research.question: `question` is missing (The question to answer. `{{input}}` is filled in.)",
                 ],
             ),
             (
                 r#"question = "What of it?""#,
                 r#"question = "{{what}}""#,
                 &[
-                    "5:13: error: research.question: `{{what}}` is no input (the scenario has no inputs)",
+                    "5:13: error: research.question: `{{what}}` is not an input (the scenario has no inputs)",
                 ],
             ),
             (
                 "[[script]]",
                 "[tools.extract_notes]\nfixture = { rows = [{ raw = \"1\" }] }\n[[script]]",
                 &[
-                    "12:8: warning: tools.extract_notes: nobody asks `extract_notes` (research asks search_sources, read_source and llm)",
+                    "12:8: warning: tools.extract_notes: `extract_notes` is never called (research calls search_sources, read_source and llm)",
                 ],
             ),
             (
                 "{url}",
                 "{address}",
                 &[
-                    "11:31: error: tools.read_source.http.url: `{address}` is no argument of this tool (there is only url)",
+                    "11:31: error: tools.read_source.http.url: `{address}` is not an argument of this tool (the only one is url)",
                 ],
             ),
             (
                 "step = \"plan\"\n",
                 "",
                 &[
-                    r#"12:1: error: script[0]: research has no roles: the row needs a step (step = "plan" or step = "notes" or step = "synthesize")"#,
+                    r#"12:1: error: script[0]: `step` is missing: research has no roles (step = "plan" or step = "notes" or step = "synthesize")"#,
                 ],
             ),
             (
@@ -367,8 +367,8 @@ fn mistakes_are_told_where_they_are() {
                 r#"step = "plan""#,
                 "step = \"plan\"\nrole = \"x\"\nround = 1\nagent = \"y\"",
                 &[
-                    "14:8: error: script[0].role: a step of the pattern is no role's turn (leave `role` or `step` out)",
-                    "15:9: error: script[0].round: the step plan belongs to no round (leave `round` out)",
+                    "14:8: error: script[0].role: a step of the pattern is not a role's turn (remove `role` or `step`)",
+                    "15:9: error: script[0].round: the step plan belongs to no round (remove `round`)",
                     r#"16:9: error: script[0].agent: `agent` is for agents of a team or swarm (step = "plan" or step = "notes" or step = "synthesize")"#,
                 ],
             ),
@@ -376,36 +376,36 @@ fn mistakes_are_told_where_they_are() {
                 r#"when = "max_steps"#,
                 r#"when = "url == '' && max_steps"#,
                 &[
-                    "14:9: error: script[0].when: `url` is not shown to this condition (one of facts, inputs, goal, attempt, flags, question, max_steps)",
+                    "14:9: error: script[0].when: `url` is not available in this condition (one of facts, inputs, goal, attempt, flags, question, max_steps)",
                 ],
             ),
             (
                 "[[script]]\nstep = \"synthesize\"\nraw = \"3\"\n",
                 "",
                 &[
-                    r#"5:12: warning: research.answer: offline there is no scripted answer (give it a row in [[script]] with step = "synthesize")"#,
+                    r#"5:12: warning: research.answer: there is no scripted answer for offline runs (add a row in [[script]] with step = "synthesize")"#,
                 ],
             ),
             (
                 r#"question = "What of it?""#,
                 "question = \"What of it?\"\nnotes = \"rule\"",
                 &[
-                    "18:8: warning: script[1]: this row can never be used (research.notes: offline a rule does it)",
+                    "18:8: warning: script[1]: this row can never be used (research.notes: a rule does it in an offline run)",
                 ],
             ),
             (
                 r#"pattern = "research""#,
                 r#"pattern = "orchestrator""#,
                 &[
-                    "1:1: error: orchestrator.plan_prompt: `plan_prompt` is missing (System prompt of the planner; how it must reply is added to it. `{{input}}` is filled in.)",
+                    "1:1: error: orchestrator.plan_prompt: `plan_prompt` is missing (System prompt of the planner; the required reply format is appended. `{{input}}` is filled in.)",
                     "1:1: error: orchestrator.finalize_prompt: `finalize_prompt` is missing (System prompt of the report at the end. `{{input}}` is filled in.)",
-                    r#"1:1: error: orchestrator.level: `level` is missing (The level of the aggregate: [orchestrator.level] with name = "health" and otherwise = "green", or words of your own.)"#,
-                    "1:1: error: workers: there is no worker (add [workers.NAME])",
-                    r#"4:2: error: research: `research` belongs to the pattern research (this is pattern = "orchestrator")"#,
-                    "8:8: warning: tools.search_sources: nobody asks `search_sources` (an orchestrator asks its workers and llm)",
-                    "10:8: warning: tools.read_source: nobody asks `read_source` (an orchestrator asks its workers and llm)",
-                    "14:9: error: script[0].when: `max_steps` is not shown to this condition (one of facts, inputs, goal, attempt, flags, max_tasks, available_workers)",
-                    "14:26: error: script[0].when: `question` is not shown to this condition (one of facts, inputs, goal, attempt, flags, max_tasks, available_workers)",
+                    r#"1:1: error: orchestrator.level: `level` is missing (The level of the aggregate: [orchestrator.level] with name = "health" and otherwise = "green", or other words.)"#,
+                    "1:1: error: workers: there are no workers (add [workers.NAME])",
+                    r#"4:2: error: research: `research` belongs to the pattern research (this scenario has pattern = "orchestrator")"#,
+                    "8:8: warning: tools.search_sources: `search_sources` is never called (an orchestrator calls its workers and llm)",
+                    "10:8: warning: tools.read_source: `read_source` is never called (an orchestrator calls its workers and llm)",
+                    "14:9: error: script[0].when: `max_steps` is not available in this condition (one of facts, inputs, goal, attempt, flags, max_tasks, available_workers)",
+                    "14:26: error: script[0].when: `question` is not available in this condition (one of facts, inputs, goal, attempt, flags, max_tasks, available_workers)",
                     r#"17:8: error: script[1].step: the pattern has no step notes (step = "plan" or step = "finalize")"#,
                     r#"21:8: error: script[2].step: the pattern has no step synthesize (step = "plan" or step = "finalize")"#,
                 ],
@@ -414,7 +414,7 @@ fn mistakes_are_told_where_they_are() {
                 "[research]",
                 "[roles.x]\nprompt = \"y\"\n[research]",
                 &[
-                    r#"4:2: error: roles: `roles` belongs to the pattern collaboration (this is pattern = "research")"#,
+                    r#"4:2: error: roles: `roles` belongs to the pattern collaboration (this scenario has pattern = "research")"#,
                 ],
             ),
         ],
@@ -425,20 +425,22 @@ fn mistakes_are_told_where_they_are() {
             (
                 r#"as_of = "{{day}}""#,
                 r#"as_of = "7 March""#,
-                &[r#"30:9: error: research.as_of: "7 March" is no day (give a day as YYYY-MM-DD)"#],
+                &[
+                    r#"30:9: error: research.as_of: "7 March" is not a date (write a date as YYYY-MM-DD)"#,
+                ],
             ),
             (
                 r#"as_of = "{{day}}""#,
                 "as_of = 2026-03-07T10:00:00",
                 &[
-                    r#"30:9: error: research.as_of: "2026-03-07T10:00:00" is no day (give a day as YYYY-MM-DD)"#,
+                    r#"30:9: error: research.as_of: "2026-03-07T10:00:00" is not a date (write a date as YYYY-MM-DD)"#,
                 ],
             ),
             (
                 r#"value = "2026-03-07""#,
                 r#"value = "2026-02-30""#,
                 &[
-                    r#"6:17: error: inputs.day.value: the text "2026-02-30" is no date (a day of the calendar as YYYY-MM-DD, such as 2026-03-02)"#,
+                    r#"6:17: error: inputs.day.value: the string "2026-02-30" is not a date (write a date as YYYY-MM-DD, such as 2026-03-02)"#,
                 ],
             ),
             (
@@ -453,14 +455,14 @@ fn mistakes_are_told_where_they_are() {
                 "min_independent_sources = 2",
                 "min_independent_sources = 4",
                 &[
-                    "28:27: warning: research.min_independent_sources: no claim can be confirmed by 4 domains (domains in allowed_domains_policy: 3)",
+                    "28:27: warning: research.min_independent_sources: no claim can be confirmed: it needs 4 domains (domains in allowed_domains_policy: 3)",
                 ],
             ),
             (
                 "max_steps = 6",
                 "max_steps = 4",
                 &[
-                    "11:13: warning: budget.max_steps: every plan is refused: it has 5 steps (at least 5)",
+                    "11:13: warning: budget.max_steps: every plan will be refused: a plan has 5 steps (at least 5)",
                 ],
             ),
             (
@@ -474,42 +476,42 @@ fn mistakes_are_told_where_they_are() {
                 "max_urls = 4",
                 r#"max_urls = "4""#,
                 &[
-                    r#"12:12: error: budget.max_urls: expected a whole number from 1 to 20, found the text "4""#,
+                    r#"12:12: error: budget.max_urls: expected a whole number from 1 to 20, found the string "4""#,
                 ],
             ),
             (
                 "max_urls = 4",
                 "max_tasks = 4",
                 &[
-                    r#"12:1: error: budget.max_tasks: `max_tasks` belongs to the pattern orchestrator (this is pattern = "research")"#,
+                    r#"12:1: error: budget.max_tasks: `max_tasks` belongs to the pattern orchestrator (this scenario has pattern = "research")"#,
                 ],
             ),
             (
                 r#"[sources."Vendor.example.com"]"#,
                 r#"[sources."https://vendor.example.com"]"#,
                 &[
-                    r#"31:10: error: sources.https://vendor.example.com: "https://vendor.example.com" is more than a domain (write "vendor.example.com")"#,
+                    r#"31:10: error: sources.https://vendor.example.com: "https://vendor.example.com" is a URL, not a domain (write "vendor.example.com")"#,
                 ],
             ),
             (
                 r#"[sources."Vendor.example.com"]"#,
                 r#"[sources."other.example"]"#,
                 &[
-                    "31:10: warning: sources.other.example: `other.example` is never read (it is in neither allowlist)",
+                    "31:10: warning: sources.other.example: `other.example` is never read (add it to both allowlists)",
                 ],
             ),
             (
                 r#"[sources."Vendor.example.com"]"#,
                 "[sources.\"vendor.example.com\"]\ntrust = 0.7\n[sources.\"Vendor.example.com\"]",
                 &[
-                    "33:10: error: sources.Vendor.example.com: `vendor.example.com` has a table already (one for each domain)",
+                    "33:10: error: sources.Vendor.example.com: `vendor.example.com` already has a table (write one table for each domain)",
                 ],
             ),
             (
                 r#"[sources."Vendor.example.com"]"#,
                 r#"[sources."wiki.corp:8080"]"#,
                 &[
-                    "33:8: warning: sources.wiki.corp:8080.flag: the flag switches nothing: `wiki.corp:8080` is off already (add it to allowed_domains_execution)",
+                    "33:8: warning: sources.wiki.corp:8080.flag: the flag has no effect: `wiki.corp:8080` is not in the execution allowlist (add it to allowed_domains_execution)",
                 ],
             ),
             (
@@ -527,71 +529,71 @@ fn mistakes_are_told_where_they_are() {
             (
                 r#"plan = "rule""#,
                 r#"plan = "rules""#,
-                &["21:8: error: research.plan: `rules` is not known here (did you mean `rule`?)"],
+                &["21:8: error: research.plan: `rules` is not allowed here (did you mean `rule`?)"],
             ),
             (
                 r#"plan = "rule""#,
                 "plan = \"rule\"\nplan_prompt = \"Plan.\"\npreface = \"So:\"",
                 &[
-                    "22:15: warning: research.plan_prompt: nobody is told this prompt (a rule does it)",
-                    "23:11: warning: research.preface: the model writes the answer (only an answer by rule has it)",
+                    "22:15: warning: research.plan_prompt: this prompt is not used (a rule does this step)",
+                    "23:11: warning: research.preface: the model writes the answer (it is only used with an answer by rule)",
                 ],
             ),
             (
                 r#"plan = "rule""#,
                 r#"plan = "model""#,
                 &[
-                    r#"21:8: warning: research.plan: offline there is no scripted plan (give it a row in [[script]] with step = "plan")"#,
+                    r#"21:8: warning: research.plan: there is no scripted plan for offline runs (add a row in [[script]] with step = "plan")"#,
                 ],
             ),
             (
                 r#"misquotes = "refuse""#,
                 r#"misquotes = "repair""#,
                 &[
-                    "27:13: error: research.misquotes: `repair` is not known here (one of stop, refuse)",
+                    "27:13: error: research.misquotes: `repair` is not allowed here (one of stop, refuse)",
                 ],
             ),
             (
                 "[tools.search_sources]\nsearch = { folder = \"\" }\n",
                 "",
                 &[
-                    "1:1: error: tools.search_sources: nothing searches (add [tools.search_sources] with one of search, fixture, http or command)",
+                    "1:1: error: tools.search_sources: research has no search tool (add [tools.search_sources] with one of search, fixture, http or command)",
                 ],
             ),
             (
                 "read = { web = true }\n",
                 "timeout_s = 3\n",
                 &[
-                    "36:8: error: tools.read_source: nothing reads pages (add read, fixture, http or command)",
+                    "36:8: error: tools.read_source: research has no tool that reads pages (add one of read, fixture, http or command)",
                 ],
             ),
             (
                 r#"search = { folder = "" }"#,
                 r#"read = { folder = "" }"#,
                 &[
-                    "34:8: error: tools.search_sources: nothing searches: `read` reads one page (search, fixture, http or command)",
+                    "34:8: error: tools.search_sources: research has no search tool: `read` only reads one page (use one of search, fixture, http or command)",
                 ],
             ),
             (
                 "read = { web = true }",
                 r#"search = { folder = "" }"#,
                 &[
-                    "36:8: error: tools.read_source: nothing reads pages: `search` finds addresses (read, fixture, http or command)",
+                    "36:8: error: tools.read_source: research has no tool that reads pages: `search` only finds URLs (use one of read, fixture, http or command)",
                 ],
             ),
             (
                 "read = { web = true }",
                 "search = { folder = \"\" }\nread = { web = true }",
                 &[
-                    "38:8: error: tools.read_source: two things answer for one tool (one of fixture, http, command, search and read)",
+                    "38:8: error: tools.read_source: the tool has two implementations (keep one of fixture, http, command, search and read)",
                 ],
             ),
             (
                 "[tools.read_source]",
                 "[tools.read_sources]",
                 &[
-                    "1:1: error: tools.read_source: nothing reads pages (add [tools.read_source] with one of read, fixture, http or command)",
-                    "36:8: warning: tools.read_sources: nobody asks `read_sources` (did you mean `read_source`?)",
+                    "1:1: error: tools.read_source: research has no tool that reads pages (add [tools.read_source] with one of read, fixture, http or command)",
+                    "36:8: warning: tools.read_sources: `read_sources` is never called (did you mean `read_source`?)",
                 ],
             ),
         ],
@@ -603,13 +605,13 @@ fn a_question_that_its_inputs_leave_empty_is_told() {
     let text = WHOLE.replacen("What of {{what}}?", " {{what}} ", 1);
     assert_eq!(
         told(&text, &["inputs.what=\"\""]),
-        ["17:12: error: research.question: the question is empty (its inputs must say something)"]
+        ["17:12: error: research.question: the question is empty (give its inputs a value)"]
     );
     let day = told(WHOLE, &["research.as_of=\"{{what}}\""]);
     assert_eq!(
         day,
         [
-            "--set research.as_of=\"{{what}}\": error: research.as_of: \"it\" is no day (give a day as YYYY-MM-DD)"
+            "--set research.as_of=\"{{what}}\": error: research.as_of: \"it\" is not a date (write a date as YYYY-MM-DD)"
         ]
     );
     assert_eq!(

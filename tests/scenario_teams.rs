@@ -294,39 +294,43 @@ fn the_names_of_a_team_are_judged_in_the_words_of_the_source() {
             (
                 r#"members = ["front", "back"]"#,
                 "members = []",
-                &["8:11: error: agents.desk.members: members is empty (name at least one agent)"],
+                &[
+                    "8:11: error: agents.desk.members: members is empty (add the name of at least one agent)",
+                ],
             ),
             (
                 r#"members = ["front", "back"]"#,
                 "",
-                &["6:9: error: agents.desk.members: members is empty (name at least one agent)"],
+                &[
+                    "6:9: error: agents.desk.members: members is empty (add the name of at least one agent)",
+                ],
             ),
             (
                 r#"["front", "back"]"#,
                 r#"["front", "", "back"]"#,
                 &[
-                    "8:21: error: agents.desk.members[1]: member name is empty (the name of an agent)",
+                    "8:21: error: agents.desk.members[1]: member name is empty (write the name of an agent)",
                 ],
             ),
             (
                 r#"["front", "back"]"#,
                 r#"["front", "back", "front"]"#,
                 &[
-                    r#"8:29: error: agents.desk.members[2]: duplicate member name "front" (once is enough)"#,
+                    r#"8:29: error: agents.desk.members[2]: duplicate member name "front" (remove one of the two)"#,
                 ],
             ),
             (
                 r#"["front", "back"]"#,
                 r#"["front", "back office"]"#,
                 &[
-                    r#"8:21: error: agents.desk.members[1]: member name "back office" does not match ^[a-zA-Z0-9_-]+$ (letters, digits, _ and -)"#,
+                    r#"8:21: error: agents.desk.members[1]: member name "back office" does not match ^[a-zA-Z0-9_-]+$ (use letters, digits, _ and -)"#,
                 ],
             ),
             (
                 r#"entry = "front""#,
                 r#"entry = """#,
                 &[
-                    "9:9: error: agents.desk.entry: entry member name is empty (the name of an agent)",
+                    "9:9: error: agents.desk.entry: entry member name is empty (write the name of an agent)",
                 ],
             ),
             (
@@ -351,7 +355,7 @@ fn the_names_of_a_team_are_judged_in_the_words_of_the_source() {
             r#"["devs", "writer", "desk"]"#,
             r#"["devs", "writer", "desk", "pm"]"#,
             &[
-                r#"13:38: error: agents.pm.members[3]: member name "pm" conflicts with coordinator (the coordinator has the name of its team)"#,
+                r#"13:38: error: agents.pm.members[3]: member name "pm" conflicts with coordinator (the coordinator already has the name of its team)"#,
             ],
         )],
     );
@@ -366,9 +370,9 @@ fn each_member_is_judged_by_itself_so_that_all_is_told_at_once() {
             r#"["devs", "ghost", "", "writer", "desk", "pm", "devs", "spectre"]"#,
             &[
                 "13:20: error: agents.pm.members[1]: `ghost` is not an agent of this scenario (one of pm, devs, coder, writer, desk, front, back, bench)",
-                "13:29: error: agents.pm.members[2]: member name is empty (the name of an agent)",
-                r#"13:51: error: agents.pm.members[5]: member name "pm" conflicts with coordinator (the coordinator has the name of its team)"#,
-                r#"13:57: error: agents.pm.members[6]: duplicate member name "devs" (once is enough)"#,
+                "13:29: error: agents.pm.members[2]: member name is empty (write the name of an agent)",
+                r#"13:51: error: agents.pm.members[5]: member name "pm" conflicts with coordinator (the coordinator already has the name of its team)"#,
+                r#"13:57: error: agents.pm.members[6]: duplicate member name "devs" (remove one of the two)"#,
                 "13:65: error: agents.pm.members[7]: `spectre` is not an agent of this scenario (one of pm, devs, coder, writer, desk, front, back, bench)",
             ],
         )],
@@ -380,7 +384,7 @@ fn each_member_is_judged_by_itself_so_that_all_is_told_at_once() {
             "members = [\"front\", \"back\"]\nentry = \"front\"",
             "members = [\"front\", \"desk\", \"ghost\", \"back\"]\nentry = \"zoe\"",
             &[
-                "8:21: error: agents.desk.members[1]: `desk` is a swarm, and so no member of a swarm (a swarm is made of model agents; teams and swarms can be a coordinator's members)",
+                "8:21: error: agents.desk.members[1]: `desk` is a swarm and cannot be a member of a swarm (only model agents can; teams and swarms can be members of a coordinator)",
                 "8:29: error: agents.desk.members[2]: `ghost` is not an agent of this scenario (one of desk, front, back)",
                 r#"9:9: error: agents.desk.entry: entry member "zoe" not found (one of front, back)"#,
             ],
@@ -405,7 +409,7 @@ fn a_limit_of_an_agent_among_those_of_the_run_is_told_where_it_belongs() {
             let told = told(&keys(text, key));
             let [told] = told.as_slice() else { panic!("{key}: {told:#?}") };
             let end = format!(
-                "error: budget.{name}: `{name}` is no limit of the run (it belongs to {whose}: [agents.NAME])"
+                "error: budget.{name}: `{name}` is not a limit of the run (move it to {whose}: [agents.NAME])"
             );
             assert!(told.ends_with(&end), "{told}");
         }
@@ -423,14 +427,14 @@ fn a_swarm_is_made_of_model_agents_and_no_team_is_within_itself() {
                 r#"members = ["front", "back"]"#,
                 r#"members = ["front", "devs"]"#,
                 &[
-                    "32:21: error: agents.desk.members[1]: `devs` is a coordinator's team, and so no member of a swarm (a swarm is made of model agents; teams and swarms can be a coordinator's members)",
+                    "32:21: error: agents.desk.members[1]: `devs` is a coordinator team and cannot be a member of a swarm (only model agents can; teams and swarms can be members of a coordinator)",
                 ],
             ),
             (
                 r#"members = ["coder"]"#,
                 r#"members = ["coder", "pm"]"#,
                 &[
-                    "24:21: error: agents.devs.members[1]: `pm` is within itself: pm > devs > pm (a team cannot have itself as a member)",
+                    "24:21: error: agents.devs.members[1]: `pm` contains itself: pm > devs > pm (a team cannot have itself as a member)",
                 ],
             ),
             (r#"members = ["coder"]"#, r#"members = ["coder", "desk"]"#, &[]),
@@ -448,7 +452,7 @@ fn a_swarm_is_made_of_model_agents_and_no_team_is_within_itself() {
     assert_eq!(told(&towers(14)), Vec::<String>::new());
     assert_eq!(
         told(&towers(15)),
-        ["10:9: error: agents.pm: 17 teams stand within one another here (at most 16)"]
+        ["10:9: error: agents.pm: teams are nested 17 deep here (at most 16)"]
     );
 }
 
@@ -461,49 +465,49 @@ fn what_an_agent_is_follows_from_its_keys_and_others_are_refused() {
                 "entry = \"front\"",
                 "entry = \"front\"\ninstruction = \"Hi.\"",
                 &[
-                    "10:15: error: agents.desk.instruction: a swarm has no `instruction` (its members speak, it does not)",
+                    "10:15: error: agents.desk.instruction: a swarm has no `instruction` (set it on the members, which call the model)",
                 ],
             ),
             (
                 "entry = \"front\"",
                 "entry = \"front\"\ntools = []",
                 &[
-                    "10:9: error: agents.desk.tools: a swarm has no `tools` (its members speak, it does not)",
+                    "10:9: error: agents.desk.tools: a swarm has no `tools` (set it on the members, which call the model)",
                 ],
             ),
             (
                 "entry = \"front\"",
                 "entry = \"front\"\nparallel_tools = true",
                 &[
-                    "10:18: error: agents.desk.parallel_tools: a swarm has no `parallel_tools` (a swarm has no coordinator)",
+                    "10:18: error: agents.desk.parallel_tools: a swarm has no `parallel_tools` (remove it: a swarm has no coordinator)",
                 ],
             ),
             (
                 "description = \"Greets\"",
                 "description = \"Greets\"\nmax_handoffs = 3",
                 &[
-                    "12:16: error: agents.front.max_handoffs: a model agent has no `max_handoffs` (add `members` and `entry`, or leave it out)",
+                    "12:16: error: agents.front.max_handoffs: a model agent has no `max_handoffs` (add `members` and `entry`, or remove it)",
                 ],
             ),
             (
                 "description = \"Greets\"",
                 "description = \"Greets\"\nmember_tools = {}",
                 &[
-                    "12:16: error: agents.front.member_tools: a model agent has no `member_tools` (add `members`, or leave it out)",
+                    "12:16: error: agents.front.member_tools: a model agent has no `member_tools` (add `members`, or remove it)",
                 ],
             ),
             (
                 "entry = \"front\"",
                 "max_rejections = 3",
                 &[
-                    "5:8: error: swarm.root: `desk` is a coordinator's team (the root of a swarm has `members` and `entry`)",
-                    "9:18: error: agents.desk.max_rejections: a coordinator's team has no `max_rejections` (add `entry`, or leave it out)",
+                    "5:8: error: swarm.root: `desk` is a coordinator team (the root of a swarm has `members` and `entry`)",
+                    "9:18: error: agents.desk.max_rejections: a coordinator team has no `max_rejections` (add `entry`, or remove it)",
                 ],
             ),
             (
                 "entry = \"front\"",
                 "entry = 3",
-                &["9:9: error: agents.desk.entry: expected a text, found the number 3"],
+                &["9:9: error: agents.desk.entry: expected a string, found the number 3"],
             ),
             (
                 "entry = \"front\"",
@@ -538,7 +542,7 @@ fn what_an_agent_is_follows_from_its_keys_and_others_are_refused() {
                 "description = \"Greets\"",
                 "max_tool_rounds = -1",
                 &[
-                    "10:1: error: agents.front.description: `description` is missing (What it does, for people and for the agents that may ask it or hand over to it.)",
+                    "10:1: error: agents.front.description: `description` is missing (What it does, shown to the operator and to the agents that may consult it or hand over to it.)",
                     "11:19: error: agents.front.max_tool_rounds: -1 is out of range (1 to 10000)",
                 ],
             ),
@@ -546,7 +550,7 @@ fn what_an_agent_is_follows_from_its_keys_and_others_are_refused() {
                 "entry = \"front\"",
                 "entry = \"front\"\nhandoff_input = \"{form}: {message}\"",
                 &[
-                    "10:18: error: agents.desk.handoff_input: `{form}` is nothing of a hand-off (did you mean `from`?)",
+                    "10:18: error: agents.desk.handoff_input: `{form}` is not a placeholder of a handoff (did you mean `from`?)",
                 ],
             ),
             ("entry = \"front\"", "entry = \"front\"\nhandoff_input = '{\"a\": {message}}'", &[]),
@@ -559,21 +563,21 @@ fn what_an_agent_is_follows_from_its_keys_and_others_are_refused() {
                 r#"inner_text = "exclude""#,
                 r#"inner_text = "exlude""#,
                 &[
-                    "19:14: error: agents.pm.member_tools.inner_text: `exlude` is not known here (did you mean `exclude`?)",
+                    "19:14: error: agents.pm.member_tools.inner_text: `exlude` is not allowed here (did you mean `exclude`?)",
                 ],
             ),
             (
                 r#"history_scope = "isolated""#,
                 r#"history_scope = "all""#,
                 &[
-                    "20:17: error: agents.pm.member_tools.history_scope: `all` is not known here (one of parent_branch, isolated)",
+                    "20:17: error: agents.pm.member_tools.history_scope: `all` is not allowed here (one of parent_branch, isolated)",
                 ],
             ),
             (
                 r#""{{parallel}}""#,
                 r#""{{what}}""#,
                 &[
-                    "16:18: error: agents.pm.parallel_tools: this is neither true nor false (true, false, or \"{{input}}\" of an input that is)",
+                    "16:18: error: agents.pm.parallel_tools: this is not a boolean (write true, false, or \"{{input}}\" with a boolean input)",
                 ],
             ),
             (
@@ -610,43 +614,43 @@ fn the_root_is_what_the_pattern_says() {
                 r#"root = "desk""#,
                 "",
                 &[
-                    "4:1: error: swarm.root: `root` is missing (The agent that a person talks to: of a team a coordinator (it has members), of a swarm an agent with members and an entry.)",
+                    "4:1: error: swarm.root: `root` is missing (The agent that the user talks to: of a team a coordinator (an agent with members), of a swarm an agent with members and an entry.)",
                 ],
             ),
             (
                 "entry = \"front\"",
                 "",
                 &[
-                    "5:8: error: swarm.root: `desk` is a coordinator's team (the root of a swarm has `members` and `entry`)",
+                    "5:8: error: swarm.root: `desk` is a coordinator team (the root of a swarm has `members` and `entry`)",
                 ],
             ),
             (
                 "pattern = \"swarm\"",
                 "pattern = \"team\"",
                 &[
-                    "1:1: error: team.root: `root` is missing (The agent that a person talks to: of a team a coordinator (it has members), of a swarm an agent with members and an entry.)",
-                    "4:2: error: swarm: `swarm` belongs to the pattern swarm (this is pattern = \"team\")",
+                    "1:1: error: team.root: `root` is missing (The agent that the user talks to: of a team a coordinator (an agent with members), of a swarm an agent with members and an entry.)",
+                    "4:2: error: swarm: `swarm` belongs to the pattern swarm (this scenario has pattern = \"team\")",
                 ],
             ),
             (
                 "[swarm]",
                 "[budget]\nmax_rounds = 3\n[swarm]",
                 &[
-                    "5:1: error: budget.max_rounds: `max_rounds` belongs to the pattern collaboration (this is pattern = \"swarm\")",
+                    "5:1: error: budget.max_rounds: `max_rounds` belongs to the pattern collaboration (this scenario has pattern = \"swarm\")",
                 ],
             ),
             (
                 "[swarm]",
                 "[team]\nroot = \"desk\"\n[swarm]",
                 &[
-                    "4:2: error: team: `team` belongs to the pattern team (this is pattern = \"swarm\")",
+                    "4:2: error: team: `team` belongs to the pattern team (this scenario has pattern = \"swarm\")",
                 ],
             ),
             (
                 "[swarm]",
                 "[roles]\n[swarm]",
                 &[
-                    "4:2: error: roles: `roles` belongs to the pattern collaboration (this is pattern = \"swarm\")",
+                    "4:2: error: roles: `roles` belongs to the pattern collaboration (this scenario has pattern = \"swarm\")",
                 ],
             ),
         ],
@@ -665,8 +669,8 @@ fn the_root_is_what_the_pattern_says() {
                 "root = \"pm\"",
                 "root = \"devs\"",
                 &[
-                    "10:9: warning: agents.pm: `pm` is nobody's member (name it in the `members` of an agent)",
-                    "55:8: warning: tools.devs: nobody asks `devs` (it is the agent that a person talks to)",
+                    "10:9: warning: agents.pm: `pm` is not a member of any team (name it in the `members` of an agent)",
+                    "55:8: warning: tools.devs: `devs` is never called (only the user talks to the root agent)",
                 ],
             ),
         ],
@@ -682,14 +686,14 @@ fn what_can_never_help_is_told_of() {
                 "entry = \"front\"",
                 "entry = \"front\"\nrepetitive_handoff_window = 2\nrepetitive_handoff_min_unique = 3",
                 &[
-                    "11:33: warning: agents.desk.repetitive_handoff_min_unique: 3 different names cannot be among 2: every hand-off is refused once the window is full (at most the window; 0: any number)",
+                    "11:33: warning: agents.desk.repetitive_handoff_min_unique: 2 targets cannot have 3 different names: every handoff is refused once the window is full (set it to at most the window, or 0 for no check)",
                 ],
             ),
             (
                 "entry = \"front\"",
                 "entry = \"front\"\nrepetitive_handoff_window = 2",
                 &[
-                    "10:29: warning: agents.desk.repetitive_handoff_window: 3 different names cannot be among 2: every hand-off is refused once the window is full (at least `repetitive_handoff_min_unique`, which is 3; 0: none)",
+                    "10:29: warning: agents.desk.repetitive_handoff_window: 2 targets cannot have 3 different names: every handoff is refused once the window is full (set it to at least `repetitive_handoff_min_unique` (3), or 0 for no check)",
                 ],
             ),
             (
@@ -711,7 +715,7 @@ fn what_can_never_help_is_told_of() {
                 "[tools.writer]",
                 "[tools.writer]\nsafe_mode = { enabled = true, cache_ttl_s = 60, fallback = { a = 1 } }",
                 &[
-                    "58:45: warning: tools.writer.safe_mode.cache_ttl_s: the answers of an agent are not kept (what it says depends on what it is shown; `fallback` stands in for it)",
+                    "58:45: warning: tools.writer.safe_mode.cache_ttl_s: replies of an agent are not cached (a reply depends on the conversation; set `fallback` instead)",
                 ],
             ),
             (
@@ -733,18 +737,18 @@ fn agents_that_nobody_can_come_to_are_told_of() {
                 r#"members = ["devs", "writer", "desk"]"#,
                 r#"members = ["devs", "writer"]"#,
                 &[
-                    "30:9: warning: agents.desk: `desk` is nobody's member (name it in the `members` of an agent)",
+                    "30:9: warning: agents.desk: `desk` is not a member of any team (name it in the `members` of an agent)",
                 ],
             ),
             (
                 "[[script]]\ntext = \"Done.\"\n",
                 "",
                 &[
-                    "22:9: warning: agents.devs: offline `devs` has no scripted reply (give it a row in [[script]])",
-                    "25:9: warning: agents.coder: offline `coder` has no scripted reply (give it a row in [[script]])",
-                    "28:9: warning: agents.writer: offline `writer` has no scripted reply (give it a row in [[script]])",
-                    "44:9: warning: agents.back: offline `back` has no scripted reply (give it a row in [[script]])",
-                    "46:9: warning: agents.bench: offline `bench` has no scripted reply (give it a row in [[script]])",
+                    "22:9: warning: agents.devs: `devs` has no scripted reply for offline runs (add a row in [[script]] for it)",
+                    "25:9: warning: agents.coder: `coder` has no scripted reply for offline runs (add a row in [[script]] for it)",
+                    "28:9: warning: agents.writer: `writer` has no scripted reply for offline runs (add a row in [[script]] for it)",
+                    "44:9: warning: agents.back: `back` has no scripted reply for offline runs (add a row in [[script]] for it)",
+                    "46:9: warning: agents.bench: `bench` has no scripted reply for offline runs (add a row in [[script]] for it)",
                 ],
             ),
         ],
@@ -753,14 +757,14 @@ fn agents_that_nobody_can_come_to_are_told_of() {
                  [agents.a]\ndescription = \"A\"\nmembers = [\"b\"]\n[agents.b]\n\
                  description = \"B\"\n[agents.c]\ndescription = \"C\"\n[[script]]\ntext = \"Done.\"\n";
     let help = "name it in the `members` of an agent";
-    let what = format!("11:9: warning: agents.c: `c` is nobody's member ({help})");
+    let what = format!("11:9: warning: agents.c: `c` is not a member of any team ({help})");
     assert_eq!(told(alone), [what], "there is no swarm that it could join");
     let empty = "title = \"A\"\npattern = \"team\"\ngoal = \"G\"\n[team]\nroot = \"a\"\n";
     assert_eq!(
         told(empty),
         [
-            "1:1: error: agents: there is no agent (add [agents.NAME])",
-            "5:8: error: team.root: `a` is not an agent of this scenario (there is none)",
+            "1:1: error: agents: there are no agents (add [agents.NAME])",
+            "5:8: error: team.root: `a` is not an agent of this scenario (there are none)",
         ]
     );
 }
@@ -781,7 +785,7 @@ fn tools_and_agents_have_one_name_each() {
                 r#"tools = ["tickets"]"#,
                 r#"tools = ["writer"]"#,
                 &[
-                    "14:10: error: agents.pm.tools[0]: `writer` is an agent, not a tool (agents are asked by those whose `members` they are)",
+                    "14:10: error: agents.pm.tools[0]: `writer` is an agent, not a tool (name it in `members` instead)",
                     "67:12: warning: script[0].calls[1].tool: `pm` cannot call `tickets` (one of writer, devs, writer, desk)",
                     "68:12: warning: script[0].calls[2].tool: `pm` cannot call `tickets` (one of writer, devs, writer, desk)",
                 ],
@@ -789,88 +793,92 @@ fn tools_and_agents_have_one_name_each() {
             (
                 r#"tools = ["tickets"]"#,
                 r#"tools = ["tickets", "tickets"]"#,
-                &["14:21: error: agents.pm.tools[1]: `tickets` stands here twice (once is enough)"],
+                &[
+                    "14:21: error: agents.pm.tools[1]: `tickets` is listed twice (remove one of the two)",
+                ],
             ),
             (
                 r#"tools = ["tickets", "build"]"#,
                 r#"tools = ["tickets"]"#,
                 &[
-                    "52:8: warning: tools.build: nobody asks `build` (it is in the `tools` of no agent)",
+                    "52:8: warning: tools.build: `build` is never called (add it to the `tools` of an agent)",
                 ],
             ),
             (
                 "http = { url = \"https://ci.example/builds\" }",
                 "",
                 &[
-                    "52:8: warning: tools.build: nothing stands behind `build` (one of fixture, http and command)",
+                    "52:8: warning: tools.build: `build` has no implementation (add one of fixture, http and command)",
                 ],
             ),
             (
                 "description = \"Finds tickets of {{what}}\"",
                 "",
                 &[
-                    "48:8: warning: tools.tickets: agents are not told what `tickets` does (add `description`)",
+                    "48:8: warning: tools.tickets: `tickets` has no description for agents (add `description`)",
                 ],
             ),
             (
                 "https://ci.example/builds",
                 "https://ci.example/{branch}",
                 &[
-                    "54:36: error: tools.build.http.url: `{branch}` is no argument of this tool (there is none)",
+                    "54:36: error: tools.build.http.url: `{branch}` is not an argument of this tool (there are none)",
                 ],
             ),
             (
                 "limit = { type = \"integer\", minimum = 1 }",
                 "limit = 3",
                 &[
-                    "50:58: error: tools.tickets.args.limit: expected a text or a table, found the number 3",
+                    "50:58: error: tools.tickets.args.limit: expected a string or a table, found the number 3",
                 ],
             ),
             (
                 "[tools.devs]\ntimeout_s = 20",
                 "[tools.devs]\nfixture = { rows = [{ result = {} }] }",
                 &[
-                    "56:11: error: tools.devs: `devs` is an agent: it answers for itself (a fixture, a request or a program has another name)",
+                    "56:11: error: tools.devs: `devs` is an agent and needs no implementation (remove it, or choose another name)",
                 ],
             ),
             (
                 "[tools.devs]\ntimeout_s = 20",
                 "[tools.devs]\ndescription = \"Builds\"",
                 &[
-                    "56:15: error: tools.devs.description: `devs` is an agent, which has no `description` here (what is told of it stands in [agents])",
+                    "56:15: error: tools.devs.description: `devs` is an agent and has no `description` here (move it to [agents])",
                 ],
             ),
             (
                 "[tools.devs]",
                 "[tools.pm]",
                 &[
-                    "55:8: warning: tools.pm: nobody asks `pm` (it is the agent that a person talks to)",
+                    "55:8: warning: tools.pm: `pm` is never called (only the user talks to the root agent)",
                 ],
             ),
             (
                 "[agents.bench]",
                 "[agents.llm]",
-                &["46:9: error: agents.llm: `llm` is the name of the model's calls (another name)"],
+                &[
+                    "46:9: error: agents.llm: `llm` is reserved for calls of the model (choose another name)",
+                ],
             ),
             (
                 "[agents.bench]",
                 "[agents.transfer_to_agent]",
                 &[
-                    "46:9: error: agents.transfer_to_agent: `transfer_to_agent` is the name of what hands over (another name)",
+                    "46:9: error: agents.transfer_to_agent: `transfer_to_agent` is reserved for the tool that hands over (choose another name)",
                 ],
             ),
             (
                 "[tools.devs]",
                 "[tools.transfer_to_agent]",
                 &[
-                    "55:8: error: tools.transfer_to_agent: `transfer_to_agent` is the name of what hands over (another name)",
+                    "55:8: error: tools.transfer_to_agent: `transfer_to_agent` is reserved for the tool that hands over (choose another name)",
                 ],
             ),
             (
                 "[agents.bench]",
                 "[agents.\"the bench\"]",
                 &[
-                    "46:9: error: agents.the bench: `the bench` is no name (letters, digits, _ and -, at most 64)",
+                    "46:9: error: agents.the bench: `the bench` is not a valid name (use letters, digits, _ and -, at most 64)",
                 ],
             ),
         ],
@@ -893,18 +901,20 @@ fn the_rows_of_agents_are_judged_and_calls_in_vain_are_told_of() {
                 "agent = \"front\"\n",
                 "agent = \"desk\"\n",
                 &[
-                    "71:9: error: script[1].agent: `desk` is a swarm, which says nothing itself (its members speak)",
+                    "71:9: error: script[1].agent: `desk` is a swarm and has no replies of its own (write the name of a member)",
                 ],
             ),
             (
                 "agent = \"front\"\n",
                 "role = \"front\"\n",
-                &["71:8: error: script[1].role: a team has agents, not roles (agent = \"NAME\")"],
+                &[
+                    "71:8: error: script[1].role: a team has agents, not roles (write agent = \"NAME\")",
+                ],
             ),
             (
                 "agent = \"front\"\n",
                 "agent = \"front\"\nstep = \"finalize\"\n",
-                &["72:8: error: script[1].step: what agents say is no step (leave `step` out)"],
+                &["72:8: error: script[1].step: a reply of an agent has no step (remove `step`)"],
             ),
             (
                 "agent = \"front\"\n",
@@ -915,7 +925,7 @@ fn the_rows_of_agents_are_judged_and_calls_in_vain_are_told_of() {
                 "agent = \"front\"\n",
                 "agent = \"front\"\nwhen = \"role == 'front'\"\n",
                 &[
-                    "72:9: error: script[1].when: `role` is not shown to this condition (one of facts, inputs, goal, attempt, flags, agent, input, message, turn, round, results, handoffs, from, members)",
+                    "72:9: error: script[1].when: `role` is not available in this condition (one of facts, inputs, goal, attempt, flags, agent, input, message, turn, round, results, handoffs, from, members)",
                 ],
             ),
             (
@@ -929,14 +939,14 @@ fn the_rows_of_agents_are_judged_and_calls_in_vain_are_told_of() {
                 "agent = \"front\"\n",
                 "agent = \"devs\"\n",
                 &[
-                    "73:19: warning: script[1].calls[0].tool: `devs` cannot call `transfer_to_agent` (there is only coder)",
+                    "73:19: warning: script[1].calls[0].tool: `devs` cannot call `transfer_to_agent` (the only one is coder)",
                 ],
             ),
             (
                 "agent = \"front\"\n",
                 "",
                 &[
-                    "73:1: warning: script[2]: this row can never be used (script[1] stands before it and takes every call of it)",
+                    "73:1: warning: script[2]: this row can never be used (script[1] comes first and matches every call of this row)",
                 ],
             ),
             (
@@ -957,21 +967,21 @@ fn the_rows_of_agents_are_judged_and_calls_in_vain_are_told_of() {
                 r#"{ tool = "tickets" }"#,
                 r#"{ tool = "tickets", raw = "1", args = {} }"#,
                 &[
-                    "68:3: error: script[0].calls[2]: the call has two sets of arguments (one of `args` and `raw`)",
+                    "68:3: error: script[0].calls[2]: the call has two sets of arguments (keep one of `args` and `raw`)",
                 ],
             ),
             (
                 r#"{ tool = "tickets" }"#,
                 "{ }",
                 &[
-                    "68:3: error: script[0].calls[2].tool: `tool` is missing (The tool's name: that of a tool, of a member that is consulted, or transfer_to_agent.)",
+                    "68:3: error: script[0].calls[2].tool: `tool` is missing (Name of the tool: a tool's, a consulted member's, or transfer_to_agent.)",
                 ],
             ),
             (
                 "text = \"Done.\"",
                 "",
                 &[
-                    "74:1: error: script[2]: the row says nothing (one of `reply`, `raw` and `text`, or `calls`)",
+                    "74:1: error: script[2]: the row has no reply (write one of `reply`, `raw` and `text`, or `calls`)",
                 ],
             ),
             (
@@ -983,14 +993,14 @@ fn the_rows_of_agents_are_judged_and_calls_in_vain_are_told_of() {
                 "text = \"One moment.\"",
                 "text = \"One moment.\"\nraw = \"Two.\"",
                 &[
-                    "70:1: error: script[1]: the row says more than one thing (one of `reply`, `raw` and `text`)",
+                    "70:1: error: script[1]: the row has more than one reply (keep one of `reply`, `raw` and `text`)",
                 ],
             ),
             (
                 "text = \"Done.\"",
                 "text = \"Done.\"\n[[script]]\nagent = \"pm\"\ntext = \"More.\"",
                 &[
-                    "76:1: warning: script[3]: this row can never be used (script[2] stands before it and takes every call of it)",
+                    "76:1: warning: script[3]: this row can never be used (script[2] comes first and matches every call of this row)",
                 ],
             ),
         ],

@@ -322,45 +322,45 @@ fn what_belongs_to_another_pattern_is_told_by_its_name() {
                 "max_parallel = 2",
                 "max_rounds = 2",
                 &[
-                    r#"9:1: error: budget.max_rounds: `max_rounds` belongs to the pattern collaboration (this is pattern = "orchestrator")"#,
+                    r#"9:1: error: budget.max_rounds: `max_rounds` belongs to the pattern collaboration (this scenario has pattern = "orchestrator")"#,
                 ],
             ),
             (
                 "[orchestrator.level]",
                 "[roles.ann]\n[collaboration]\n[orchestrator.level]",
                 &[
-                    r#"15:2: error: roles: `roles` belongs to the pattern collaboration (this is pattern = "orchestrator")"#,
-                    r#"16:2: error: collaboration: `collaboration` belongs to the pattern collaboration (this is pattern = "orchestrator")"#,
+                    r#"15:2: error: roles: `roles` belongs to the pattern collaboration (this scenario has pattern = "orchestrator")"#,
+                    r#"16:2: error: collaboration: `collaboration` belongs to the pattern collaboration (this scenario has pattern = "orchestrator")"#,
                 ],
             ),
             (
                 "pattern = \"orchestrator\"",
                 "pattern = \"resilience\"",
                 &[
-                    "1:1: error: resilience.agents: `agents` is missing (Agents that run at once.)",
-                    "1:1: error: resilience.turns: `turns` is missing (How often each goes through its steps.)",
-                    "1:1: error: resilience.steps: `steps` is missing (The tools that an agent asks in one turn, in this order.)",
-                    "1:1: error: resilience.pool: `pool` is missing (Call slots that all agents share.)",
-                    r#"9:1: error: budget.max_parallel: `max_parallel` belongs to the pattern orchestrator (this is pattern = "resilience")"#,
-                    r#"10:2: error: orchestrator: `orchestrator` belongs to the pattern orchestrator (this is pattern = "resilience")"#,
-                    r#"19:2: error: workers: `workers` belongs to the pattern orchestrator (this is pattern = "resilience")"#,
-                    "39:8: warning: tools.keeper: nobody asks `keeper` (it is not in resilience.steps)",
-                    "41:1: error: script: nobody asks the model in the pattern resilience (leave [[script]] out)",
+                    "1:1: error: resilience.agents: `agents` is missing (Number of concurrent agents.)",
+                    "1:1: error: resilience.turns: `turns` is missing (How often each agent repeats its steps.)",
+                    "1:1: error: resilience.steps: `steps` is missing (The tools that an agent calls in one turn, in order.)",
+                    "1:1: error: resilience.pool: `pool` is missing (Number of call slots that all agents share.)",
+                    r#"9:1: error: budget.max_parallel: `max_parallel` belongs to the pattern orchestrator (this scenario has pattern = "resilience")"#,
+                    r#"10:2: error: orchestrator: `orchestrator` belongs to the pattern orchestrator (this scenario has pattern = "resilience")"#,
+                    r#"19:2: error: workers: `workers` belongs to the pattern orchestrator (this scenario has pattern = "resilience")"#,
+                    "39:8: warning: tools.keeper: `keeper` is never called (it is not in resilience.steps)",
+                    "41:1: error: script: the pattern resilience does not call the model (remove [[script]])",
                 ],
             ),
             (
                 "step = \"plan\"\n",
                 "",
                 &[
-                    r#"41:1: error: script[0]: an orchestrator has no roles: the row needs a step (step = "plan" or step = "finalize")"#,
+                    r#"41:1: error: script[0]: `step` is missing: an orchestrator has no roles (step = "plan" or step = "finalize")"#,
                 ],
             ),
             (
                 "step = \"plan\"",
                 "step = \"plan\"\nrole = \"ann\"\nround = 1",
                 &[
-                    "43:8: error: script[0].role: a step of the pattern is no role's turn (leave `role` or `step` out)",
-                    "44:9: error: script[0].round: the step plan belongs to no round (leave `round` out)",
+                    "43:8: error: script[0].role: a step of the pattern is not a role's turn (remove `role` or `step`)",
+                    "44:9: error: script[0].round: the step plan belongs to no round (remove `round`)",
                 ],
             ),
         ],
@@ -372,25 +372,25 @@ fn what_belongs_to_another_pattern_is_told_by_its_name() {
                 "[resilience]\n",
                 "[budget]\nmax_parallel = 2\n[resilience]\n",
                 &[
-                    r#"8:1: error: budget.max_parallel: `max_parallel` belongs to the pattern orchestrator (this is pattern = "resilience")"#,
+                    r#"8:1: error: budget.max_parallel: `max_parallel` belongs to the pattern orchestrator (this scenario has pattern = "resilience")"#,
                 ],
             ),
             (
                 "[alerts]",
                 "[[script]]\ntext = \"x\"\n[alerts]",
                 &[
-                    "35:1: error: script: nobody asks the model in the pattern resilience (leave [[script]] out)",
+                    "35:1: error: script: the pattern resilience does not call the model (remove [[script]])",
                 ],
             ),
             (
                 "pattern = \"resilience\"",
                 "pattern = \"collaboration\"",
                 &[
-                    "1:1: error: collaboration.sequence: `sequence` is missing (The roles in the order in which they speak.)",
+                    "1:1: error: collaboration.sequence: `sequence` is missing (The roles in speaking order; each entry is a seat.)",
                     "1:1: error: collaboration.finalize_prompt: `finalize_prompt` is missing (System prompt of the launch brief at the end.)",
-                    r#"7:2: error: resilience: `resilience` belongs to the pattern resilience (this is pattern = "collaboration")"#,
-                    "14:8: warning: tools.vendor: nobody asks `vendor` (a collaboration asks only llm)",
-                    "27:8: warning: tools.own: nobody asks `own` (a collaboration asks only llm)",
+                    r#"7:2: error: resilience: `resilience` belongs to the pattern resilience (this scenario has pattern = "collaboration")"#,
+                    "14:8: warning: tools.vendor: `vendor` is never called (a collaboration calls only llm)",
+                    "27:8: warning: tools.own: `own` is never called (a collaboration calls only llm)",
                 ],
             ),
         ],
@@ -416,7 +416,7 @@ fn the_parts_of_an_orchestrator_know_each_other() {
                 "plan_prompt = \"Plan {{day}}.\"\n",
                 "",
                 &[
-                    "10:1: error: orchestrator.plan_prompt: `plan_prompt` is missing (System prompt of the planner; how it must reply is added to it. `{{input}}` is filled in.)",
+                    "10:1: error: orchestrator.plan_prompt: `plan_prompt` is missing (System prompt of the planner; the required reply format is appended. `{{input}}` is filled in.)",
                 ],
             ),
             (
@@ -437,16 +437,16 @@ fn the_parts_of_an_orchestrator_know_each_other() {
                 "sales = \"seller\"",
                 "inputs = \"seller\", day = \"seller\", list = \"seller\"",
                 &[
-                    "14:14: error: orchestrator.sections.inputs: `inputs` is taken in conditions (another name)",
-                    "14:33: error: orchestrator.sections.day: `day` is an input that the aggregate repeats (another name)",
-                    "14:49: error: orchestrator.sections.list: `list` is taken in conditions (another name)",
+                    "14:14: error: orchestrator.sections.inputs: `inputs` is reserved in conditions (choose another name)",
+                    "14:33: error: orchestrator.sections.day: `day` is already an input in orchestrator.echo (choose another name)",
+                    "14:49: error: orchestrator.sections.list: `list` is reserved in conditions (choose another name)",
                 ],
             ),
             (
                 "name = \"health\"",
                 "name = \"sales\"",
                 &[
-                    "16:8: error: orchestrator.level.name: the aggregate has something else under `sales` (another name)",
+                    "16:8: error: orchestrator.level.name: the aggregate already has a field `sales` (choose another name)",
                 ],
             ),
             (
@@ -460,28 +460,28 @@ fn the_parts_of_an_orchestrator_know_each_other() {
                 "[orchestrator.level]\nname = \"health\"\notherwise = \"green\"\nrules = [{ level = \"red\", when = \"has(stock.out) && truthy(stock.out)\" }]\n",
                 "",
                 &[
-                    "10:1: error: orchestrator.level: `level` is missing (The level of the aggregate: [orchestrator.level] with name = \"health\" and otherwise = \"green\", or words of your own.)",
+                    "10:1: error: orchestrator.level: `level` is missing (The level of the aggregate: [orchestrator.level] with name = \"health\" and otherwise = \"green\", or other words.)",
                 ],
             ),
             (
                 "truthy(stock.out)",
                 "truthy(stok.out)",
                 &[
-                    "18:60: error: orchestrator.level.rules[0].when: `stok` is not shown to this condition (did you mean `stock`?)",
+                    "18:60: error: orchestrator.level.rules[0].when: `stok` is not available in this condition (did you mean `stock`?)",
                 ],
             ),
             (
                 "truthy(stock.out)",
                 "inputs.size > 2",
                 &[
-                    "18:53: error: orchestrator.level.rules[0].when: `size` is not in orchestrator.echo (rules see the inputs that are repeated: add it there)",
+                    "18:53: error: orchestrator.level.rules[0].when: `size` is not in orchestrator.echo (rules see only the inputs in orchestrator.echo: add it there)",
                 ],
             ),
             (
                 "truthy(stock.out)",
                 "truthy(",
                 &[
-                    "18:60: error: orchestrator.level.rules[0].when: not a condition: it ends too early (a condition is CEL, such as facts.alerts >= 3 && inputs.region == 'EU')",
+                    "18:60: error: orchestrator.level.rules[0].when: not a condition: it ends too early (write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU')",
                 ],
             ),
             (
@@ -495,21 +495,21 @@ fn the_parts_of_an_orchestrator_know_each_other() {
                 "aggregate.health == 'red'",
                 "final_decision == 'go'",
                 &[
-                    "46:9: error: script[1].when: `final_decision` is not shown to this condition (one of facts, inputs, goal, attempt, flags, aggregate)",
+                    "46:9: error: script[1].when: `final_decision` is not available in this condition (one of facts, inputs, goal, attempt, flags, aggregate)",
                 ],
             ),
             (
                 "step = \"plan\"\n",
                 "step = \"plan\"\nwhen = \"max_taks > 2\"\n",
                 &[
-                    "43:9: error: script[0].when: `max_taks` is not shown to this condition (did you mean `max_tasks`?)",
+                    "43:9: error: script[0].when: `max_taks` is not available in this condition (did you mean `max_tasks`?)",
                 ],
             ),
             (
                 "[[script]]\nstep = \"plan\"\nreply = { kind = \"plan\", tasks = [] }\n",
                 "",
                 &[
-                    r#"11:15: warning: orchestrator.plan_prompt: offline there is no scripted plan (give it a row in [[script]] with step = "plan")"#,
+                    r#"11:15: warning: orchestrator.plan_prompt: there is no scripted plan for offline runs (add a row in [[script]] with step = "plan")"#,
                 ],
             ),
         ],
@@ -525,47 +525,47 @@ fn exactly_one_thing_answers_for_a_worker() {
                 "[workers.keeper.http]\n",
                 "[workers.keeper.command]\nprogram = \"x\"\n[workers.keeper.http]\n",
                 &[
-                    "35:1: error: workers.keeper: two things answer for one tool (one of fixture, http and command)",
+                    "35:1: error: workers.keeper: the tool has two implementations (keep one of fixture, http and command)",
                 ],
             ),
             (
                 "[tools.keeper]\n",
                 "[tools.keeper]\ncommand = { program = \"x\" }\n",
                 &[
-                    "40:11: error: tools.keeper: `workers.keeper` says already what answers (in one of the two places, not in both)",
+                    "40:11: error: tools.keeper: `workers.keeper` already has an implementation (remove one of the two)",
                 ],
             ),
             (
                 "[tools.keeper]\n",
                 "[tools.keper]\n",
-                &["39:8: warning: tools.keper: nobody asks `keper` (did you mean `keeper`?)"],
+                &["39:8: warning: tools.keper: `keper` is never called (did you mean `keeper`?)"],
             ),
             (
                 "[workers.keeper]\n",
                 "[workers.llm]\ndescription = \"x\"\n[workers.keeper]\n",
                 &[
-                    "31:10: error: workers.llm: `llm` is the name of the model's calls (another name)",
+                    "31:10: error: workers.llm: `llm` is reserved for calls of the model (choose another name)",
                 ],
             ),
             (
                 "raw = \"[1\"",
                 "raw = \"[1\"\nresult = {}",
                 &[
-                    "29:1: error: workers.seller.fixture.rows[1]: the row says more than one thing (one of `result` and `raw`)",
+                    "29:1: error: workers.seller.fixture.rows[1]: the row has two results (write one of `result` and `raw`)",
                 ],
             ),
             (
                 "raw = \"[1\"",
                 "latency = \"1s\"",
                 &[
-                    "29:1: error: workers.seller.fixture.rows[1]: the row says nothing (one of `result` and `raw`)",
+                    "29:1: error: workers.seller.fixture.rows[1]: the row has no result (write one of `result` and `raw`)",
                 ],
             ),
             (
                 "raw = \"[1\"",
                 "raw = \"[1\"\n[[workers.seller.fixture.rows]]\nresult = {}",
                 &[
-                    "31:1: warning: workers.seller.fixture.rows[2]: this row can never be used (rows[1] stands before it and takes every call of it)",
+                    "31:1: warning: workers.seller.fixture.rows[2]: this row can never be used (rows[1] comes first and matches every call of this row)",
                 ],
             ),
             (
@@ -579,63 +579,63 @@ fn exactly_one_thing_answers_for_a_worker() {
                 "fault = { status = 503, times = 1 }",
                 "fault = {}",
                 &[
-                    r#"27:9: error: workers.seller.fixture.rows[0].fault: the fault does not say what goes wrong (status = 503, or kind = "hang")"#,
+                    r#"27:9: error: workers.seller.fixture.rows[0].fault: the fault has no status and no kind (write status = 503, or kind = "hang")"#,
                 ],
             ),
             (
                 "\"{{day}}!\"",
                 "\"{{dya}}!\"",
                 &[
-                    "28:37: error: workers.seller.fixture.rows[0].result: `{{dya}}` is no input (did you mean `day`?)",
+                    "28:37: error: workers.seller.fixture.rows[0].result: `{{dya}}` is not an input (did you mean `day`?)",
                 ],
             ),
             (
                 "sold = \"number\"",
                 "sold = \"numbr\"",
                 &[
-                    "22:21: error: workers.seller.contract.sold: `numbr` is not known here (did you mean `number`?)",
+                    "22:21: error: workers.seller.contract.sold: `numbr` is not allowed here (did you mean `number`?)",
                 ],
             ),
             (
                 "https://stock.example",
                 "stock.example",
                 &[
-                    r#"36:7: error: workers.keeper.http.url: "stock.example/v1/{sku}?r={sku}" is no address (it begins with http:// or https://)"#,
+                    r#"36:7: error: workers.keeper.http.url: "stock.example/v1/{sku}?r={sku}" is not a URL (begin it with http:// or https://)"#,
                 ],
             ),
             (
                 "https://stock.example/v1/",
                 "https://{sku}.example/v1/",
                 &[
-                    "36:16: error: workers.keeper.http.url: an argument cannot choose the host (arguments come from a model: they may stand in the path and after it)",
+                    "36:16: error: workers.keeper.http.url: an argument cannot choose the host (a model chooses the arguments: use them in the path or after it)",
                 ],
             ),
             (
                 "{sku}?",
                 "{sky}?",
                 &[
-                    "36:33: error: workers.keeper.http.url: `{sky}` is no argument of this worker (did you mean `sku`?)",
+                    "36:33: error: workers.keeper.http.url: `{sky}` is not an argument of this worker (did you mean `sku`?)",
                 ],
             ),
             (
                 "?r={sku}",
                 "?r={sku",
                 &[
-                    "36:41: error: workers.keeper.http.url: `{` is not closed (`{name}` stands for the argument of that name)",
+                    "36:41: error: workers.keeper.http.url: `{` is not closed (`{name}` is replaced by the argument of that name)",
                 ],
             ),
             (
                 "pointer = \"/data\"",
                 "pointer = \"data\"",
                 &[
-                    r#"38:11: error: workers.keeper.http.pointer: "data" is no JSON pointer (such as /data/0)"#,
+                    r#"38:11: error: workers.keeper.http.pointer: "data" is not a JSON pointer (write one such as /data/0)"#,
                 ],
             ),
             (
                 "Accept = \"text/json\"",
                 "\"Ac cept\" = \"a\\nb\"",
                 &[
-                    "37:52: error: workers.keeper.http.headers.Ac cept: `Ac cept` is no name (a header such as Authorization or X-Api-Key)",
+                    "37:52: error: workers.keeper.http.headers.Ac cept: `Ac cept` is not a valid name (write a header such as Authorization or X-Api-Key)",
                     "37:64: error: workers.keeper.http.headers.Ac cept: a header is one line without control characters",
                 ],
             ),
@@ -661,21 +661,21 @@ fn policies_faults_and_storms_are_judged_too() {
                 "steps = [\"vendr\", \"own\"]",
                 &[
                     "10:10: error: resilience.steps[0]: `vendr` is not a tool of this scenario (did you mean `vendor`?)",
-                    "14:8: warning: tools.vendor: nobody asks `vendor` (it is not in resilience.steps)",
+                    "14:8: warning: tools.vendor: `vendor` is never called (it is not in resilience.steps)",
                 ],
             ),
             (
                 "guarded = \"{{guarded}}\"",
                 "guarded = \"{{name}}\"",
                 &[
-                    r#"13:11: error: resilience.guarded: this is neither true nor false (true, false, or "{{input}}" of an input that is)"#,
+                    r#"13:11: error: resilience.guarded: this is not a boolean (write true, false, or "{{input}}" with a boolean input)"#,
                 ],
             ),
             (
                 "guarded = \"{{guarded}}\"",
                 "guarded = \"{{guard}}\"",
                 &[
-                    "13:12: error: resilience.guarded: `{{guard}}` is no input (did you mean `guarded`?)",
+                    "13:12: error: resilience.guarded: `{{guard}}` is not an input (did you mean `guarded`?)",
                 ],
             ),
             (
@@ -688,27 +688,29 @@ fn policies_faults_and_storms_are_judged_too() {
             (
                 "agents = 4\n",
                 "",
-                &["7:1: error: resilience.agents: `agents` is missing (Agents that run at once.)"],
+                &[
+                    "7:1: error: resilience.agents: `agents` is missing (Number of concurrent agents.)",
+                ],
             ),
             (
                 "mode = \"source\"",
                 "mode = \"sauce\"",
                 &[
-                    "20:75: error: tools.vendor.breaker.mode: `sauce` is not known here (did you mean `source`?)",
+                    "20:75: error: tools.vendor.breaker.mode: `sauce` is not allowed here (did you mean `source`?)",
                 ],
             ),
             (
                 "\"latency\", ms = 20",
                 "\"latency\", ms = 20, status = 500",
                 &[
-                    "23:49: error: tools.vendor.faults[0].status: this kind of fault has no `status` (it has ms)",
+                    "23:49: error: tools.vendor.faults[0].status: this kind of fault has no `status` (it takes ms)",
                 ],
             ),
             (
                 "{ kind = \"hang\" }",
                 "{ kind = \"hang\", ms = 1 }",
                 &[
-                    "23:99: error: tools.vendor.faults[2].ms: this kind of fault has no `ms` (it has nothing to set)",
+                    "23:99: error: tools.vendor.faults[2].ms: this kind of fault has no `ms` (it has no settings)",
                 ],
             ),
             (
@@ -720,7 +722,7 @@ fn policies_faults_and_storms_are_judged_too() {
                 "{ kind = \"hang\" }",
                 "{ kind = \"latency\", ms = 1 }",
                 &[
-                    "23:77: error: tools.vendor.faults[2]: there is a fault `latency` already (one of each kind)",
+                    "23:77: error: tools.vendor.faults[2]: there is already a fault `latency` (use each kind once)",
                 ],
             ),
             (
@@ -732,7 +734,7 @@ fn policies_faults_and_storms_are_judged_too() {
                 "flaky_until = \"8s\"",
                 "flaky_until = \"1s\"",
                 &[
-                    "25:75: error: tools.vendor.fixture.load.flaky_until: it has recovered before it becomes flaky (later than flaky_from)",
+                    "25:75: error: tools.vendor.fixture.load.flaky_until: the flaky time ends before it begins (set it later than flaky_from)",
                 ],
             ),
             (
@@ -758,7 +760,7 @@ fn policies_faults_and_storms_are_judged_too() {
                 "{{name}}",
                 "{{nam}}",
                 &[
-                    "22:78: error: tools.vendor.safe_mode.fallback: `{{nam}}` is no input (did you mean `name`?)",
+                    "22:78: error: tools.vendor.safe_mode.fallback: `{{nam}}` is not an input (did you mean `name`?)",
                 ],
             ),
             (

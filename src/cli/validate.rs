@@ -200,9 +200,9 @@ mod tests {
         assert_eq!(out.lines().count(), 1, "{out}");
         for said in [
             "wrong.toml:1:9",
-            "expected a text, found the number 3",
+            "expected a string, found the number 3",
             "wrong.toml:2:11",
-            "bytes.toml is no text: byte 9 is not UTF-8",
+            "bytes.toml is not a text file: byte 9 is not UTF-8",
             "did you mean `checkout-launch`?",
             "no file no␛such",
             "4 of 5 scenarios cannot be run",
@@ -222,6 +222,9 @@ mod tests {
         let (exit, out, err) = judged(&[&path.display().to_string()]);
         assert_eq!(exit, Exit::Ok);
         assert!(out.starts_with("+ "), "{out}");
-        assert!(err.contains("warning: so many votes for go (4) cannot be had"), "{err}");
+        assert!(
+            err.contains("warning: 4 votes for go are needed, but there are fewer seats"),
+            "{err}"
+        );
     }
 }
